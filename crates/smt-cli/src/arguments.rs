@@ -4,23 +4,22 @@
 //! Each subcommand's own arguments stand in its file. Help, completions and manual pages all come
 //! from these definitions.
 
-use clap::{ArgAction, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 
-use crate::{call, completions, demo, doctor, dump, keys, man, perf, serve, sim};
+use crate::log::LogArguments;
+use crate::{
+    call, completions, demo, doctor, dump, exit_code, keys, man, perf, serve, sim, ticket,
+};
 
 /// A secure message transport for datacenters: encrypted RPCs over UDP
 ///
-/// Data goes to standard output, talk to standard error. Exit codes: 0 success, 1 failure, 2 wrong
-/// usage. Sizes are written 64, 64K, 64M; times 20us, 5ms, 1s.
+/// Data goes to standard output, talk to standard error. Sizes are written 64, 64K, 64M; times
+/// 20us, 5ms, 1s.
 #[derive(Debug, Parser)]
-#[command(name = "smt", version, propagate_version = true)]
+#[command(name = "smt", version, propagate_version = true, after_help = exit_code::HELP)]
 pub(crate) struct Arguments {
-    /// Tell more on standard error; -vv and -vvv even more
-    #[arg(short, long, action = ArgAction::Count, global = true, display_order = LAST)]
-    pub(crate) verbose: u8,
-    /// Tell nothing on standard error but failures
-    #[arg(short, long, global = true, conflicts_with = "verbose", display_order = LAST)]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) log: LogArguments,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -37,10 +36,8 @@ pub(crate) enum Command {
     Perf(perf::Arguments),
     Serve(serve::Arguments),
     Sim(sim::Arguments),
+    Ticket(ticket::Arguments),
 }
-
-/// In help texts these stand behind a subcommand's own options.
-const LAST: usize = 900;
 
 #[cfg(test)]
 mod tests {

@@ -2,12 +2,19 @@
 //! `smt call`: sends one message, and writes the reply.
 //!
 //! 1. The message is read whole.
-//! 2. It is sent, once or `--count` times, one after the other; replies go to the output as they
-//!    come. A signal meanwhile cancels it at the server (`cancellation`).
-//! 3. With `--count` or -v the latency is told on standard error.
+//! 2. It is sent, once or `--count` times, one after the other, and again if it has failed and may
+//!    be repeated (`attempts`). A signal meanwhile cancels it at the server (`cancellation`).
+//! 3. A server of files refuses one that is too large: it is fetched in ranges (`range_fetch`).
+//! 4. Replies go to standard output as they come, and to a file once all are there (`output`).
+//! 5. With `--tickets` the server's ticket is looked up before it connects (`tickets`).
+//! 6. With `--count` or -v the latency is told on standard error.
 
+mod attempts;
+mod caller;
 mod cancellation;
 mod output;
+mod range_fetch;
+mod tickets;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,24 +24,31 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use clap::Args;
-use smt::blocking::Client;
-use smt::{Builder, KeyLogFile};
+use smt::{Builder, KeyLogFile, Metadata, TlsClient};
 
 use crate::credentials::ClientCredentials;
+use crate::exit_code;
 use crate::failure::{Doing, Failure};
 use crate::size::Size;
 use crate::sockets::SocketArguments;
 use crate::standard_error;
 use crate::time_span;
+use attempts::Retry;
+use caller::{Caller, Reply};
 use cancellation::Cancellation;
+use tickets::TicketArguments;
+pub(crate) use tickets::host_and_port;
 
 /// Call a server: send a request, and write the reply
 ///
 /// Ctrl-C, SIGTERM and SIGHUP cancel the request: the server learns that no caller waits for the
 /// reply, the last line on standard error says whether it may have run, and the exit code is 128
-/// and the signal's number. A second one ends the process at once. A file of --out that is there
-/// stays as it is until there is a reply and room for all of it.
+/// and the signal's number. A second one ends the process at once. The file of --out is written
+/// whole or not at all: what was there stays until all replies are on disk beside it. A file of
+/// smt serve --dir that is too large for a message is fetched in ranges, several at a time, and
+/// must not change meanwhile; on standard output its ranges appear as they come.
 #[derive(Args, Debug)]
+#[command(after_help = exit_code::HELP)]
 pub(crate) struct Arguments {
     /// The server's address; the default port is 17379
     address: String,
@@ -46,9 +60,19 @@ pub(crate) struct Arguments {
     /// Where the reply goes; - is standard output
     #[arg(long = "out", value_name = "FILE", default_value = "-")]
     output: PathBuf,
-    /// Give up after this time, connecting included
+    /// Give up after this time, connecting and repetitions included
     #[arg(long, value_name = "TIME", value_parser = time_span::parse_nonzero)]
     deadline: Option<Duration>,
+    /// Repeat a request that has failed and did not run, so often or for so long, if it may succeed
+    /// later; the pause grows from 0.1 to 5 seconds, and -v tells of each attempt
+    #[arg(long, value_name = "N|TIME", value_parser = Retry::parse)]
+    retry: Option<Retry>,
+    /// With --retry, repeat a request also if it may have run: running it twice does no harm
+    #[arg(long, requires = "retry")]
+    idempotent: bool,
+    /// Send this named value beside the request; may be given several times
+    #[arg(long, value_name = "NAME=VALUE", value_parser = named_value)]
+    metadata: Vec<(String, String)>,
     /// Send a message that has no reply, and wait until the server has accepted it
     #[arg(long)]
     one_way: bool,
@@ -62,6 +86,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     key_log: Option<PathBuf>,
     #[command(flatten)]
+    tickets: TicketArguments,
+    #[command(flatten)]
     socket: SocketArguments,
 }
 
@@ -72,62 +98,45 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     // Before anything is sent: a call whose reply cannot be written should not be made.
     let cancellation = Cancellation::on_signals()?;
     let mut output = cancellation.open(&arguments.output)?;
-    let began = Instant::now();
-    let client = builder.connect_blocking(&arguments.address)?;
-    cancellation.of(&client);
-    tracing::info!(local = %client.local_address(), "connected in {}", time_span::display(began.elapsed()));
-    let time_left = |began: Instant| {
-        arguments
-            .deadline
-            .map(|deadline| deadline.saturating_sub(began.elapsed()))
-    };
+    let mut caller = Caller::new(arguments, builder, &cancellation)?;
+    let tickets = arguments
+        .tickets
+        .look_up(&arguments.address, &arguments.credentials);
+    caller.use_tickets(tickets?);
     let mut times = Vec::new();
-    let mut first = Some(began);
     for _ in 0..arguments.count {
         let began = Instant::now();
-        let deadline = time_left(first.take().unwrap_or(began));
-        if arguments.one_way {
-            cancellation.during(|| send(&client, message.clone(), deadline))?;
-        } else {
-            let reply = cancellation.during(|| call(&client, message.clone(), deadline))?;
-            output.write(&reply)?;
+        match caller.request(&message)? {
+            Reply::None => {}
+            Reply::Whole(reply) => output.write(&reply)?,
+            Reply::InRanges => caller.fetch(&message, began, &mut output)?,
         }
         times.push(began.elapsed());
+    }
+    if !arguments.one_way {
+        output.finish()?;
     }
     tell(&mut times, arguments.count > 1);
     Ok(())
 }
 
-fn builder(arguments: &Arguments) -> Result<Builder, Failure> {
-    let builder = arguments.socket.apply(Builder::new());
-    let mut builder = arguments
-        .credentials
-        .apply(builder)?
-        .message_limit(arguments.message_limit);
-    if let Some(deadline) = arguments.deadline {
-        builder = builder.connect_deadline(deadline);
-    }
+/// Understands a named value; a value parser for clap.
+fn named_value(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("give NAME=VALUE")?;
+    // The name is looked at now, and not when it is sent.
+    let checked = Metadata::new().push(name, value.as_bytes());
+    checked.map_err(|error| error.to_string())?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+fn builder(arguments: &Arguments) -> Result<Builder<TlsClient>, Failure> {
+    let builder = arguments.socket.apply(arguments.credentials.builder()?);
+    let mut builder = builder.message_limit(arguments.message_limit);
     if let Some(path) = &arguments.key_log {
         let log = KeyLogFile::append(path).doing(format!("opening {}", path.display()))?;
         builder = builder.key_log(Arc::new(log));
     }
     Ok(builder)
-}
-
-fn call(client: &Client, message: Bytes, deadline: Option<Duration>) -> Result<Bytes, smt::Error> {
-    let call = client.call(message);
-    match deadline {
-        Some(deadline) => call.deadline(deadline).wait(),
-        None => call.wait(),
-    }
-}
-
-fn send(client: &Client, message: Bytes, deadline: Option<Duration>) -> Result<(), smt::Error> {
-    let send = client.send(message);
-    match deadline {
-        Some(deadline) => send.deadline(deadline).wait(),
-        None => send.wait(),
-    }
 }
 
 fn tell(times: &mut [Duration], is_wanted: bool) {

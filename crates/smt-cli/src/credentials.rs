@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Options about who this side is and whom it believes, shared by `serve`, `call` and `perf`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use smt::{Builder, ClientAuth, Identity, Trust};
+use smt::{Builder, ClientAuth, Identity, TlsClient, TlsServer, Trust};
 
 use crate::failure::Failure;
+use crate::private_key::Passphrase;
 
 /// A server's certificate, and which clients it lets in.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct ServerCredentials {
     /// The server's certificate, and the chain behind it (PEM)
     #[arg(long, value_name = "FILE")]
@@ -17,25 +18,53 @@ pub(crate) struct ServerCredentials {
     /// Its private key (PEM)
     #[arg(long, value_name = "FILE")]
     pub(crate) key: PathBuf,
+    #[command(flatten)]
+    pub(crate) passphrase: Passphrase,
     /// Let only clients in whose certificate this authority has signed (PEM)
     #[arg(long, value_name = "FILE")]
     client_ca: Option<PathBuf>,
+    /// Let only clients in whose certificate is in this file (PEM), whatever it says: as many as
+    /// there are clients, and no authority is needed
+    #[arg(long, value_name = "FILE", conflicts_with = "client_ca")]
+    client_pin: Option<PathBuf>,
 }
 
 impl ServerCredentials {
     /// Whether only clients with a certificate are let in.
-    pub(crate) fn has_client_authority(&self) -> bool {
-        self.client_ca.is_some()
+    pub(crate) fn chooses_clients(&self) -> bool {
+        self.client_ca.is_some() || self.client_pin.is_some()
     }
 
-    /// Applies them.
-    pub(crate) fn apply(&self, builder: Builder) -> Result<Builder, Failure> {
-        let builder = builder.identity(Identity::from_pem_files(&self.cert, &self.key)?);
-        let Some(authority) = &self.client_ca else {
-            return Ok(builder);
+    /// The certificate and its key, which may be encrypted.
+    pub(crate) fn identity(&self) -> Result<Identity, Failure> {
+        self.passphrase.identity(&self.cert, &self.key)
+    }
+
+    /// Begins a server with them.
+    pub(crate) fn builder(&self) -> Result<Builder<TlsServer>, Failure> {
+        let builder = smt::server(self.identity()?);
+        Ok(builder.client_auth(self.client_auth()?))
+    }
+
+    /// Reads the authority or the certificates of the clients, if there are any.
+    pub(crate) fn client_auth(&self) -> Result<ClientAuth, Failure> {
+        let trust = match (&self.client_ca, &self.client_pin) {
+            (Some(authority), _) => Trust::roots_from_pem_files(&[authority])?,
+            (None, Some(pinned)) => Trust::pinned_from_pem_file(pinned)?,
+            (None, None) => return Ok(ClientAuth::None),
         };
-        let trust = Trust::roots_from_pem_files(&[authority])?;
-        Ok(builder.client_auth(ClientAuth::Required(trust)))
+        Ok(ClientAuth::Required(trust))
+    }
+
+    /// One that cannot be read a second time, or whose reading may wait for ever: a pipe.
+    pub(crate) fn unreadable_again(&self) -> Option<&Path> {
+        let clients = [self.client_ca.as_ref(), self.client_pin.as_ref()];
+        let own = [Some(&self.cert), Some(&self.key)];
+        let files = own.into_iter().chain(clients);
+        // A file that is missing now is told as such when it is read.
+        let is_other = |path: &&PathBuf| path.metadata().is_ok_and(|facts| !facts.is_file());
+        let other = files.flatten().find(is_other);
+        other.map(PathBuf::as_path)
     }
 }
 
@@ -50,6 +79,8 @@ pub(crate) struct ClientCredentials {
     /// Its private key (PEM)
     #[arg(long, value_name = "FILE", requires = "cert")]
     key: Option<PathBuf>,
+    #[command(flatten)]
+    passphrase: Passphrase,
     /// The name that the server must prove; by default the host part of the address
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
@@ -62,17 +93,18 @@ pub(crate) struct Anchors {
     /// Believe servers whose certificate this authority has signed (PEM)
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
-    /// Believe exactly the certificates in this file (PEM)
+    /// Believe exactly the certificates in this file (PEM), whatever they say: also those that
+    /// `openssl req -x509` makes, which are an authority's
     #[arg(long, value_name = "FILE")]
     pin: Option<PathBuf>,
 }
 
 impl ClientCredentials {
-    /// Applies them.
-    pub(crate) fn apply(&self, builder: Builder) -> Result<Builder, Failure> {
-        let mut builder = builder.trust(self.anchors.trust()?);
+    /// Begins a client with them.
+    pub(crate) fn builder(&self) -> Result<Builder<TlsClient>, Failure> {
+        let mut builder = smt::client(self.anchors.trust()?);
         if let (Some(cert), Some(key)) = (&self.cert, &self.key) {
-            builder = builder.identity(Identity::from_pem_files(cert, key)?);
+            builder = builder.identity(self.passphrase.identity(cert, key)?);
         }
         if let Some(name) = &self.name {
             builder = builder.server_name(name);
@@ -82,7 +114,8 @@ impl ClientCredentials {
 }
 
 impl Anchors {
-    fn trust(&self) -> Result<Trust, Failure> {
+    /// The trust that they stand for.
+    pub(crate) fn trust(&self) -> Result<Trust, Failure> {
         match (&self.ca, &self.pin) {
             (Some(authority), _) => Ok(Trust::roots_from_pem_files(&[authority])?),
             (None, Some(pinned)) => Ok(Trust::pinned_from_pem_file(pinned)?),

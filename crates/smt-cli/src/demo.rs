@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use clap::Args;
 use smt::blocking::Client;
-use smt::{Builder, Group, Identity, KeyLog, KeyLogEntry, Suite, Trust};
+use smt::{Builder, Group, Identity, KeyLog, KeyLogEntry, Suite, TlsClient, Trust};
 
 use crate::failure::Failure;
 use crate::own_process::OwnProcess;
@@ -96,10 +96,9 @@ fn start_server(files: &EphemeralFiles) -> Result<OwnProcess, Failure> {
 }
 
 /// Offers one key exchange alone, so that a session that is live has used it.
-fn builder(files: &EphemeralFiles) -> Result<Builder, Failure> {
+fn builder(files: &EphemeralFiles) -> Result<Builder<TlsClient>, Failure> {
     let trust = Trust::roots_from_pem_files(&[&files.authority])?;
-    Ok(Builder::new()
-        .trust(trust)
+    Ok(smt::client(trust)
         .server_name("localhost")
         .groups([Group::X25519MlKem768]))
 }
@@ -116,9 +115,10 @@ fn exchange(client: &Client, size: Size) -> Result<(), Failure> {
         let reply = client.call(message.clone()).deadline(DEADLINE).wait()?;
         times.push(began.elapsed());
         if reply != message {
-            return Err(Failure::new(format!(
-                "a reply of {size} differs from its request"
-            )));
+            return Err(Failure::of(
+                smt::Fault::Peer,
+                format!("a reply of {size} differs from its request"),
+            ));
         }
     }
     times.sort_unstable();
@@ -134,7 +134,8 @@ fn exchange(client: &Client, size: Size) -> Result<(), Failure> {
 fn refusal(files: &EphemeralFiles, server: &OwnProcess) -> Result<String, Failure> {
     match builder(files)?.connect_blocking(server.address()) {
         Err(error) => Ok(Failure::from(error).text().to_owned()),
-        Ok(_) => Err(Failure::new(
+        Ok(_) => Err(Failure::of(
+            smt::Fault::Peer,
             "the server let a client without a certificate in",
         )),
     }

@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `smt dump`: a capture as one line per packet, and with a key log what is in them (`smt-dump`).
+//! `smt dump`: a capture as one line per packet or per RPC, and with a key log what is in them
+//! (`smt-dump`).
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Write};
+use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use smt::DEFAULT_PORT;
-use smt_dump::{DumpError, Keys, Wishes, dump};
+use smt_dump::{DumpError, Keys, Summary, Wishes, dump};
+use smt_wire::{MessageId, SessionIndex};
 use zeroize::Zeroizing;
 
 use crate::failure::{Doing, Failure};
+use crate::interrupt::Interrupt;
 use crate::standard_error;
 
 /// Show what is in a capture (pcap or pcapng)
 ///
-/// Captures are made with, for example: tcpdump -w FILE udp port 17379
+/// Captures are made with, for example: tcpdump -w FILE udp port 17379. One that is still being
+/// made is shown as it grows: tcpdump -U -w - udp port 17379 | smt dump -
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// The capture
+    /// The capture; - is standard input
     file: PathBuf,
     /// Open records and check tags with the secrets in this file
     #[arg(long, value_name = "FILE")]
@@ -29,16 +33,44 @@ pub(crate) struct Arguments {
     /// The server's port
     #[arg(long, default_value_t = DEFAULT_PORT)]
     port: u16,
+    /// Show a row for each RPC instead of each packet: sizes, latency, retransmissions, outcome.
+    /// RPCs that travel in bundles are seen with a key log alone
+    #[arg(long)]
+    rpcs: bool,
+    /// One JSON object per line, as docs/DUMP.md describes them
+    #[arg(long)]
+    json: bool,
+    /// Show one session alone: its index of either direction, as lines have it (16 hexadecimal
+    /// digits)
+    #[arg(long, value_name = "INDEX", value_parser = session)]
+    session: Option<SessionIndex>,
+    /// Show one RPC alone: packets that name this id
+    #[arg(long, value_name = "ID", value_parser = message_id)]
+    rpc: Option<MessageId>,
 }
 
 /// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let path = arguments.file.display();
-    let capture = File::open(&arguments.file).doing(format!("opening {path}"))?;
+    let is_live = arguments.file == Path::new("-");
+    let path = match is_live {
+        true => "standard input".to_owned(),
+        false => arguments.file.display().to_string(),
+    };
+    // Ctrl-C ends the program that makes the capture, and so the capture; a second one ends this.
+    let _interrupt = is_live.then(Interrupt::on_signals).transpose()?;
+    let capture: Box<dyn Read> = match is_live {
+        true => Box::new(std::io::stdin()),
+        false => Box::new(File::open(&arguments.file).doing(format!("opening {path}"))?),
+    };
     let wishes = Wishes {
         port: arguments.port,
         keys: arguments.key_log.as_deref().map(read_keys).transpose()?,
         directory: arguments.out.clone(),
+        is_json: arguments.json,
+        is_by_rpc: arguments.rpcs,
+        session: arguments.session,
+        rpc: arguments.rpc,
+        is_live,
     };
     let mut output = BufWriter::new(std::io::stdout().lock());
     let summary = match dump(BufReader::new(capture), wishes, &mut output) {
@@ -47,23 +79,38 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         summary => summary.doing(path)?,
     };
     output.flush()?;
+    tell(&summary, arguments.port);
+    Ok(())
+}
+
+fn tell(summary: &Summary, port: u16) {
     if summary.is_cut_short {
         tracing::warn!("the capture ends in the middle of a frame");
     }
     standard_error::tell(format_args!("{}", summary.text));
-    if summary.is_empty {
-        let others: Vec<String> = summary.other_ports.iter().map(u16::to_string).collect();
-        let others = if others.is_empty() {
-            "none".to_owned()
-        } else {
-            others.join(", ")
-        };
-        standard_error::tell(format_args!(
-            "nothing is of port {}; other UDP ports in the capture: {others} (choose one with --port)",
-            arguments.port
-        ));
+    if !summary.is_empty {
+        return;
     }
-    Ok(())
+    let others: Vec<String> = summary.other_ports.iter().map(u16::to_string).collect();
+    let others = if others.is_empty() {
+        "none".to_owned()
+    } else {
+        others.join(", ")
+    };
+    standard_error::tell(format_args!(
+        "nothing is of port {port}; other UDP ports in the capture: {others} (choose one with --port)"
+    ));
+}
+
+fn session(text: &str) -> Result<SessionIndex, String> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let index = u64::from_str_radix(digits, 16).map(SessionIndex);
+    index.map_err(|_| "give the hexadecimal digits that lines have behind `session`".to_owned())
+}
+
+fn message_id(text: &str) -> Result<MessageId, String> {
+    let id = text.parse().map(MessageId);
+    id.map_err(|_| "give the number that lines have behind `id`".to_owned())
 }
 
 fn read_keys(path: &Path) -> Result<Keys, Failure> {

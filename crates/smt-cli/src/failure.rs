@@ -2,31 +2,37 @@
 //! How a subcommand fails: one line on standard error.
 //!
 //! Any error becomes a [`Failure`] by `?`: its text, and the texts of its sources. Errors that
-//! quote their source already are not repeated. A reader of standard output that has had enough is
-//! no failure.
+//! quote their source already are not repeated. The line says whose fault it is, unless the text
+//! does; what a command has found (a seed that fails) is nobody's. A reader of standard output that
+//! has had enough is no failure.
 
 use std::error::Error;
 use std::fmt::Display;
 use std::io;
 use std::process::ExitCode;
 
-use crate::standard_error;
+use smt::Fault;
+
+use crate::{exit_code, standard_error};
 
 /// Why a subcommand failed, in one line.
 #[derive(Debug)]
 pub(crate) struct Failure {
     text: String,
+    /// Whose fault it is, if the text does not say so.
+    fault: Option<Fault>,
     is_reader_gone: bool,
     exit_code: u8,
 }
 
 impl Failure {
-    /// A failure that no error of a library is behind.
+    /// The caller's: a failure that no error of a library is behind.
     pub(crate) fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
+            fault: Some(Fault::Caller),
             is_reader_gone: false,
-            exit_code: EXIT_FAILURE,
+            exit_code: exit_code::FAILURE,
         }
     }
 
@@ -34,17 +40,44 @@ impl Failure {
     /// are wrong alone.
     pub(crate) fn usage(text: impl Into<String>) -> Self {
         Self {
-            exit_code: EXIT_USAGE,
+            exit_code: exit_code::USAGE,
             ..Self::new(text)
         }
     }
 
-    /// One that ends with an exit code of its own: that of a signal, for example.
-    pub(crate) fn with_exit_code(exit_code: u8, text: impl Into<String>) -> Self {
+    /// One of somebody else.
+    pub(crate) fn of(fault: Fault, text: impl Into<String>) -> Self {
         Self {
-            exit_code,
+            fault: Some(fault),
             ..Self::new(text)
         }
+    }
+
+    /// The command has done its work, and this has come out: nobody's fault.
+    pub(crate) fn finding(text: impl Into<String>) -> Self {
+        Self {
+            fault: None,
+            ..Self::new(text)
+        }
+    }
+
+    /// One that ends with the exit code of a signal.
+    pub(crate) fn by_signal(exit_code: u8, text: impl Into<String>) -> Self {
+        Self {
+            exit_code,
+            ..Self::finding(text)
+        }
+    }
+
+    /// The same failure with another exit code.
+    pub(crate) fn and_exit_code(self, exit_code: u8) -> Self {
+        Self { exit_code, ..self }
+    }
+
+    /// The same failure with more words behind its text.
+    pub(crate) fn and_text(mut self, more: impl Display) -> Self {
+        self.text.push_str(&more.to_string());
+        self
     }
 
     /// Tells it, and gives the exit code.
@@ -52,7 +85,12 @@ impl Failure {
         if self.is_reader_gone {
             return ExitCode::SUCCESS;
         }
-        standard_error::complain(format_args!("smt: {}", self.text));
+        match self.fault.filter(|_| !names_fault(&self.text)) {
+            Some(fault) => {
+                standard_error::complain(format_args!("smt: {fault}: {}", self.text));
+            }
+            None => standard_error::complain(format_args!("smt: {}", self.text)),
+        }
         ExitCode::from(self.exit_code)
     }
 
@@ -70,23 +108,18 @@ impl<E: Error + 'static> From<E> for Failure {
             .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
         Self {
             text: one_line(error),
+            fault: Some(fault_of(error)),
             is_reader_gone: is_broken_pipe,
-            exit_code: match error.downcast_ref().is_some_and(is_malformed_address) {
-                true => EXIT_USAGE,
-                false => EXIT_FAILURE,
-            },
+            exit_code: exit_code_of(error),
         }
     }
 }
 
-/// Whether an address can be none of any host. One that does not resolve may do so another time.
-fn is_malformed_address(error: &smt::OpenError) -> bool {
-    matches!(error, smt::OpenError::Address { reason, .. } if reason.kind() == io::ErrorKind::InvalidInput)
+fn exit_code_of(error: &(dyn Error + 'static)) -> u8 {
+    let of_open = error.downcast_ref().map(exit_code::of_open_error);
+    let of_operation = || error.downcast_ref().map(exit_code::of_error);
+    of_open.or_else(of_operation).unwrap_or(exit_code::FAILURE)
 }
-
-const EXIT_FAILURE: u8 = 1;
-/// As clap ends for wrong arguments.
-const EXIT_USAGE: u8 = 2;
 
 /// Says what was being done when something failed.
 pub(crate) trait Doing<T> {
@@ -94,9 +127,41 @@ pub(crate) trait Doing<T> {
     fn doing(self, what: impl Display) -> Result<T, Failure>;
 }
 
-impl<T, E: Error> Doing<T> for Result<T, E> {
+impl<T, E: Error + 'static> Doing<T> for Result<T, E> {
     fn doing(self, what: impl Display) -> Result<T, Failure> {
-        self.map_err(|error| Failure::new(format!("{what}: {}", one_line(&error))))
+        self.map_err(|error| {
+            let text = format!("{what}: {}", one_line(&error));
+            Failure::of(fault_of(&error), text)
+        })
+    }
+}
+
+/// Whether the text of a library says whose fault it is.
+fn names_fault(text: &str) -> bool {
+    let faults = [Fault::Caller, Fault::Peer, Fault::Environment, Fault::Limit];
+    faults.iter().any(|fault| {
+        let prefix = format!("{fault}: ");
+        text.starts_with(&prefix) || text.contains(&format!(": {prefix}"))
+    })
+}
+
+/// Whose fault an error is that does not say so: a file that is not there was named by the caller,
+/// as was one that has something else in it.
+fn fault_of(error: &(dyn Error + 'static)) -> Fault {
+    let errno = error.downcast_ref().copied().map(rustix::io::Errno::kind);
+    let kind = error.downcast_ref().map(io::Error::kind).or(errno);
+    match kind {
+        None
+        | Some(
+            io::ErrorKind::NotFound
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::AlreadyExists
+            | io::ErrorKind::IsADirectory
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::InvalidInput
+            | io::ErrorKind::InvalidData,
+        ) => Fault::Caller,
+        Some(_) => Fault::Environment,
     }
 }
 
@@ -146,6 +211,26 @@ mod tests {
             let of = |kind: io::ErrorKind| Failure::from(io::Error::from(kind)).is_reader_gone;
             assert!(of(io::ErrorKind::BrokenPipe));
             assert!(!of(io::ErrorKind::NotFound));
+        }
+    }
+
+    mod fault_of {
+        use super::*;
+
+        #[test]
+        fn what_the_caller_has_named_is_the_callers_and_the_rest_the_environments() {
+            let of = |kind: io::ErrorKind| fault_of(&io::Error::from(kind));
+            assert_eq!(of(io::ErrorKind::NotFound), Fault::Caller);
+            assert_eq!(of(io::ErrorKind::StorageFull), Fault::Environment);
+            assert_eq!(fault_of(&rustix::io::Errno::NOENT), Fault::Caller);
+            assert_eq!(fault_of(&rustix::io::Errno::IO), Fault::Environment);
+        }
+
+        #[test]
+        fn a_text_that_says_it_is_left_as_it_is() {
+            assert!(names_fault("connect to db7: environment: no server there"));
+            assert!(names_fault("limit: too large"));
+            assert!(!names_fault("reading environment.pem: No such file"));
         }
     }
 }

@@ -26,12 +26,16 @@ pub(crate) struct Interrupt {
 impl Interrupt {
     /// Takes the signals over from their default, which is to end at once.
     pub(crate) fn on_signals() -> Result<Self, Failure> {
-        Self::with_last_act(|| {})
+        Ok(Self::by(signals()?, || {}))
     }
 
-    /// The same; a second signal does this before it ends the process.
+    /// The same without SIGHUP; a second signal does this before it ends the process.
     pub(crate) fn with_last_act(act: impl FnOnce() + Send + 'static) -> Result<Self, Failure> {
-        let mut signals = signals()?;
+        let signals = Signals::new([SIGINT, SIGTERM]).doing("catching signals")?;
+        Ok(Self::by(signals, act))
+    }
+
+    fn by(mut signals: Signals, act: impl FnOnce() + Send + 'static) -> Self {
         let (ask, asked) = sync_channel(1);
         let on_signal = ask.clone();
         let is_forced = Arc::new(AtomicBool::new(false));
@@ -46,11 +50,11 @@ impl Interrupt {
             act();
             std::process::exit(signal.map_or(EXIT_INTERRUPTED, exit_code).into());
         });
-        Ok(Self {
+        Self {
             asked,
             ask,
             is_forced,
-        })
+        }
     }
 
     /// The end of standard input is the end too: a parent that dies takes this process along.

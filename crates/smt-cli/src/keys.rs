@@ -3,25 +3,26 @@
 //!
 //! 1. `ca` makes an authority: `ca.pem`, which peers get, and `ca.key`, which stays.
 //! 2. `server` and `client` make keys and certificates that the authority signs.
-//! 3. `show` tells what a file's certificates say.
+//! 3. `show` tells what certificates say, and when they expire.
 //!
 //! Nothing is overwritten without --force, and private keys are for their owner alone (mode 0600).
 
 mod key_files;
+mod show;
 
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use smt::pki::limits::CERTIFICATE_DAYS_MAX;
 use smt::pki::{
-    CertificateAuthority, CertificatePlan, CertificateText, DAYS_DEFAULT, IssuedCertificate,
-    KeyKind, Validity,
+    CertificateAuthority, CertificatePlan, DAYS_DEFAULT, IssuedCertificate, KeyKind, Validity,
 };
-use zeroize::Zeroizing;
 
 use crate::failure::{Doing, Failure};
+use crate::private_key::Passphrase;
 use key_files::KeyFiles;
 
 /// Make keys and certificates, and show what they say
@@ -42,7 +43,7 @@ enum Command {
         #[arg(long)]
         name: Option<String>,
         /// Days that it is valid
-        #[arg(long, default_value_t = 10 * DAYS_DEFAULT)]
+        #[arg(long, default_value_t = 10 * DAYS_DEFAULT, value_parser = days, allow_negative_numbers = true)]
         days: u32,
         /// Overwrite what is there
         #[arg(long)]
@@ -64,11 +65,7 @@ enum Command {
         #[command(flatten)]
         leaf: Leaf,
     },
-    /// Tell what the certificates in a file say
-    Show {
-        /// A PEM file
-        file: PathBuf,
-    },
+    Show(show::Arguments),
 }
 
 #[derive(Args, Debug)]
@@ -76,11 +73,13 @@ struct Leaf {
     /// The directory with the authority's ca.pem and ca.key
     #[arg(long, value_name = "DIR")]
     ca: PathBuf,
+    #[command(flatten)]
+    passphrase: Passphrase,
     /// The directory to write to
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Days that it is valid
-    #[arg(long, default_value_t = DAYS_DEFAULT)]
+    #[arg(long, default_value_t = DAYS_DEFAULT, value_parser = days, allow_negative_numbers = true)]
     days: u32,
     /// Overwrite what is there
     #[arg(long)]
@@ -108,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             issue(leaf, names[0], CertificatePlan::server(&names)?)
         }
         Command::Client { name, leaf } => issue(leaf, name, CertificatePlan::client(name)?),
-        Command::Show { file } => show(file),
+        Command::Show(arguments) => show::run(arguments),
     }
 }
 
@@ -121,12 +120,18 @@ fn issue(leaf: &Leaf, name: &str, mut plan: CertificatePlan) -> Result<(), Failu
     }
     let files = KeyFiles::plan(&leaf.out, &file_name(name), leaf.force)?;
     plan.validity = Validity::days(leaf.days)?;
-    let authority = load_authority(&leaf.ca)?;
+    let authority = load_authority(leaf)?;
     let IssuedCertificate {
         certificate_pem,
         key_pem,
     } = authority.issue(&plan)?;
     tell(&files.write(&certificate_pem, &key_pem)?)
+}
+
+fn days(text: &str) -> Result<u32, String> {
+    let days = text.parse().ok();
+    days.filter(|days| (1..=CERTIFICATE_DAYS_MAX).contains(days))
+        .ok_or_else(|| format!("give 1 to {CERTIFICATE_DAYS_MAX} days"))
 }
 
 /// A name that no other authority has. If two authorities had one name, peers of the wrong one
@@ -136,21 +141,12 @@ fn authority_name() -> String {
     format!("smt authority {random:08x}")
 }
 
-fn load_authority(directory: &Path) -> Result<CertificateAuthority, Failure> {
-    let read = |name: &str| {
-        let path = directory.join(name);
-        fs::read_to_string(&path).doing(format!("reading the authority's {}", path.display()))
-    };
-    let certificate = read("ca.pem")?;
-    let key = Zeroizing::new(read("ca.key")?);
-    Ok(CertificateAuthority::from_pem(&certificate, &key)?)
-}
-
-fn show(file: &Path) -> Result<(), Failure> {
-    let pem = Zeroizing::new(fs::read(file).doing(format!("reading {}", file.display()))?);
-    let texts = CertificateText::from_pem(&pem).doing(file.display())?;
-    let texts: Vec<String> = texts.iter().map(ToString::to_string).collect();
-    Ok(writeln!(std::io::stdout(), "{}", texts.join("\n\n"))?)
+fn load_authority(leaf: &Leaf) -> Result<CertificateAuthority, Failure> {
+    let path = leaf.ca.join("ca.pem");
+    let certificate = fs::read_to_string(&path);
+    let certificate = certificate.doing(format!("reading the authority's {}", path.display()))?;
+    let key = leaf.passphrase.key(&leaf.ca.join("ca.key"))?;
+    Ok(CertificateAuthority::from_pem_and_key(&certificate, &key)?)
 }
 
 /// Paths go to standard output: they are what the subcommand was called for.

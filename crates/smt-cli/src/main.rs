@@ -4,7 +4,8 @@
 //! 1. The arguments are parsed (`arguments`); a mistake in them ends with exit code 2.
 //! 2. The subcommand runs, each in its own file: data goes to standard output, talk to standard
 //!    error.
-//! 3. A failure is one line on standard error and exit code 1.
+//! 3. A failure is one line on standard error, and an exit code that tells what has become of the
+//!    request (`exit_code`).
 
 #![forbid(unsafe_code)]
 
@@ -15,21 +16,27 @@ mod credentials;
 mod demo;
 mod doctor;
 mod dump;
+mod exit_code;
 mod failure;
+mod file_range;
 mod interrupt;
 mod keys;
+mod log;
 mod machine;
 mod man;
+mod moment;
 mod own_process;
 mod perf;
+mod private_key;
+mod resolver;
 mod scratch;
 mod serve;
 mod sim;
 mod size;
 mod sockets;
 mod standard_error;
+mod ticket;
 mod time_span;
-mod verbosity;
 
 use std::process::ExitCode;
 
@@ -40,8 +47,8 @@ use failure::Failure;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    verbosity::install(arguments.verbose, arguments.quiet);
-    match run(arguments.command) {
+    let begun = arguments.log.install();
+    match begun.and_then(|()| run(arguments.command)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
@@ -59,5 +66,6 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Perf(arguments) => perf::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Sim(arguments) => sim::run(&arguments),
+        Command::Ticket(arguments) => ticket::run(&arguments),
     }
 }

@@ -54,9 +54,10 @@ impl OwnProcess {
         };
         if address.is_none() {
             let words = process.end();
-            return Err(Failure::new(format!(
-                "the server process did not start: {words}"
-            )));
+            return Err(Failure::of(
+                smt::Fault::Environment,
+                format!("the server process did not start: {words}"),
+            ));
         }
         Ok(process)
     }

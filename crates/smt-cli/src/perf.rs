@@ -3,8 +3,9 @@
 //!
 //! - `server` replies with what it gets, and tells how much CPU it has used when asked.
 //! - `client` measures against such a server, also on another host.
+//! - `handshake` measures the first reply of a new session, by each kind of handshake.
 //! - `loopback` starts the server itself, and with `--against tls` measures TLS over TCP in the
-//!   same run.
+//!   same run, by the same model: threads against threads, tasks against tasks.
 //!
 //! Loops are closed: each of the concurrent callers begins its next call when it has its reply.
 
@@ -12,6 +13,7 @@ mod api;
 mod caller;
 mod client;
 mod cpu;
+mod handshake;
 mod load;
 mod loopback;
 mod measurement;
@@ -23,6 +25,7 @@ mod task_load;
 mod tls;
 mod tls_load;
 mod tls_server;
+mod tls_tasks;
 
 use clap::{Args, Subcommand};
 
@@ -39,6 +42,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Client(client::Arguments),
+    Handshake(handshake::Arguments),
     Loopback(loopback::Arguments),
     Server(server::Arguments),
 }
@@ -52,6 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     match &arguments.command {
         Command::Client(arguments) => client::run(arguments),
+        Command::Handshake(arguments) => handshake::run(arguments),
         Command::Loopback(arguments) => loopback::run(arguments),
         Command::Server(arguments) => server::run(arguments),
     }

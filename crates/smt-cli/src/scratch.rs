@@ -50,10 +50,13 @@ impl Scratch {
                 Err(error) => return Err(error).doing(format!("making {}", path.display())),
             }
         }
-        Err(Failure::new(format!(
-            "there is no free name for a temporary directory in {}",
-            parent.display()
-        )))
+        Err(Failure::of(
+            smt::Fault::Environment,
+            format!(
+                "there is no free name for a temporary directory in {}",
+                parent.display()
+            ),
+        ))
     }
 
     /// Keys are not left behind by a user who has seen enough.

@@ -3,14 +3,24 @@
 //!
 //! 1. The endpoint is opened; the first line on standard output says where it listens.
 //! 2. Threads take requests and hand them to the [`Handler`].
-//! 3. Ctrl-C, SIGTERM or SIGHUP: new requests are refused, those in progress are finished, and a
-//!    summary goes to standard error. A second one ends all at once.
+//! 3. Ctrl-C or SIGTERM: new requests are refused, those in progress are finished, and a summary
+//!    goes to standard error. A second one ends all at once.
+//! 4. SIGHUP and SIGUSR1 tell that files have changed ([`OperatorSignals`]).
+//! 5. Meanwhile tickets are published in DNS, if that is wanted (`publishing`).
 
+mod access_log;
+mod caller;
 mod command;
 mod directory;
+mod environment;
 mod handler;
+mod opened_file;
+mod operator_signals;
 mod program;
+mod publishing;
+mod startup_checks;
 mod tally;
+mod worker;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -18,13 +28,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use clap::Args;
 use smt::blocking::Server;
-use smt::{Builder, KeyLogFile, Request, Shards};
+use smt::{KeyLogFile, Shards};
 use smt_wire::Shard;
 
 use crate::credentials::ServerCredentials;
+use crate::exit_code;
 use crate::failure::{Doing, Failure};
 use crate::interrupt::Interrupt;
 use crate::own_process::LISTENING;
@@ -32,16 +42,21 @@ use crate::size::Size;
 use crate::sockets::SocketArguments;
 use crate::standard_error;
 use crate::time_span;
+use access_log::AccessLog;
 use command::Limits;
 use handler::{Handler, HandlerArguments};
+use operator_signals::{Files, OperatorSignals};
+use publishing::{Publisher, Publishing, TicketArguments};
 use tally::Tally;
+use worker::Worker;
 
 /// Serve requests: echo them, hand out files, or run a command for each
 ///
-/// On Ctrl-C, SIGTERM and SIGHUP new requests are refused, those in progress get 10 seconds to be
-/// answered, and the server ends with exit code 0; under nohup SIGHUP is ignored. Nothing is
-/// reloaded: new certificates need a new start. A second signal kills the commands of --exec and
-/// closes all sessions at once; the exit code is then 128 and the signal's number.
+/// On Ctrl-C and SIGTERM new requests are refused, those in progress get 10 seconds to be answered,
+/// and the server ends with exit code 0. A second signal kills the commands of --exec and closes
+/// all sessions at once; the exit code is then 128 and the signal's number. On SIGHUP the files of
+/// --cert, --key, --client-ca and --client-pin are read again: new clients meet what is in them,
+/// sessions go on, and if they cannot be used all stays as it was. Docs: docs/SERVE.md.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// The address to listen on; port 0 lets the system choose
@@ -51,13 +66,18 @@ pub(crate) struct Arguments {
     credentials: ServerCredentials,
     #[command(flatten)]
     handler: HandlerArguments,
-    /// Let everybody in, without a certificate: with --exec this or --client-ca has to be said
-    #[arg(long, conflicts_with = "client_ca")]
+    /// Let everybody in, without a certificate: with --exec this, --client-ca or --client-pin has
+    /// to be said, and without any of them a server that other hosts reach warns
+    #[arg(long, conflicts_with_all = ["client_ca", "client_pin"])]
     anyone: bool,
     /// Kill a command of --exec that runs for longer, and all that it has started; its caller
     /// learns that it may have run
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time_span::parse_nonzero, requires = "exec")]
     exec_timeout: Duration,
+    /// Append a line of JSON for each request to this file; - is standard output, behind its first
+    /// line. SIGUSR1 opens the file again by its name, after it was renamed
+    #[arg(long, value_name = "FILE")]
+    access_log: Option<PathBuf>,
     /// Keep a boot number here, so that clients notice a restart at once
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
@@ -79,6 +99,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     until_input_ends: bool,
     #[command(flatten)]
+    tickets: TicketArguments,
+    #[command(flatten)]
     socket: SocketArguments,
 }
 
@@ -90,20 +112,33 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         time: arguments.exec_timeout,
     };
     let handler = Handler::new(&arguments.handler, limits)?;
-    let shards = open(arguments)?;
+    // Before the address is told: whoever knows it may send signals.
+    let signals = OperatorSignals::catch()?;
+    let access_log = arguments.access_log.as_deref().map(AccessLog::open);
+    let access_log = access_log.transpose()?.map(Arc::new);
+    let publishing = arguments.tickets.publishing(&arguments.credentials)?;
+    let shards = open(arguments, publishing.as_ref())?;
+    arguments.warn(shards[0].local_address().ip())?;
     let closing: Vec<Server> = shards.iter().cloned().collect();
     let interrupt = Interrupt::with_last_act(move || {
         command::kill_all();
         // Callers learn at once.
-        closing
-            .iter()
-            .for_each(|shard| shard.shutdown(Duration::ZERO));
+        closing.iter().for_each(|shard| shard.close(Duration::ZERO));
     })?;
     let interrupt = if arguments.until_input_ends {
         interrupt.or_end_of_input()
     } else {
         interrupt
     };
+    let listens = shards[0].local_address();
+    let publisher = publishing.map(|publishing| publishing.start(&arguments.credentials, listens));
+    let (publisher, ticket_identity) = publisher.transpose()?.unzip();
+    signals.serve(Files {
+        server: shards[0].clone(),
+        credentials: arguments.credentials.clone(),
+        access_log: access_log.clone(),
+        ticket_identity,
+    });
     let began = Instant::now();
     let mut output = std::io::stdout().lock();
     // The process that started this one may read no more than this line, but the line must arrive.
@@ -120,15 +155,27 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .map_or_else(|| handler.workers().div_ceil(shards.len()), usize::from);
     std::thread::scope(|scope| {
         for (shard, tally) in shards.iter().zip(&tallies) {
+            let worker = Worker {
+                server: shard,
+                handler: &handler,
+                tally,
+                access_log: access_log.as_deref(),
+                is_over: &is_over,
+            };
             for _ in 0..workers {
-                scope.spawn(|| work(shard, &handler, tally, &is_over));
+                scope.spawn(move || worker.work());
             }
         }
         interrupt.wait();
-        shards.shutdown(GRACE);
+        // Before new clients are refused, so that fewer come by a ticket.
+        publisher.into_iter().for_each(Publisher::finish);
+        shards.close(GRACE);
         // Handlers that still run now have no caller left to hear from them.
         is_over.store(true, Ordering::Relaxed);
     });
+    if let Some(log) = access_log {
+        log.finish();
+    }
     interrupt.give_way();
     let statistics: Vec<_> = shards.iter().map(Server::statistics).collect();
     tracing::debug!(?statistics, "final counts");
@@ -137,24 +184,34 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 impl Arguments {
+    /// Tells what its clients would refuse, and what is dangerous.
+    fn warn(&self, address: std::net::IpAddr) -> Result<(), Failure> {
+        let is_said = self.anyone || self.credentials.chooses_clients();
+        let mut warnings = startup_checks::certificate_warnings(&self.credentials.cert)?;
+        warnings.extend(startup_checks::key_warning(&self.credentials.key));
+        warnings.extend(startup_checks::access_warning(address, is_said));
+        warnings.iter().for_each(|line| tracing::warn!("{line}"));
+        Ok(())
+    }
+
     /// A command is not run for every client unless an option says so.
     fn check_access(&self) -> Result<(), Failure> {
-        let is_said = self.anyone || self.credentials.has_client_authority();
+        let is_said = self.anyone || self.credentials.chooses_clients();
         if !self.handler.runs_a_command() || is_said {
             return Ok(());
         }
         Err(Failure::usage(
-            "--exec runs a command for each request: give --client-ca FILE to let only clients in that this authority has signed, or --anyone to let everybody in",
+            "--exec runs a command for each request: give --client-ca FILE to let only clients in that this authority has signed, --client-pin FILE for those whose certificates are in it, or --anyone to let everybody in",
         ))
     }
 }
 
-fn open(arguments: &Arguments) -> Result<Shards<Server>, Failure> {
-    let builder = arguments.socket.apply(Builder::new());
-    let mut builder = arguments
-        .credentials
-        .apply(builder)?
-        .message_limit(arguments.message_limit);
+fn open(arguments: &Arguments, publishing: Option<&Publishing>) -> Result<Shards<Server>, Failure> {
+    let builder = arguments.socket.apply(arguments.credentials.builder()?);
+    let mut builder = builder.message_limit(arguments.message_limit);
+    if let Some(publishing) = publishing {
+        builder = builder.tickets(publishing.keys());
+    }
     if let Some(path) = &arguments.state {
         builder = builder.state_file(path);
     }
@@ -162,41 +219,12 @@ fn open(arguments: &Arguments) -> Result<Shards<Server>, Failure> {
         let log = KeyLogFile::append(path).doing(format!("opening {}", path.display()))?;
         builder = builder.key_log(Arc::new(log));
     }
-    Ok(builder.bind_shards_blocking(&arguments.address, arguments.shards)?)
-}
-
-/// Takes requests until the server is shut down.
-fn work(server: &Server, handler: &Handler, tally: &Tally, is_over: &AtomicBool) {
-    while let Some(request) = server.accept() {
-        let is_useless = || request.is_cancelled() || is_over.load(Ordering::Relaxed);
-        match handler.handle(request.body(), &is_useless) {
-            Ok(body) => answer(request, body, tally),
-            Err(dropped) => {
-                let why = dropped.failure.text();
-                tracing::warn!(peer = %request.peer().address, "request dropped: {why}");
-                tally.drop(request.body().len());
-                if !dropped.has_run {
-                    request.refuse();
-                }
-            }
-        }
-    }
-}
-
-fn answer(request: Request, body: Bytes, tally: &Tally) {
-    let (length, peer) = (request.body().len(), request.peer().address);
-    if request.is_one_way() {
-        tally.one_way(length);
-        return;
-    }
-    let reply = body.len();
-    match request.reply(body) {
-        Ok(()) => tally.reply(length, reply),
-        Err(error) => {
-            tracing::warn!(%peer, "reply not sent: {error}");
-            tally.drop(length);
-        }
-    }
+    builder
+        .bind_shards_blocking(&arguments.address, arguments.shards)
+        .map_err(|error| match exit_code::of_open_error(&error) {
+            exit_code::NO_SERVER => Failure::from(error).and_exit_code(exit_code::FAILURE),
+            _ => error.into(),
+        })
 }
 
 /// A number of shards (SPEC §6.6).

@@ -14,7 +14,7 @@ pub(crate) struct SocketArguments {
 
 impl SocketArguments {
     /// Applies them.
-    pub(crate) fn apply(self, builder: Builder) -> Builder {
+    pub(crate) fn apply<R>(self, builder: Builder<R>) -> Builder<R> {
         builder.udp(UdpOptions::new().segmentation_offload(!self.no_gso))
     }
 }

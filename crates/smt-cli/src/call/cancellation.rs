@@ -4,16 +4,18 @@
 //!
 //! 1. While a call is in progress the first signal closes the client: the call ends, the server
 //!    gives the request up, and the subcommand ends as with other failures.
-//! 2. Otherwise, and with the second signal, the process ends at once; a new file for replies goes
-//!    if there was none.
+//! 2. Otherwise, and with the second signal, the process ends at once; a file that was begun for
+//!    replies goes.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use smt::blocking::Client;
-use smt::{Error, ErrorKind, Execution};
+use smt::{ErrorKind, Execution, OpenError};
 
-use super::output::{Output, remove_if_empty};
+use super::attempts::execution;
+use super::output::Output;
 use crate::failure::Failure;
 use crate::interrupt::{exit_code, signals};
 
@@ -27,8 +29,8 @@ struct State {
     is_calling: bool,
     /// The signal that has ended a call.
     signal: Option<i32>,
-    /// A file that is to go if nothing was written to it.
-    new_file: Option<PathBuf>,
+    /// A file that is not whole yet.
+    begun_file: Option<PathBuf>,
 }
 
 impl Cancellation {
@@ -50,7 +52,9 @@ impl Cancellation {
                 state.signal = Some(signal);
                 let client = state.client.clone();
                 drop(state);
-                client.iter().for_each(Client::close);
+                client
+                    .iter()
+                    .for_each(|client| client.close(Duration::ZERO));
             }
         });
         Ok(Self(state))
@@ -63,7 +67,7 @@ impl Cancellation {
     pub(super) fn open(&self, path: &Path) -> Result<Output, Failure> {
         // A FIFO is open when a process reads it: meanwhile a signal needs the state.
         let output = Output::open(path)?;
-        lock(&self.0).new_file = output.new_file();
+        lock(&self.0).begun_file = output.begun_file();
         Ok(output)
     }
 
@@ -72,34 +76,54 @@ impl Cancellation {
         lock(&self.0).client = Some(client.clone());
     }
 
+    /// No further call is made: the client ends with its last handle, which must not be the one
+    /// here.
+    pub(super) fn forget_client(&self) {
+        let client = lock(&self.0).client.take();
+        drop(client);
+    }
+
     /// Makes a call that a signal cancels.
-    pub(super) fn during<T>(&self, call: impl FnOnce() -> Result<T, Error>) -> Result<T, Failure> {
+    ///
+    /// # Errors
+    /// A signal has cancelled it.
+    pub(super) fn during<T>(
+        &self,
+        call: impl FnOnce() -> Result<T, OpenError>,
+    ) -> Result<Result<T, OpenError>, Failure> {
         lock(&self.0).is_calling = true;
         let outcome = call();
         let mut state = lock(&self.0);
         state.is_calling = false;
-        match (outcome, state.signal) {
+        match (&outcome, state.signal) {
             (Err(error), Some(signal)) => {
-                let text = format!("interrupted; {}", what_has_become(&error));
-                Err(Failure::with_exit_code(exit_code(signal), text))
+                let text = format!("interrupted; {}", what_has_become(error));
+                Err(Failure::by_signal(exit_code(signal), text))
             }
-            (outcome, _) => Ok(outcome?),
+            _ => Ok(outcome),
         }
     }
 }
 
 impl State {
     fn end(&self, signal: i32) -> ! {
-        self.client.iter().for_each(Client::close);
-        self.new_file.iter().for_each(|path| remove_if_empty(path));
+        self.client
+            .iter()
+            .for_each(|client| client.close(Duration::ZERO));
+        let removed = self.begun_file.as_ref().map(std::fs::remove_file);
+        drop(removed);
         std::process::exit(exit_code(signal).into());
     }
 }
 
-fn what_has_become(error: &Error) -> &'static str {
-    match (&error.kind, error.execution()) {
-        (ErrorKind::NotDelivered(_), _) => "the message was not delivered",
-        (ErrorKind::MayHaveBeenDelivered(_), _) => "the message may have been delivered",
+fn what_has_become(error: &OpenError) -> &'static str {
+    let one_way = match error {
+        OpenError::Connect(error) => Some(error.kind()),
+        _ => None,
+    };
+    match (one_way, execution(error)) {
+        (Some(ErrorKind::NotDelivered(_)), _) => "the message was not delivered",
+        (Some(ErrorKind::MayHaveBeenDelivered(_)), _) => "the message may have been delivered",
         (_, Execution::DidNotRun) => "the request did not run",
         (_, Execution::MayHaveRun) => "the request may have run",
     }

@@ -1,70 +1,128 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where replies go: standard output, or a file that keeps what it has until there is room for a
-//! whole reply.
+//! Where replies go: standard output, a device, or a file that is written whole or not at all.
+//!
+//! A file is written beside its place, under a name of its own, and renamed when all replies are in
+//! it and on disk: until then what was there stays, and no reader sees a part of a reply.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FallocateFlags, fallocate};
+use rustix::fs::{Access, access};
 
+use crate::exit_code;
 use crate::failure::{Doing, Failure};
 
 /// Where replies go.
-pub(super) enum Output {
-    File(ReplyFile),
+pub(super) struct Output {
+    shown: String,
+    place: Place,
+}
+
+enum Place {
+    /// A pipe, a terminal or a device: bytes that have left do not come back.
+    Device(File),
+    File(WholeFile),
     Standard,
 }
 
-/// A file for replies. One that exists keeps what it has until there is a reply; one that does not
-/// is there only if there was one.
-pub(super) struct ReplyFile {
-    path: PathBuf,
+/// A file that takes its place when it is whole; before that it goes on drop.
+struct WholeFile {
+    target: PathBuf,
+    beside: PathBuf,
     file: File,
-    is_new: bool,
-    /// Bytes of replies.
-    written: u64,
-    is_begun: bool,
+    is_in_place: bool,
 }
 
 impl Output {
+    /// Opens it. A file cannot be written if its directory cannot.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         if super::is_standard(path) {
-            return Ok(Self::Standard);
+            return Ok(Self {
+                shown: "standard output".to_owned(),
+                place: Place::Standard,
+            });
         }
-        let is_new = !path.exists();
-        let mut options = OpenOptions::new();
-        let file = options.write(true).create(true).truncate(false).open(path);
-        Ok(Self::File(ReplyFile {
-            path: path.to_owned(),
-            file: file.doing(format!("writing {}", path.display()))?,
-            is_new,
-            written: 0,
-            is_begun: false,
-        }))
+        let shown = path.display().to_string();
+        let place = open(path).doing(format!("writing {shown}"))?;
+        Ok(Self { shown, place })
     }
 
-    /// The file that was not there before.
-    pub(super) fn new_file(&self) -> Option<PathBuf> {
-        match self {
-            Self::File(file) if file.is_new => Some(file.path.clone()),
+    /// The file that is not whole yet.
+    pub(super) fn begun_file(&self) -> Option<PathBuf> {
+        match &self.place {
+            Place::File(file) => Some(file.beside.clone()),
             _ => None,
         }
     }
 
+    /// Writes a reply behind those before.
     pub(super) fn write(&mut self, reply: &[u8]) -> Result<(), Failure> {
-        let (written, shown) = match self {
-            Self::File(file) => (file.write(reply), file.path.display().to_string()),
-            Self::Standard => (write_standard(reply), "standard output".to_owned()),
+        let written = match &mut self.place {
+            Place::Device(file) => file.write_all(reply),
+            Place::File(file) => file.file.write_all(reply),
+            Place::Standard => write_standard(reply),
         };
+        self.told(written)
+    }
+
+    /// All replies were written: a file takes its place.
+    pub(super) fn finish(mut self) -> Result<(), Failure> {
+        let finished = match &mut self.place {
+            Place::File(file) => file.take_place(),
+            Place::Device(_) | Place::Standard => Ok(()),
+        };
+        self.told(finished)
+    }
+
+    fn told(&self, written: io::Result<()>) -> Result<(), Failure> {
         match written {
             // The reader has closed the pipe on purpose, and needs no message.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(error.into()),
-            written => written.doing(format!(
-                "the request has run, but writing its reply to {shown} failed"
-            )),
+            written => written
+                .doing(format!(
+                    "the request has run, but writing its reply to {} failed",
+                    self.shown
+                ))
+                .map_err(|failure| failure.and_exit_code(exit_code::OUTPUT_FAILED)),
         }
     }
+}
+
+fn open(path: &Path) -> io::Result<Place> {
+    let facts = match fs::metadata(path) {
+        Ok(facts) if !facts.is_file() => {
+            return OpenOptions::new().write(true).open(path).map(Place::Device);
+        }
+        Ok(facts) => Some(facts),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let target = match &facts {
+        // A file that may not be written may not be replaced either, and links stay links.
+        Some(_) => {
+            access(path, Access::WRITE_OK)?;
+            fs::canonicalize(path)?
+        }
+        None => path.to_owned(),
+    };
+    let name = target.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+    let name = format!(".{}.smt-{}", name.to_string_lossy(), std::process::id());
+    let beside = target.with_file_name(name);
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&beside)?;
+    let whole = WholeFile {
+        target,
+        beside,
+        file,
+        is_in_place: false,
+    };
+    if let Some(facts) = facts {
+        whole.file.set_permissions(facts.permissions())?;
+    }
+    Ok(Place::File(whole))
 }
 
 fn write_standard(reply: &[u8]) -> io::Result<()> {
@@ -73,55 +131,19 @@ fn write_standard(reply: &[u8]) -> io::Result<()> {
     output.flush()
 }
 
-impl ReplyFile {
-    fn write(&mut self, reply: &[u8]) -> io::Result<()> {
-        // A pipe or device has no length to set.
-        let facts = self.file.metadata()?;
-        if facts.is_file() {
-            self.make_room(facts.len(), reply.len() as u64)?;
-        }
-        self.is_begun = true;
-        self.file.write_all(reply)?;
-        self.written += reply.len() as u64;
-        if facts.is_file() {
-            // The earlier contents of the file may have been longer.
-            self.file.set_len(self.written)?;
-        }
+impl WholeFile {
+    fn take_place(&mut self) -> io::Result<()> {
+        self.file.sync_all()?;
+        fs::rename(&self.beside, &self.target)?;
+        self.is_in_place = true;
         Ok(())
     }
-
-    /// A part of a reply looks like a reply, and would stand over what was there: without room for
-    /// the whole the file stays as it was.
-    fn make_room(&self, length: u64, more: u64) -> io::Result<()> {
-        if more == 0 {
-            return Ok(());
-        }
-        match fallocate(&self.file, FallocateFlags::empty(), self.written, more) {
-            Ok(()) => Ok(()),
-            // Not every file system can tell.
-            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
-            Err(error) => {
-                // A part of the bytes may have been added at the end.
-                let _ = self.file.set_len(length);
-                Err(error.into())
-            }
-        }
-    }
 }
 
-impl Drop for ReplyFile {
+impl Drop for WholeFile {
     fn drop(&mut self) {
-        if self.is_new && !self.is_begun {
-            remove_if_empty(&self.path);
+        if !self.is_in_place {
+            let _ = fs::remove_file(&self.beside);
         }
     }
-}
-
-/// Empty, it would look like an empty reply. The file may be another process's meanwhile: then it
-/// has contents, and stays.
-pub(super) fn remove_if_empty(path: &Path) {
-    let is_empty = path
-        .metadata()
-        .is_ok_and(|facts| facts.is_file() && facts.len() == 0);
-    let _ = is_empty.then(|| std::fs::remove_file(path));
 }

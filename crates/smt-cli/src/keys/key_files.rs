@@ -15,23 +15,20 @@ use crate::failure::{Doing, Failure};
 /// Where a certificate and its key go.
 #[derive(Debug)]
 pub(super) struct KeyFiles {
+    directory: PathBuf,
     certificate: PathBuf,
     key: PathBuf,
     is_forced: bool,
 }
 
 impl KeyFiles {
-    /// `DIRECTORY/NAME.pem` and `DIRECTORY/NAME.key`; the directory is made if it is missing.
+    /// `DIRECTORY/NAME.pem` and `DIRECTORY/NAME.key`.
     pub(super) fn plan(directory: &Path, name: &str, is_forced: bool) -> Result<Self, Failure> {
         if name.is_empty() {
             return Err(Failure::new("the name is empty, so there is no file name"));
         }
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o755)
-            .create(directory)
-            .doing(format!("making {}", directory.display()))?;
         let files = Self {
+            directory: directory.to_owned(),
             certificate: directory.join(format!("{name}.pem")),
             key: directory.join(format!("{name}.key")),
             is_forced,
@@ -48,8 +45,13 @@ impl KeyFiles {
         }
     }
 
-    /// Writes both, and gives their paths.
+    /// Writes both, and gives their paths. The directory is made if it is missing.
     pub(super) fn write(self, certificate: &str, key: &str) -> Result<[PathBuf; 2], Failure> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o755)
+            .create(&self.directory)
+            .doing(format!("making {}", self.directory.display()))?;
         // The key first: a certificate without its key is of no use.
         self.write_one(&self.key, key.as_bytes(), 0o600)?;
         self.write_one(&self.certificate, certificate.as_bytes(), 0o644)?;

@@ -3,7 +3,6 @@
 
 use clap::Args;
 use serde_json::json;
-use smt::Builder;
 
 use super::load::Transport;
 use super::plan::Plan;
@@ -38,13 +37,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(core) = arguments.core {
         cpu::pin(core)?;
     }
-    let builder = arguments.socket.apply(Builder::new());
-    let builder = arguments.credentials.apply(builder)?;
+    let builder = arguments.socket.apply(arguments.credentials.builder()?);
     let smt = Smt::connect(builder, [arguments.address.as_str(); 2], &arguments.plan)?;
     let tls = arguments
         .against_tls
         .as_ref()
-        .map(|address| Tls::connect(&arguments.credentials, address))
+        .map(|address| Tls::connect(&arguments.plan, &arguments.credentials, address))
         .transpose()?;
     let mut transports: Vec<&dyn Transport> = vec![&smt];
     if let Some(tls) = &tls {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use hdrhistogram::Histogram;
 
+use super::api::Api;
 use super::caller::Caller;
 use crate::failure::{Doing, Failure};
 use crate::size::Size;
@@ -18,7 +19,7 @@ pub(super) trait Transport {
     fn name(&self) -> &'static str;
 
     /// The interface that is used for `concurrency` concurrent calls.
-    fn api(&self, concurrency: usize) -> &'static str;
+    fn api(&self, concurrency: usize) -> Api;
 
     /// Opens all that `concurrency` concurrent calls need, so that opening is not measured.
     fn open(&self, concurrency: usize) -> Result<Box<dyn Load + '_>, Failure>;
@@ -48,9 +49,9 @@ impl<C: Caller> Load for Threads<C> {
             let threads: Vec<_> = self.0.iter_mut().map(one).collect();
             let mut total = histogram()?;
             for thread in threads {
-                let part = thread
-                    .join()
-                    .map_err(|_| Failure::new("a measuring thread has died"))??;
+                let part = thread.join().map_err(|_| {
+                    Failure::of(smt::Fault::Environment, "a measuring thread has died")
+                })??;
                 total.add(part).doing("adding histograms")?;
             }
             Ok(total)
@@ -111,10 +112,13 @@ pub(super) fn check(length: usize, request: &Bytes) -> Result<(), Failure> {
     if length == request.len() {
         return Ok(());
     }
-    Err(Failure::new(format!(
-        "the server replied with {length} bytes to {}: it is no `smt perf server`",
-        request.len()
-    )))
+    Err(Failure::of(
+        smt::Fault::Peer,
+        format!(
+            "the server replied with {length} bytes to {}: it is no `smt perf server`",
+            request.len()
+        ),
+    ))
 }
 
 /// Longer calls count as a minute.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-/// The server name in the ephemeral certificate.
+//! `smt perf loopback`: starts servers on this host, and measures against them.
+
 use std::ffi::OsString;
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use smt::{Builder, Trust};
+use smt::Trust;
 
 use super::api::Api;
 use super::load::Transport;
@@ -43,7 +44,8 @@ pub(super) struct Arguments {
 /// The transport that SMT is compared with.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Against {
-    /// TLS 1.3 over TCP by rustls: a connection and a thread for each concurrent call
+    /// TLS 1.3 over TCP by rustls: a connection for each concurrent call, and a thread or a task as
+    /// SMT has it
     Tls,
 }
 
@@ -54,18 +56,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let scratch = Scratch::new()?;
     let files = scratch.ephemeral()?;
-    let server = |concurrency| {
-        let api = arguments
-            .server_api
-            .unwrap_or_else(|| Api::suited_to(concurrency));
-        OwnProcess::start(server_arguments(arguments, &files, Some(api)))
-    };
-    let (alone, loaded) = (server(1)?, server(2)?);
+    let server = |transport| start_two(arguments, &files, transport);
+    let [alone, loaded] = server("smt")?;
     let trust = Trust::roots_from_pem_files(&[&files.authority])?;
     let builder = arguments
         .socket
-        .apply(Builder::new())
-        .trust(trust)
+        .apply(smt::client(trust))
         .server_name(SERVER_NAME);
     let smt = Smt::connect(
         builder,
@@ -73,12 +69,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         &arguments.plan,
     )?;
     let tls = match arguments.against {
-        Some(Against::Tls) => Some(TlsPair::start(arguments, &files)?),
+        Some(Against::Tls) => {
+            let servers = server("tls")?;
+            let addresses = [servers[0].address(), servers[1].address()];
+            let client = Tls::new(&arguments.plan, addresses, SERVER_NAME, &files.authority)?;
+            Some((client, servers))
+        }
         None => None,
     };
     let mut transports: Vec<&dyn Transport> = vec![&smt];
-    if let Some(pair) = &tls {
-        transports.push(&pair.client);
+    if let Some((client, _servers)) = &tls {
+        transports.push(client);
     }
     let setting = json!({
         "server": "another process of this host, over loopback",
@@ -90,28 +91,27 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     report::run(&arguments.plan, &setting, &transports)
 }
 
-/// The comparison, which ends with its server.
-struct TlsPair {
-    client: Tls,
-    _server: OwnProcess,
-}
-
-impl TlsPair {
-    fn start(arguments: &Arguments, files: &EphemeralFiles) -> Result<Self, Failure> {
-        let server = OwnProcess::start(server_arguments(arguments, files, None))?;
-        Ok(Self {
-            client: Tls::new(server.address(), SERVER_NAME, &files.authority)?,
-            _server: server,
-        })
-    }
-}
-
-/// `api` is SMT's; without it the server speaks TLS.
-fn server_arguments(
+/// The server that is called by one caller at a time, and that which is called by many. Both
+/// transports have the same interfaces.
+fn start_two(
     arguments: &Arguments,
     files: &EphemeralFiles,
-    api: Option<Api>,
-) -> Vec<OsString> {
+    transport: &str,
+) -> Result<[OwnProcess; 2], Failure> {
+    let server = |concurrency| {
+        let api = arguments
+            .server_api
+            .unwrap_or_else(|| Api::suited_to(concurrency));
+        let mut words = server_arguments(arguments, files, api);
+        if transport == "tls" {
+            words.push("--tls".into());
+        }
+        OwnProcess::start(words)
+    };
+    Ok([server(1)?, server(2)?])
+}
+
+fn server_arguments(arguments: &Arguments, files: &EphemeralFiles, api: Api) -> Vec<OsString> {
     let path = |path: &Path| path.as_os_str().to_owned();
     let mut words: Vec<OsString> = ["perf", "server", "127.0.0.1:0", "--until-input-ends"]
         .map(OsString::from)
@@ -121,10 +121,6 @@ fn server_arguments(
     if arguments.pin {
         words.extend(["--core".into(), SERVER_CORE.to_string().into()]);
     }
-    let Some(api) = api else {
-        words.push("--tls".into());
-        return words;
-    };
     let spin = format!("{}ns", arguments.plan.spin.as_nanos());
     words.extend(["--api", api.name(), "--spin", &spin, "--workers"].map(OsString::from));
     words.push(arguments.server_workers.to_string().into());

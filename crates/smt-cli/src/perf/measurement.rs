@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
+use super::api::Api;
 use super::cpu;
 use super::load::Transport;
 use super::plan::Case;
@@ -15,7 +16,7 @@ use crate::failure::Failure;
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Measurement {
     pub(super) transport: &'static str,
-    pub(super) api: &'static str,
+    pub(super) api: Api,
     pub(super) size: u64,
     pub(super) concurrency: usize,
     pub(super) repetitions: usize,
@@ -141,7 +142,7 @@ mod tests {
         };
         Measurement {
             transport: "smt",
-            api: "blocking",
+            api: Api::Blocking,
             size: 1_000,
             concurrency: 1,
             repetitions: 1,

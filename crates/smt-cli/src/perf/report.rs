@@ -100,6 +100,7 @@ fn line(measurement: &Measurement, first: Option<&Measurement>) -> Result<String
     let mut value = serde_json::to_value(measurement)?;
     if let (Some(ratio), Some(first)) = (ratio_to(measurement, first), first) {
         value[format!("{}_ratio", first.transport)] = serde_json::to_value(ratio)?;
+        value["compared"] = json!(format!("{} to {}", name(first), name(measurement)));
     }
     value["schema"] = json!(SCHEMA);
     value["kind"] = json!("measurement");
@@ -119,16 +120,27 @@ fn row(measurement: &Measurement, first: Option<&Measurement>) -> String {
         client_cpu_us_per_rpc,
         server_cpu_us_per_rpc,
     } = measurement.values;
-    let name = format!("{}/{}", measurement.transport, measurement.api);
-    let ratio = ratio_to(measurement, first).map_or_else(String::new, |ratio| {
-        format!("  {:>6.2}  {:>6.2}", ratio.rpc_per_s, ratio.p50)
-    });
+    let name = name(measurement);
+    let ratio = match (ratio_to(measurement, first), first) {
+        (Some(ratio), Some(first)) => format!(
+            "  {:>6.2}  {:>6.2}  {} to {name}",
+            ratio.rpc_per_s,
+            ratio.p50,
+            self::name(first)
+        ),
+        _ => String::new(),
+    };
     format!(
         "{name:<13} {:>7} {:>5} {p50_us:>9.1} {p90_us:>9.1} {p99_us:>9.1} {p999_us:>9.1} {max_us:>9.1} {rpc_per_s:>9.0} \
          {goodput_mb_per_s:>8.1} {client_cpu_us_per_rpc:>7.1} {server_cpu_us_per_rpc:>7.1}{ratio}",
         Size(measurement.size).to_string(),
         measurement.concurrency,
     )
+}
+
+/// Transport and model, as `smt/tokio`.
+fn name(measurement: &Measurement) -> String {
+    format!("{}/{}", measurement.transport, measurement.api.name())
 }
 
 /// The first transport's numbers divided by another's.
@@ -138,9 +150,12 @@ struct Ratio {
     p50: f64,
 }
 
-/// `None` for the first transport itself.
+/// `None` for the first transport itself, and for another model: threads and tasks are not alike.
 fn ratio_to(other: &Measurement, first: Option<&Measurement>) -> Option<Ratio> {
     let first = first.filter(|first| first.transport != other.transport)?;
+    if (first.api, first.concurrency) != (other.api, other.concurrency) {
+        return None;
+    }
     Some(Ratio {
         rpc_per_s: first.values.rpc_per_s / other.values.rpc_per_s,
         p50: first.values.p50_us / other.values.p50_us,
@@ -167,4 +182,46 @@ fn say(line: &str) -> Result<(), Failure> {
 const SCHEMA: u32 = 1;
 
 const HEADING: &str = "times in us; goodput in MB/s of requests, as much comes back; CPU in us per RPC; x: SMT's number divided by this row's
-transport        size  conc       p50       p90       p99     p99.9       max     RPC/s  goodput  client  server  xRPC/s   x p50";
+transport        size  conc       p50       p90       p99     p99.9       max     RPC/s  goodput  client  server  xRPC/s   x p50  compared";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::perf::api::Api;
+
+    fn measurement(transport: &'static str, api: Api, rpc_per_s: f64) -> Measurement {
+        Measurement {
+            transport,
+            api,
+            size: 64,
+            concurrency: 100,
+            repetitions: 1,
+            calls: 1,
+            values: Values {
+                p50_us: 1.0,
+                p90_us: 1.0,
+                p99_us: 1.0,
+                p999_us: 1.0,
+                max_us: 1.0,
+                rpc_per_s,
+                goodput_mb_per_s: 1.0,
+                client_cpu_us_per_rpc: 1.0,
+                server_cpu_us_per_rpc: 1.0,
+            },
+        }
+    }
+
+    mod row {
+        use super::*;
+
+        #[test]
+        fn only_equal_models_are_compared_and_both_are_named() {
+            let first = measurement("smt", Api::Tokio, 30.0);
+            let alike = measurement("tls", Api::Tokio, 20.0);
+            let unlike = measurement("tls", Api::Blocking, 1.0);
+            assert!(row(&alike, Some(&first)).ends_with("1.50    1.00  smt/tokio to tls/tokio"));
+            assert!(!row(&unlike, Some(&first)).contains("30.00"));
+            assert!(ratio_to(&first, Some(&first)).is_none());
+        }
+    }
+}

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clap::Args;
-use smt::Builder;
-use tokio::runtime;
+use smt::{Builder, TlsServer};
+use tokio::runtime::{self, Runtime};
 
 use super::api::Api;
 use super::{caller, cpu, tls_server};
@@ -32,7 +32,7 @@ pub(super) struct Arguments {
     /// Answer by this interface
     #[arg(long, value_name = "API", default_value = "blocking")]
     api: Api,
-    /// Threads that answer, if they are blocking
+    /// Threads that answer; blocking TLS has one for each connection
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     workers: u16,
     /// Time for which waiting threads look before they sleep; 0us never
@@ -60,10 +60,19 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         interrupt
     };
     if arguments.tls {
-        return tls_server::run(&arguments.credentials, &arguments.address, &interrupt);
+        let (credentials, address) = (&arguments.credentials, &arguments.address);
+        return match arguments.api {
+            Api::Blocking => tls_server::run(credentials, address, &interrupt),
+            Api::Tokio => tls_server::run_tasks(
+                credentials,
+                address,
+                &multi_thread(arguments.workers)?,
+                &interrupt,
+            ),
+        };
     }
-    let builder = arguments.socket.apply(Builder::new()).spin(arguments.spin);
-    let builder = arguments.credentials.apply(builder)?;
+    let builder = arguments.socket.apply(arguments.credentials.builder()?);
+    let builder = builder.spin(arguments.spin);
     match arguments.api {
         Api::Blocking => serve_blocking(builder, arguments, &interrupt),
         Api::Tokio => serve_tokio(builder, arguments, &interrupt),
@@ -71,7 +80,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn serve_blocking(
-    builder: Builder,
+    builder: Builder<TlsServer>,
     arguments: &Arguments,
     interrupt: &Interrupt,
 ) -> Result<(), Failure> {
@@ -80,7 +89,7 @@ fn serve_blocking(
     std::thread::scope(|scope| {
         for _ in 0..arguments.workers {
             scope.spawn(|| {
-                while let Some(request) = server.accept() {
+                while let Some(request) = server.accept_request() {
                     let reply = reply_to(request.body());
                     if let Err(error) = request.reply(reply) {
                         tracing::debug!("not replied: {error}");
@@ -89,26 +98,22 @@ fn serve_blocking(
             });
         }
         interrupt.wait();
-        server.shutdown(GRACE);
+        server.close(GRACE);
     });
     Ok(())
 }
 
 fn serve_tokio(
-    builder: Builder,
+    builder: Builder<TlsServer>,
     arguments: &Arguments,
     interrupt: &Interrupt,
 ) -> Result<(), Failure> {
-    let runtime = runtime::Builder::new_multi_thread()
-        .worker_threads(usize::from(arguments.workers))
-        .enable_all()
-        .build()
-        .doing("starting tokio")?;
+    let runtime = multi_thread(arguments.workers)?;
     let server = runtime.block_on(builder.bind(&arguments.address))?;
     listening(server.local_address())?;
     let acceptor = server.clone();
     runtime.spawn(async move {
-        while let Some(request) = acceptor.accept().await {
+        while let Some(request) = acceptor.accept_request().await {
             let reply = reply_to(request.body());
             if let Err(error) = request.reply(reply) {
                 tracing::debug!("not replied: {error}");
@@ -116,8 +121,16 @@ fn serve_tokio(
         }
     });
     interrupt.wait();
-    runtime.block_on(server.shutdown(GRACE));
+    runtime.block_on(server.close(GRACE));
     Ok(())
+}
+
+fn multi_thread(workers: u16) -> Result<Runtime, Failure> {
+    runtime::Builder::new_multi_thread()
+        .worker_threads(usize::from(workers))
+        .enable_all()
+        .build()
+        .doing("starting tokio")
 }
 
 fn reply_to(request: &Bytes) -> Bytes {

@@ -4,19 +4,19 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use smt::Builder;
 use smt::blocking::Client;
+use smt::{Builder, TlsClient};
 
 use super::api::Api;
 use super::caller::{CPU_QUESTION, Caller};
 use super::load::{Load, Threads, Transport};
 use super::plan::Plan;
-use super::task_load::Tasks;
-use crate::failure::{Doing, Failure};
+use super::task_load::{Tasks, runtime};
+use crate::failure::Failure;
 
 /// A client of one or two `smt perf server`s.
 pub(super) struct Smt {
-    builder: Builder,
+    builder: Builder<TlsClient>,
     plan: Plan,
     alone: Server,
     loaded: Server,
@@ -32,7 +32,7 @@ impl Smt {
     /// Connects: to the server that is called by one caller at a time, and to that which is called
     /// by many.
     pub(super) fn connect(
-        builder: Builder,
+        builder: Builder<TlsClient>,
         [alone, loaded]: [&str; 2],
         plan: &Plan,
     ) -> Result<Self, Failure> {
@@ -55,7 +55,7 @@ impl Smt {
 }
 
 impl Server {
-    fn connect(builder: &Builder, address: &str) -> Result<Self, Failure> {
+    fn connect(builder: &Builder<TlsClient>, address: &str) -> Result<Self, Failure> {
         Ok(Self {
             address: address.to_owned(),
             client: builder.clone().connect_blocking(address)?,
@@ -68,15 +68,20 @@ impl Transport for Smt {
         "smt"
     }
 
-    fn api(&self, concurrency: usize) -> &'static str {
-        self.plan.api(concurrency).name()
+    fn api(&self, concurrency: usize) -> Api {
+        self.plan.api(concurrency)
     }
 
     fn open(&self, concurrency: usize) -> Result<Box<dyn Load + '_>, Failure> {
         let Server { address, client } = self.server(concurrency);
         Ok(match self.plan.api(concurrency) {
             Api::Blocking => Box::new(Threads(vec![client.clone(); concurrency])),
-            Api::Tokio => Box::new(Tasks::connect(self.builder.clone(), address, concurrency)?),
+            Api::Tokio => {
+                let runtime = runtime()?;
+                let client = runtime.block_on(self.builder.clone().connect(address))?;
+                let callers = vec![client; concurrency];
+                Box::new(Tasks { runtime, callers })
+            }
         })
     }
 
@@ -99,8 +104,9 @@ impl Caller for Client {
 pub(super) fn cpu_of(caller: &mut impl Caller) -> Result<Duration, Failure> {
     let reply = caller.ask(&Bytes::from_static(CPU_QUESTION))?;
     let text = String::from_utf8_lossy(&reply);
-    let nanoseconds = text
-        .parse()
-        .doing("the server does not tell its CPU time; is it an `smt perf server`?")?;
+    let nanoseconds = text.parse().map_err(|_| {
+        let text = "the server does not tell its CPU time; is it an `smt perf server`?";
+        Failure::of(smt::Fault::Peer, text)
+    })?;
     Ok(Duration::from_nanos(nanoseconds))
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! TLS 1.3 over TCP as it is compared with SMT: the best that blocking sockets and rustls give.
+//! TLS 1.3 over TCP as it is compared with SMT: the best that blocking sockets and rustls give
+//! (`tls_tasks.rs` has tokio's).
 //!
 //! AES-128-GCM alone, certificates verified, TCP_NODELAY, and reads of 64 KB from the socket:
 //! rustls asks for 4 KB at a time, which would cost 16 times the calls. A message is its length
@@ -11,19 +12,24 @@ use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::sync::Arc;
 
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::client::Resumption;
+use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
 use rustls::version::TLS13;
 use rustls::{ClientConfig, ConnectionCommon, RootCertStore, ServerConfig, SideData, Stream};
 
 use crate::credentials::ServerCredentials;
 use crate::failure::{Doing, Failure};
+use crate::scratch::EphemeralFiles;
 
 /// A server's configuration.
 pub(super) fn server_config(credentials: &ServerCredentials) -> Result<Arc<ServerConfig>, Failure> {
-    let key = PrivateKeyDer::from_pem_file(&credentials.key)
-        .doing(format!("reading {}", credentials.key.display()))?;
+    let key = credentials
+        .passphrase
+        .key(&credentials.key)?
+        .private_key()?;
     let config = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])?
         .with_no_client_auth()
@@ -42,6 +48,58 @@ pub(super) fn client_config(authority: &Path) -> Result<Arc<ClientConfig>, Failu
         .with_root_certificates(roots)
         .with_no_client_auth();
     Ok(Arc::new(config))
+}
+
+/// The configurations of both sides.
+pub(super) struct Configs {
+    pub(super) client: Arc<ClientConfig>,
+    pub(super) server: Arc<ServerConfig>,
+}
+
+/// Configurations that have one key exchange group, with client certificates or without.
+pub(super) fn configs_of(
+    files: &EphemeralFiles,
+    group: &'static dyn SupportedKxGroup,
+    is_mutual: bool,
+) -> Result<Configs, Failure> {
+    let provider = Arc::new(CryptoProvider {
+        kx_groups: vec![group],
+        ..(*provider()).clone()
+    });
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(&files.authority)? {
+        roots.add(certificate)?;
+    }
+    let roots = Arc::new(roots);
+    let key = |path: &Path| {
+        PrivateKeyDer::from_pem_file(path).doing(format!("reading {}", path.display()))
+    };
+    let client = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(&[&TLS13])?
+        .with_root_certificates(Arc::clone(&roots));
+    let mut client = match is_mutual {
+        true => client
+            .with_client_auth_cert(certificates(&files.client.cert)?, key(&files.client.key)?)?,
+        false => client.with_no_client_auth(),
+    };
+    client.resumption = Resumption::disabled();
+    let server = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(&[&TLS13])?;
+    let server = match is_mutual {
+        true => {
+            let clients = WebPkiClientVerifier::builder_with_provider(roots, provider).build();
+            let clients = clients.map_err(|error| Failure::new(error.to_string()))?;
+            server.with_client_cert_verifier(clients)
+        }
+        false => server.with_no_client_auth(),
+    };
+    let mut server =
+        server.with_single_cert(certificates(&files.server.cert)?, key(&files.server.key)?)?;
+    server.send_tls13_tickets = 0;
+    Ok(Configs {
+        client: Arc::new(client),
+        server: Arc::new(server),
+    })
 }
 
 fn provider() -> Arc<CryptoProvider> {
@@ -127,4 +185,4 @@ impl Write for BigReads {
 }
 
 /// Bytes of one system call.
-const READ_BYTES: usize = 65_536;
+pub(super) const READ_BYTES: usize = 65_536;

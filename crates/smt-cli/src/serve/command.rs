@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::environment::Environment;
 use super::handler::Dropped;
 use super::program;
 use crate::failure::{Doing, Failure};
@@ -56,13 +57,21 @@ impl ExternalCommand {
         })
     }
 
+    /// As it was named.
+    pub(super) fn program(&self) -> &str {
+        &self.program
+    }
+
     /// Runs it for one request.
     pub(super) fn run(
         &self,
         request: &Bytes,
+        environment: &Environment,
         is_useless: &dyn Fn() -> bool,
     ) -> Result<Bytes, Dropped> {
-        let child = self.start().doing(format!("running {}", self.program));
+        let child = self
+            .start(environment)
+            .doing(format!("running {}", self.program));
         let child = child.map_err(Dropped::before_it_ran)?;
         self.finish(child, request, is_useless)
             .map_err(Dropped::when_it_ran)
@@ -98,13 +107,15 @@ impl ExternalCommand {
         Ok(reply)
     }
 
-    fn start(&self) -> io::Result<Child> {
+    fn start(&self, environment: &Environment) -> io::Result<Child> {
         // Held until the command is among those that run: an end of the server must not miss it.
         let mut running = running();
         let Some(groups) = running.as_mut() else {
             return Err(io::Error::other("the server has ended"));
         };
-        let child = Command::new(&self.program)
+        let mut command = Command::new(&self.program);
+        environment.give_to(&mut command);
+        let child = command
             .args(&self.arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -251,7 +262,8 @@ mod tests {
 
     fn run(script: &str, request: &str, is_useless: bool) -> Result<Bytes, Failure> {
         let request = Bytes::copy_from_slice(request.as_bytes());
-        let outcome = command(script, LIMITS).run(&request, &|| is_useless);
+        let outcome =
+            command(script, LIMITS).run(&request, &Environment::default(), &|| is_useless);
         outcome.map_err(|dropped| dropped.failure)
     }
 
@@ -314,7 +326,9 @@ mod tests {
                 Pid::from_raw(text.strip_suffix('\n')?.parse().ok()?)
             };
             let is_useless = || process().is_some();
-            command.run(&Bytes::new(), &is_useless).unwrap_err();
+            command
+                .run(&Bytes::new(), &Environment::default(), &is_useless)
+                .unwrap_err();
             // It was not waited for: it is there.
             kill_process(process().unwrap(), Signal::KILL).unwrap();
         }
@@ -332,7 +346,8 @@ mod tests {
                     time: Duration::from_millis(10),
                     ..LIMITS
                 };
-                let outcome = command(script, limits).run(&Bytes::new(), &|| false);
+                let outcome =
+                    command(script, limits).run(&Bytes::new(), &Environment::default(), &|| false);
                 let dropped = outcome.unwrap_err();
                 assert!(dropped.has_run);
                 assert_eq!(
@@ -356,9 +371,13 @@ mod tests {
             std::os::unix::fs::symlink("/bin/true", &program).unwrap();
             let words = [program.to_str().unwrap().to_owned()];
             let command = ExternalCommand::new(&words, LIMITS).unwrap();
-            command.run(&Bytes::new(), &|| false).unwrap();
+            command
+                .run(&Bytes::new(), &Environment::default(), &|| false)
+                .unwrap();
             std::fs::remove_file(&program).unwrap();
-            let dropped = command.run(&Bytes::new(), &|| false).unwrap_err();
+            let dropped = command
+                .run(&Bytes::new(), &Environment::default(), &|| false)
+                .unwrap_err();
             assert!(!dropped.has_run);
             assert!(dropped.failure.text().contains("No such file"));
         }

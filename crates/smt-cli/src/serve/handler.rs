@@ -5,9 +5,12 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 use clap::Args;
+use smt::Incoming;
 
+use super::caller::Caller;
 use super::command::{ExternalCommand, Limits};
-use super::directory::Directory;
+use super::directory::{self, Directory};
+use super::environment::Environment;
 use crate::failure::Failure;
 
 /// Exactly one of the three.
@@ -37,14 +40,22 @@ impl HandlerArguments {
 #[derive(Debug)]
 pub(super) struct Dropped {
     pub(super) failure: Failure,
+    /// Tells the caller's program what its text tells people.
+    pub(super) code: u32,
     /// Whether it may have had an effect.
     pub(super) has_run: bool,
 }
 
 impl Dropped {
     pub(super) fn before_it_ran(failure: Failure) -> Self {
+        Self::refused(FAILED, failure)
+    }
+
+    /// The same with another code.
+    pub(super) fn refused(code: u32, failure: Failure) -> Self {
         Self {
             failure,
+            code,
             has_run: false,
         }
     }
@@ -52,6 +63,7 @@ impl Dropped {
     pub(super) fn when_it_ran(failure: Failure) -> Self {
         Self {
             failure,
+            code: FAILED,
             has_run: true,
         }
     }
@@ -88,13 +100,38 @@ impl Handler {
     /// The reply. `is_useless` tells whether no caller waits for it any more.
     pub(super) fn handle(
         &self,
-        request: &Bytes,
+        message: &Incoming,
+        caller: &Caller,
         is_useless: &dyn Fn() -> bool,
     ) -> Result<Bytes, Dropped> {
         match self {
-            Self::Directory(directory) => directory.read(request).map_err(Dropped::before_it_ran),
-            Self::Echo => Ok(request.clone()),
-            Self::Exec(command) => command.run(request, is_useless),
+            Self::Directory(directory) => directory.answer(message),
+            Self::Echo => Ok(message.body().clone()),
+            Self::Exec(command) => {
+                let environment = Environment::of(message, caller);
+                command.run(message.body(), &environment, is_useless)
+            }
+        }
+    }
+
+    /// The word for it in an access log.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Directory(_) => "dir",
+            Self::Echo => "echo",
+            Self::Exec(_) => "exec",
+        }
+    }
+
+    /// The file that a message asks for, or the command.
+    pub(super) fn shown(&self, message: &Incoming) -> Option<String> {
+        match self {
+            Self::Directory(_) => Some(directory::shown(message.body())),
+            Self::Echo => None,
+            Self::Exec(command) => Some(command.program().to_owned()),
         }
     }
 }
+
+/// The code of all failures but those that a program can do something about.
+const FAILED: u32 = 1;

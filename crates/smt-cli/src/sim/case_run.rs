@@ -88,7 +88,9 @@ fn judge(played: &Played, first: &mut Option<u128>) -> Result<(), Failure> {
     let seed = played.seed;
     if played.has_failed() {
         let count = played.findings.len();
-        return Err(Failure::new(format!("seed {seed} failed: {count} found")));
+        return Err(Failure::finding(format!(
+            "seed {seed} failed: {count} found"
+        )));
     }
     let Some(verdict) = &played.verdict else {
         return Ok(());
@@ -97,7 +99,7 @@ fn judge(played: &Played, first: &mut Option<u128>) -> Result<(), Failure> {
     if first == verdict.trace {
         return Ok(());
     }
-    Err(Failure::new(format!(
+    Err(Failure::finding(format!(
         "seed {seed} does not repeat: trace {:032x}, before {first:032x}; something in it is not of the seed",
         verdict.trace
     )))

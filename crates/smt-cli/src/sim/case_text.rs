@@ -72,7 +72,7 @@ fn host(case: &Case, number: u32) -> String {
     };
     let suite = case.suites[place].first().map(ToString::to_string);
     let text = format!(
-        "{} first; records of {} B, first {} B; window {} x {} ids; unscheduled {} B; padding {padding}; memory {}",
+        "{} first; records of {} B, first {} B; window {} x {} ids; unscheduled {} B; padding {padding}; memory {}; parts {}",
         suite.unwrap_or_default(),
         config.record_size,
         config.first_record_size,
@@ -80,6 +80,7 @@ fn host(case: &Case, number: u32) -> String {
         config.window,
         config.unscheduled,
         Size(config.memory_max as u64),
+        Size(config.part_window.into()),
     );
     let text = match case.pulls[place] {
         Some(pulls) => format!(
@@ -129,6 +130,7 @@ struct Messages {
     one_way: u32,
     with_deadline: u32,
     cancelled: u32,
+    in_parts: u32,
 }
 
 impl Messages {
@@ -149,6 +151,7 @@ impl Messages {
             messages.one_way += u32::from(sent.is_one_way);
             messages.with_deadline += u32::from(deadline.is_some());
             messages.cancelled += u32::from(cancel_after.is_some());
+            messages.in_parts += u32::from(sent.parts.has_parts());
         }
         messages
     }
@@ -161,10 +164,11 @@ impl Messages {
             one_way,
             with_deadline,
             cancelled,
+            in_parts,
         } = self;
         format!(
             "{all} of {bytes} B, the longest {longest} B; {one_way} one-way, {with_deadline} with a deadline, \
-             {cancelled} cancelled"
+             {cancelled} cancelled, {in_parts} calls in parts"
         )
     }
 }

@@ -20,6 +20,8 @@ pub(super) struct Totals {
     messages: u64,
     messages_of_several_records: u64,
     succeeded: u64,
+    calls_in_parts: u64,
+    parts: u64,
     packets: u64,
     coverage: Coverage,
 }
@@ -37,6 +39,8 @@ impl Totals {
         self.messages += verdict.messages.0;
         self.messages_of_several_records += verdict.messages.1;
         self.succeeded += verdict.succeeded;
+        self.calls_in_parts += verdict.parts.0;
+        self.parts += verdict.parts.1;
         self.packets += verdict.packets;
         self.coverage.add(&verdict.coverage);
     }
@@ -55,7 +59,7 @@ impl Totals {
                 0 => String::new(),
                 more => format!(" and {more} more"),
             };
-            return Err(Failure::new(format!(
+            return Err(Failure::finding(format!(
                 "{} of {} seeds failed: {named}{more}",
                 self.failed.len(),
                 self.seeds
@@ -66,7 +70,7 @@ impl Totals {
             return Ok(());
         }
         let told = |(name, share): &(String, f64)| format!("{name} ({share:.2} %)");
-        Err(Failure::new(format!(
+        Err(Failure::finding(format!(
             "reached in fewer than {least} % of {} seeds: {}",
             self.seeds,
             missed.iter().map(told).collect::<Vec<_>>().join(", ")
@@ -77,7 +81,7 @@ impl Totals {
     pub(super) fn text(&self, elapsed: Duration, least: f64) -> String {
         let mut text = format!(
             "{} seeds in {}, {:.1} a second, {} failed\n\
-             {} messages delivered ({} of several records), {} succeeded; {} packets\n",
+             {} messages delivered ({} of several records), {} succeeded; {} calls in parts, {} parts taken; {} packets\n",
             self.seeds,
             time_span::display(elapsed),
             progress::rate(self.seeds, elapsed),
@@ -85,6 +89,8 @@ impl Totals {
             self.messages,
             self.messages_of_several_records,
             self.succeeded,
+            self.calls_in_parts,
+            self.parts,
             self.packets,
         );
         text.push_str("\nreached, in % of the seeds\n");
@@ -103,7 +109,8 @@ impl Totals {
             "elapsed_s": elapsed.as_secs_f64(), "seeds_per_s": progress::rate(self.seeds, elapsed),
             "messages": self.messages,
             "messages_of_several_records": self.messages_of_several_records,
-            "succeeded": self.succeeded, "packets": self.packets,
+            "succeeded": self.succeeded, "calls_in_parts": self.calls_in_parts,
+            "parts": self.parts, "packets": self.packets,
         });
         let goal = |(name, share): &(String, f64)| json!({"name": name, "percent": share});
         let goals: Vec<_> = self.coverage.shares().iter().map(goal).collect();

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whatever goes wrong is one clear line and exit code 1; wrong usage is exit code 2.
+//! Whatever goes wrong is one clear line, and an exit code that tells what has become of the
+//! request; wrong usage is exit code 2.
 
 use std::fs;
 use std::net::UdpSocket;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, SystemTime};
@@ -68,7 +70,7 @@ fn an_authority_that_did_not_sign_is_said() {
     let serving = Serving::start(&files, &["--echo"]);
     others
         .run_call(serving.address(), &[], b"hi")
-        .fails_with(&[serving.address(), "issuer"]);
+        .fails(3, &[serving.address(), "issuer"]);
 }
 
 #[test]
@@ -77,7 +79,7 @@ fn a_certificate_that_is_not_the_pinned_one_is_said() {
     let serving = Serving::start(&files, &["--echo"]);
     let other = files.path("alice.pem");
     smt(&["call", serving.address(), "--pin", &other])
-        .fails_with(&[serving.address(), "certificate"]);
+        .fails(3, &[serving.address(), "certificate"]);
 }
 
 #[test]
@@ -93,10 +95,101 @@ fn an_expired_certificate_is_said() {
     files.write("ca.pem", authority.certificate_pem());
     files.write("localhost.pem", &issued.certificate_pem);
     files.write("localhost.key", issued.key_pem.as_bytes());
-    let serving = Serving::start(&files, &["--echo"]);
+    let mut serving = Serving::start(&files, &["--echo"]);
+    let warning = serving.next_words();
+    assert!(warning.contains("expired 1 days ago"), "{warning}");
     files
         .run_call(serving.address(), &[], b"hi")
-        .fails_with(&["expired"]);
+        .fails(3, &["expired"]);
+}
+
+#[test]
+fn a_certificate_that_is_not_valid_yet_is_told_at_the_start() {
+    let files = Files::new();
+    let day = Duration::from_secs(86_400);
+    let now = SystemTime::now();
+    let authority =
+        CertificateAuthority::new("root", Validity::days(9).unwrap(), KeyKind::default()).unwrap();
+    let mut plan = CertificatePlan::server(&["127.0.0.1"]).unwrap();
+    plan.validity = Validity::between(now + day, now + 3 * day).unwrap();
+    let issued = authority.issue(&plan).unwrap();
+    files.write("ca.pem", authority.certificate_pem());
+    files.write("localhost.pem", &issued.certificate_pem);
+    files.write("localhost.key", issued.key_pem.as_bytes());
+    let mut serving = Serving::start(&files, &["--echo"]);
+    let warning = serving.next_words();
+    assert!(warning.contains("is not valid for another 2"), "{warning}");
+    let outcome = files.run_call(serving.address(), &[], b"hi");
+    outcome.fails(3, &["not yet valid"]);
+}
+
+#[test]
+fn a_private_key_that_others_may_read_is_told_at_the_start() {
+    let files = Files::new();
+    let key = files.path("localhost.key");
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+    let mut serving = Serving::start(&files, &["--echo"]);
+    let warning = serving.next_words();
+    assert!(
+        warning.contains(&key) && warning.contains("mode 644"),
+        "{warning}"
+    );
+}
+
+#[test]
+fn a_second_server_with_one_state_file_does_not_start() {
+    let files = Files::new();
+    let state = files.path("state");
+    let _serving = Serving::start(&files, &["--echo", "--state", &state]);
+    let (cert, key) = (files.path("localhost.pem"), files.path("localhost.key"));
+    let words = [
+        "serve",
+        "127.0.0.1:0",
+        "--echo",
+        "--cert",
+        &cert,
+        "--key",
+        &key,
+    ];
+    smt(&[&words[..], &["--state", &state]].concat()).fails_with(&[&state]);
+}
+
+/// `openssl req -x509` makes them so.
+#[test]
+fn a_certificate_of_an_authority_in_the_place_of_a_servers_is_said() {
+    let files = Files::new();
+    for end in ["pem", "key"] {
+        let (from, to) = (format!("ca.{end}"), format!("localhost.{end}"));
+        fs::copy(files.path(&from), files.path(&to)).unwrap();
+    }
+    let mut serving = Serving::start(&files, &["--echo"]);
+    let warning = serving.next_words();
+    assert!(warning.contains("is that of an authority"), "{warning}");
+    let outcome = files.run_call(serving.address(), &[], b"hi");
+    outcome.fails(3, &["is that of an authority", "pin it"]);
+    let pinned = files.path("localhost.pem");
+    let words = ["call", serving.address(), "--pin", &pinned];
+    assert!(smt(&words).status.success());
+}
+
+/// `openssl x509 -req` makes them so without -extfile.
+#[test]
+fn a_certificate_of_version_1_is_said() {
+    let files = Files::empty();
+    let (cert, key) = (
+        files.write("v1.pem", VERSION_1),
+        files.write("v1.key", KEY_OF_IT),
+    );
+    let words = [
+        "serve",
+        "127.0.0.1:0",
+        "--echo",
+        "--cert",
+        &cert,
+        "--key",
+        &key,
+    ];
+    smt(&words).fails_with(&["v1.pem", "it has version 1", "-extfile"]);
 }
 
 #[test]
@@ -105,7 +198,7 @@ fn a_server_of_another_name_is_said() {
     let serving = Serving::start(&files, &["--echo"]);
     files
         .run_call(serving.address(), &["--name", "other.example"], b"hi")
-        .fails_with(&["other.example"]);
+        .fails(3, &["other.example"]);
 }
 
 #[test]
@@ -114,7 +207,7 @@ fn a_client_without_a_certificate_is_told_that_it_needs_one() {
     let serving = Serving::start(&files, &["--echo", "--client-ca", &files.path("ca.pem")]);
     files
         .run_call(serving.address(), &[], b"hi")
-        .fails_with(&["requires a certificate"]);
+        .fails(3, &["requires a certificate"]);
 }
 
 #[test]
@@ -124,7 +217,7 @@ fn a_client_of_another_authority_is_refused() {
     let (cert, key) = (others.path("alice.pem"), others.path("alice.key"));
     files
         .run_call(serving.address(), &["--cert", &cert, "--key", &key], b"hi")
-        .fails_with(&["certificate"]);
+        .fails(3, &["certificate"]);
 }
 
 #[test]
@@ -136,7 +229,34 @@ fn nobody_there_is_said() {
     };
     files
         .run_call(&address, &[], b"hi")
-        .fails_with(&["no server there", &address]);
+        .fails(6, &["no server there", &address]);
+}
+
+#[test]
+fn each_attempt_at_a_server_that_is_not_there_is_told() {
+    let files = Files::new();
+    let address = {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.local_addr().unwrap().to_string()
+    };
+    let outcome = files.run_call(&address, &["--retry", "2", "-v"], b"hi");
+    assert_eq!(outcome.status.code(), Some(6), "{outcome:?}");
+    for words in ["attempt 1 failed", "attempt 2 failed", "(attempt 3)"] {
+        assert!(outcome.errors.contains(words), "{}", outcome.errors);
+    }
+}
+
+#[test]
+fn a_request_that_may_have_run_is_repeated_only_if_it_is_idempotent() {
+    let files = Files::new();
+    let serving = Serving::start(&files, &["--anyone", "--exec", "false"]);
+    let retry = ["--retry", "1", "-v"];
+    let more = [&retry[..], &["--idempotent"]].concat();
+    for (words, is_repeated) in [(&retry[..], false), (&more, true)] {
+        let outcome = files.run_call(serving.address(), words, b"hi");
+        assert_eq!(outcome.status.code(), Some(4), "{outcome:?}");
+        assert_eq!(outcome.errors.contains("attempt 1 failed"), is_repeated);
+    }
 }
 
 #[test]
@@ -146,7 +266,7 @@ fn nobody_answering_is_said_after_the_deadline() {
     let address = silent.local_addr().unwrap().to_string();
     files
         .run_call(&address, &["--deadline", "200ms"], b"hi")
-        .fails_with(&["no answer from the server within 200 ms"]);
+        .fails(6, &["no answer from the server within 200 ms"]);
 }
 
 #[test]
@@ -162,7 +282,7 @@ fn a_server_killed_in_the_middle_is_said() {
     let errors = String::from_utf8(output.stderr).unwrap();
     assert_eq!(
         (output.status.code(), errors.lines().count()),
-        (Some(1), 1),
+        (Some(4), 1),
         "{errors}"
     );
     assert!(
@@ -177,7 +297,7 @@ fn a_deadline_that_passes_is_said_and_ends_the_command() {
     let mut serving = Serving::start(&files, &FOR_EVER);
     files
         .run_call(serving.address(), &["--deadline", "500ms"], b"")
-        .fails_with(&["deadline passed", "may have run"]);
+        .fails(4, &["deadline passed", "may have run"]);
     assert_eq!(serving.next_words(), "begun\n");
     let words = serving.next_words();
     assert!(words.contains("nobody waits any more"), "{words}");
@@ -189,7 +309,7 @@ fn a_request_over_the_limit_is_refused_with_both_numbers() {
     let serving = Serving::start(&files, &["--echo", "--message-limit", "1K"]);
     files
         .run_call(serving.address(), &[], &[0; 2_000])
-        .fails_with(&["2000 bytes", "at most 1024", "limit"]);
+        .fails(3, &["2000 bytes", "at most 1024", "limit"]);
     assert_eq!(
         files
             .run_call(serving.address(), &[], &[b'x'; 1_024])
@@ -206,7 +326,7 @@ fn a_reply_over_the_limit_is_said_on_both_sides() {
     let outcome = files.run_call(serving.address(), &["--message-limit", "1K"], &[0; 2_000]);
     assert_eq!(
         (outcome.status.code(), outcome.errors.lines().count()),
-        (Some(1), 1),
+        (Some(4), 1),
         "{outcome:?}"
     );
     let (_, words) = serving.end();
@@ -222,7 +342,7 @@ fn a_reply_that_cannot_be_written_is_said_to_have_run() {
     let serving = Serving::start(&files, &["--echo"]);
     files
         .run_call(serving.address(), &["--out", "/dev/full"], b"hi")
-        .fails_with(&["has run", "/dev/full", "No space left"]);
+        .fails(7, &["has run", "/dev/full", "No space left"]);
 }
 
 #[test]
@@ -233,7 +353,7 @@ fn no_file_is_left_without_a_reply() {
     for path in [&missing, &old] {
         files
             .run_call(serving.address(), &["--out", path], b"hi")
-            .fails_with(&["may have run"]);
+            .fails(4, &["may have run"]);
     }
     assert!(!Path::new(&missing).exists());
     assert_eq!(fs::read(&old).unwrap(), b"old");
@@ -329,5 +449,25 @@ fn files_that_are_missing_or_something_else_are_named() {
     serve(&cert, &key, &["--echo", "--key-log", &files.path("")]).fails_with(&["Is a directory"]);
     smt(&["call", "127.0.0.1:1", "--ca", &cert, "--in", &missing])
         .fails_with(&["missing", "No such file"]);
-    smt(&["call", "no.such.host.invalid", "--ca", &cert]).fails_with(&["no.such.host.invalid"]);
+    smt(&["call", "no.such.host.invalid", "--ca", &cert])
+        .fails(6, &["environment: ", "no.such.host.invalid"]);
 }
+
+/// For localhost, of an authority that is not kept; no other host has it.
+const VERSION_1: &str = "\
+-----BEGIN CERTIFICATE-----
+MIIBDDCBswIBATAKBggqhkjOPQQDAjAPMQ0wCwYDVQQDDARyb290MCAXDTI2MTEy
+NTE4MzQ1MloYDzIxMjYxMTAxMTgzNDUyWjAUMRIwEAYDVQQDDAlsb2NhbGhvc3Qw
+WTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAATPwEkxebX3TxcdRhJjUBoTpH4pldgG
+2TViBK84CCydyIwscyAc7Rhn7yY07rO98AJvwC8VtkjB37rxFGuKUI+6MAoGCCqG
+SM49BAMCA0gAMEUCIDMgEWzwbHInXwJ4oFcQqsW4+5/ZgM747jIlKgyk994OAiEA
+tUQo243GdYJXq9eiVRytZfGkKHFNVaYlGS0J9VUbVwM=
+-----END CERTIFICATE-----
+";
+const KEY_OF_IT: &str = "\
+-----BEGIN EC PRIVATE KEY-----
+MHcCAQEEIAq6/R02XNHeGz0xU1ar3zuNVOVStVCUfteNio81XgQOoAoGCCqGSM49
+AwEHoUQDQgAEz8BJMXm1908XHUYSY1AaE6R+KZXYBtk1YgSvOAgsnciMLHMgHO0Y
+Z+8mNO6zvfACb8AvFbZIwd+68RRrilCPug==
+-----END EC PRIVATE KEY-----
+";

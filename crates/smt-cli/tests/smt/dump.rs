@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `smt dump` of a real exchange.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::Value;
 
 use crate::capture::{pcap, pcapng};
 use crate::forwarder::{Forwarder, Seen};
-use crate::program::{Files, Serving, noise, smt};
+use crate::program::{Files, Serving, command, noise, smt};
 
 /// A call of this request through a forwarder; everything that travelled, and the port it went to.
 fn exchange(files: &Files, request: &[u8]) -> (Vec<Seen>, String) {
@@ -211,10 +216,245 @@ fn files_that_are_something_else_are_said() {
     smt(&["dump", &capture, "--key-log", &broken]).fails_with(&["line 1 is no key log line"]);
 }
 
+#[test]
+fn a_capture_that_is_still_being_made_is_shown_as_it_grows() {
+    let files = Files::new();
+    let (seen, port) = exchange(&files, b"hi");
+    for (name, whole, begun) in [
+        ("pcap", pcap(&seen), pcap(&seen[..1]).len()),
+        ("pcapng", pcapng(&seen), pcapng(&seen[..1]).len()),
+    ] {
+        let words = ["dump", "-", "--port", &port];
+        let mut dump = command(&words).stdin(Stdio::piped()).spawn().unwrap();
+        let mut input = dump.stdin.take().unwrap();
+        let mut output = BufReader::new(dump.stdout.take().unwrap());
+        let mut shown = String::new();
+        input.write_all(&whole[..begun]).unwrap();
+        // The input has not ended.
+        output.read_line(&mut shown).unwrap();
+        assert!(shown.contains("HANDSHAKE "), "{name}: {shown}");
+        input.write_all(&whole[begun..]).unwrap();
+        drop(input);
+        output.read_to_string(&mut shown).unwrap();
+        assert!(dump.wait().unwrap().success());
+        let file = files.write(name, whole);
+        assert_eq!(shown, smt(&["dump", &file, "--port", &port]).text());
+    }
+}
+
+#[test]
+fn a_live_capture_outlives_ctrl_c_until_it_ends() {
+    let files = Files::new();
+    let (seen, port) = exchange(&files, b"hi");
+    let capture = pcap(&seen);
+    let words = ["dump", "-", "--rpcs", "--port", &port];
+    let dump = command(&words).stdin(Stdio::piped()).spawn();
+    let mut dump = dump.unwrap();
+    let mut input = dump.stdin.take().unwrap();
+    input.write_all(&capture).unwrap();
+    // It has read the beginning, and therefore taken the signals over before.
+    while rustix::io::ioctl_fionread(&input).unwrap() > 0 {
+        std::thread::yield_now();
+    }
+    let process = rustix::process::Pid::from_child(&dump);
+    rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
+    drop(input);
+    let outcome = dump.wait_with_output().unwrap();
+    assert!(outcome.status.success(), "{outcome:?}");
+    assert!(
+        String::from_utf8(outcome.stdout)
+            .unwrap()
+            .contains("replied")
+    );
+}
+
+#[test]
+fn every_packet_is_an_object_for_programs() {
+    let files = Files::new();
+    let (seen, port) = exchange(&files, &noise(3_000));
+    let (capture, log) = (files.write("capture", pcap(&seen)), files.path("key-log"));
+    let words = ["dump", &capture, "--port", &port, "--key-log", &log];
+    let lines = smt(&words).text().lines().count();
+    let objects = objects(&[&words[..], &["--json"]].concat());
+    let facts: Vec<&Value> = objects
+        .iter()
+        .flat_map(|packet| packet["facts"].as_array().into_iter().flatten())
+        .collect();
+    assert_eq!(objects.len() + facts.len(), lines);
+    for packet in &objects {
+        assert_eq!(
+            (&packet["schema"], &packet["kind"]),
+            (&1.into(), &"packet".into())
+        );
+        assert!(packet["time_ns"].as_u64().unwrap() > 0);
+        let text = packet["text"].as_str().unwrap();
+        assert!(text.starts_with(packet["type"].as_str().unwrap()), "{text}");
+    }
+    let of = |ty: &str| objects.iter().find(|packet| packet["type"] == ty).unwrap();
+    assert_eq!(of("CONFIRM")["remark"], "tag_ok");
+    let data = of("DATA");
+    assert_eq!(
+        (&data["message_length"], &data["offset"]),
+        (&3_040.into(), &0.into())
+    );
+    assert_eq!(data["session"].as_str().unwrap().len(), 16);
+    let whole = |message: &str| {
+        facts.iter().any(|fact| {
+            fact["fact"] == "whole" && fact["message"] == message && fact["length"] == 3_000
+        })
+    };
+    assert!(whole("REQUEST") && whole("REPLY"), "{facts:?}");
+}
+
+#[test]
+fn every_rpc_is_a_row_with_sizes_latency_and_outcome() {
+    let files = Files::new();
+    let (seen, port) = exchange(&files, &noise(30_000));
+    let (capture, log) = (files.write("capture", pcap(&seen)), files.path("key-log"));
+    let words = ["dump", &capture, "--port", &port, "--rpcs"];
+    let text = smt(&words).text().to_owned();
+    let [heading, row] = text.lines().collect::<Vec<_>>()[..] else {
+        panic!("{text}")
+    };
+    assert!(heading.contains("latency us") && row.contains("30000") && row.ends_with("replied"));
+    for (more, message) in [
+        (&[][..], Value::Null),
+        (&["--key-log", &log], "REQUEST".into()),
+    ] {
+        let [rpc] = &objects(&[&words[..], &["--json"], more].concat())[..] else {
+            panic!("one")
+        };
+        assert_eq!((&rpc["kind"], &rpc["message"]), (&"rpc".into(), &message));
+        assert_eq!(
+            (&rpc["request_bytes"], &rpc["reply_bytes"]),
+            (&30_000.into(), &30_000.into())
+        );
+        assert!(rpc["latency_us"].as_f64().unwrap() > 0.0);
+        let packets = objects(&[&words[..4], &["--json"]].concat());
+        let data = packets.iter().filter(|packet| packet["type"] == "DATA");
+        let data = data.count();
+        assert_eq!(rpc["packets"], data, "{rpc}");
+        assert_eq!(rpc["outcome"], "replied");
+        assert!(
+            rpc["callee"]
+                .as_str()
+                .unwrap()
+                .ends_with(&format!(":{port}"))
+        );
+    }
+}
+
+#[test]
+fn an_rpc_without_its_reply_is_told() {
+    let files = Files::new();
+    let (mut seen, port) = exchange(&files, &noise(3_000));
+    let server = seen[0].target;
+    seen.retain(|seen| seen.source != server || !seen.payload.starts_with(&[1, 1]));
+    // One packet of the request comes again, marked as such.
+    let mut again = seen
+        .iter()
+        .find(|seen| is_data(&seen.payload))
+        .unwrap()
+        .clone();
+    let marked = seen
+        .iter()
+        .filter(|seen| is_data(&seen.payload) && is_retransmission(seen));
+    let before = marked.count();
+    again.payload[FLAGS] |= RETRANSMIT;
+    seen.push(again);
+    let capture = files.write("capture", pcap(&seen));
+    let [rpc] = &objects(&["dump", &capture, "--port", &port, "--rpcs", "--json"])[..] else {
+        panic!("one")
+    };
+    assert_eq!(
+        (&rpc["reply_bytes"], &rpc["latency_us"]),
+        (&Value::Null, &Value::Null)
+    );
+    assert_eq!(rpc["retransmissions"], before + 1);
+    assert!(
+        rpc["outcome"] == "no reply" || rpc["outcome"] == "acknowledged",
+        "{rpc}"
+    );
+}
+
+#[test]
+fn one_session_or_one_rpc_is_shown_alone() {
+    let files = Files::new();
+    let serving = Serving::start(&files, &["--echo"]);
+    let forwarder = Forwarder::start(serving.address());
+    let address = forwarder.address().to_string();
+    for count in ["2", "1"] {
+        files.run_call(&address, &["--count", count], b"hi").text();
+    }
+    let (seen, port) = (forwarder.end(), address.rsplit_once(':').unwrap().1);
+    let capture = files.write("capture", pcap(&seen));
+    let all = ["dump", &capture, "--port", port, "--json"];
+    let rpcs = objects(&[&all[..], &["--rpcs"]].concat());
+    let [first, second, third] = &rpcs[..] else {
+        panic!("{rpcs:?}")
+    };
+    assert_eq!(first["session"], second["session"]);
+    assert_ne!(first["session"], third["session"]);
+    let session = third["session"].as_str().unwrap();
+    let of_session = [&all[..], &["--session", session]].concat();
+    assert_eq!(
+        objects(&[&of_session[..], &["--rpcs"]].concat()),
+        std::slice::from_ref(third)
+    );
+    let packets = objects(&of_session);
+    // Both directions of it, and nothing of the other session.
+    let clients = |packets: &[Value]| -> BTreeSet<String> {
+        let ends = packets
+            .iter()
+            .flat_map(|packet| [&packet["source"], &packet["target"]]);
+        let ends = ends.map(|end| end.as_str().unwrap().to_owned());
+        ends.filter(|end| *end != address).collect()
+    };
+    assert_eq!(
+        (clients(&packets).len(), clients(&objects(&all)).len()),
+        (1, 2)
+    );
+    assert!(
+        packets
+            .iter()
+            .any(|packet| packet["source"] == address.as_str())
+    );
+    let id = second["id"].to_string();
+    let of_rpc = [&all[..], &["--rpc", &id]].concat();
+    assert!(objects(&of_rpc).iter().all(|packet| {
+        let ids = packet["ids"].as_array();
+        packet["id"] == second["id"] || ids.is_some_and(|ids| ids.contains(&second["id"]))
+    }));
+    assert_eq!(
+        objects(&[&of_rpc[..], &["--rpcs"]].concat()),
+        std::slice::from_ref(second)
+    );
+    for wrong in [["--session", "x"], ["--rpc", "x"]] {
+        assert_eq!(smt(&[&all[..], &wrong].concat()).status.code(), Some(2));
+    }
+}
+
+/// The lines of `smt`'s output, each an object.
+fn objects(words: &[&str]) -> Vec<Value> {
+    let outcome = smt(words);
+    let lines = outcome.text().lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn is_retransmission(seen: &Seen) -> bool {
+    seen.payload[FLAGS] & RETRANSMIT != 0
+}
+
 fn is_data(payload: &[u8]) -> bool {
     // A DATA packet that goes to the end of its datagram.
     payload.starts_with(&[1, 1]) && payload[6..8] == [0, 0]
 }
+
+/// Where a packet's flags are, and the one of a retransmission (SPEC §3.1).
+const FLAGS: usize = 3;
+const RETRANSMIT: u8 = 1;
 
 /// A key log of one session.
 const KEY: &str = "SMT_SECRET 0000000100000001 client data 0 1301 \

@@ -6,23 +6,15 @@ use std::fs::{self, File};
 use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::program::{Files, Serving, command, noise, smt};
+use crate::program::{Files, Serving, command, eventually, fifo, noise, smt};
 
 /// Begins, and then waits for a line in this FIFO, which it echoes.
 fn waiting_for(fifo: &str) -> [String; 4] {
     let script = format!("echo begun >&2; read line <{fifo}; echo $line");
     ["--exec", "sh", "-c", &script].map(str::to_owned)
-}
-
-fn fifo(files: &Files) -> String {
-    let path = files.path("fifo");
-    let made = Command::new("mkfifo").arg(&path).status();
-    assert!(made.unwrap().success());
-    path
 }
 
 fn serve(files: &Files, fifo: &str) -> Serving {
@@ -61,6 +53,20 @@ fn a_call_that_is_interrupted_ends_its_command_at_the_server() {
         let words = serving.next_words();
         assert!(words.contains("sh: nobody waits any more"), "{words}");
     }
+}
+
+/// It does not tell the server, which asks and hears nothing.
+#[test]
+fn a_call_that_is_killed_ends_its_command_at_the_server() {
+    let files = Files::new();
+    let mut serving = serve(&files, &fifo(&files));
+    let call = start_call(&files, serving.address(), &[]);
+    assert_eq!(serving.next_words(), "begun\n");
+    let (status, _) = end(call, Signal::KILL);
+    assert_eq!(status, None);
+    let words = serving.next_words();
+    assert!(words.contains("sh: nobody waits any more"), "{words}");
+    assert!(serving.end().0.success());
 }
 
 #[test]
@@ -111,28 +117,18 @@ fn one_that_waits_for_a_reader_of_its_output_ends_at_once() {
     assert!(Path::new(&out).exists());
 }
 
-/// Waits until something holds, as long as the machine takes; a minute is never.
-fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !holds() {
-        assert!(began.elapsed() < Duration::from_secs(60), "never: {what}");
-        std::thread::yield_now();
-    }
-}
-
 #[test]
-fn a_terminal_that_goes_ends_a_server_gracefully() {
+fn a_terminal_that_goes_ends_no_server() {
     let files = Files::new();
     let fifo = fifo(&files);
     let mut serving = serve(&files, &fifo);
     let call = start_call(&files, serving.address(), &[]);
     assert_eq!(serving.next_words(), "begun\n");
-    let process = Pid::from_raw(serving.id().try_into().unwrap()).unwrap();
-    kill_process(process, Signal::HUP).unwrap();
+    serving.signal(Signal::HUP);
     fs::write(&fifo, "done\n").unwrap();
     let outcome = call.wait_with_output().unwrap();
     assert_eq!(outcome.stdout, b"done\n");
-    let (status, words) = serving.wait();
+    let (status, words) = serving.end();
     assert!(status.success());
     assert!(words.contains("served 1 requests"), "{words}");
 }
@@ -141,8 +137,7 @@ fn a_terminal_that_goes_ends_a_server_gracefully() {
 fn one_that_was_started_to_outlive_its_terminal_goes_on() {
     let files = Files::new();
     let serving = Serving::start_without_terminal(&files, &["--echo"]);
-    let process = Pid::from_raw(serving.id().try_into().unwrap()).unwrap();
-    kill_process(process, Signal::HUP).unwrap();
+    serving.signal(Signal::HUP);
     for _ in 0..3 {
         let outcome = files.run_call(serving.address(), &[], b"hi");
         assert_eq!(outcome.text(), "hi");
@@ -159,10 +154,9 @@ fn a_reply_that_finds_no_room_is_told_to_have_run() {
     full.args(files.call(serving.address(), &["--in", &request]))
         .stdout(File::options().write(true).open("/dev/full").unwrap());
     let outcome = full.output().unwrap();
-    assert_eq!(outcome.status.code(), Some(1));
+    assert_eq!(outcome.status.code(), Some(7));
     let words = String::from_utf8(outcome.stderr).unwrap();
-    let expected =
-        "smt: the request has run, but writing its reply to standard output failed: No space left";
+    let expected = "smt: environment: the request has run, but writing its reply to standard output failed: No space left";
     assert!(words.starts_with(expected), "{words}");
 }
 
@@ -180,7 +174,7 @@ fn a_file_stays_as_it_was_if_the_reply_finds_no_room() {
             .args(files.call(serving.address(), &["--in", &request, "--out", out]))
             .output()
             .unwrap();
-        assert_eq!(outcome.status.code(), Some(1));
+        assert_eq!(outcome.status.code(), Some(7));
         let words = String::from_utf8(outcome.stderr).unwrap();
         assert!(words.contains("the request has run, but"), "{words}");
     }

@@ -3,14 +3,21 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on shall panic")]
 
+mod access_log;
 mod bad_input;
+mod caller_identity;
 mod capture;
 mod dump;
 mod forwarder;
 mod interrupting;
 mod keys;
+mod large_files;
+mod logs;
 mod measuring;
+mod misuses;
+mod openssl;
 mod program;
+mod reloading;
 mod round_trip;
 mod serving;
 mod sim;

@@ -35,6 +35,16 @@ fn a_measurement_is_json_lines_with_its_configuration() {
             (&"smt".into(), &"tls".into())
         );
         assert!(pair[0].get("smt_ratio").is_none() && pair[1]["smt_ratio"]["rpc_per_s"].is_f64());
+        // Threads against threads, tasks against tasks.
+        let api = match pair[0]["concurrency"] == 1 {
+            true => "blocking",
+            false => "tokio",
+        };
+        assert_eq!(
+            (&pair[0]["api"], &pair[1]["api"]),
+            (&api.into(), &api.into())
+        );
+        assert_eq!(pair[1]["compared"], format!("smt/{api} to tls/{api}"));
         for line in pair {
             let number = |name: &str| line[name].as_f64().unwrap();
             assert!(number("p50_us") <= number("p99_us") && number("p99_us") <= number("max_us"));

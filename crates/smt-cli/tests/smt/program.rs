@@ -6,6 +6,9 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
 
 /// How a process has ended.
 #[derive(Debug)]
@@ -26,7 +29,13 @@ impl Outcome {
     /// It must have failed with exit code 1, no output, and one line in which all of these stand.
     #[track_caller]
     pub(crate) fn fails_with(&self, words: &[&str]) {
-        assert_eq!(self.status.code(), Some(1), "{self:?}");
+        self.fails(1, words);
+    }
+
+    /// The same with another exit code.
+    #[track_caller]
+    pub(crate) fn fails(&self, code: i32, words: &[&str]) {
+        assert_eq!(self.status.code(), Some(code), "{self:?}");
         assert!(self.output.is_empty(), "{self:?}");
         assert_eq!(self.errors.lines().count(), 1, "{}", self.errors);
         for word in words {
@@ -80,6 +89,15 @@ pub(crate) struct Serving {
 impl Serving {
     /// `smt serve 127.0.0.1:0` with the server's certificate of `files`, and with these arguments.
     pub(crate) fn start(files: &Files, arguments: &[&str]) -> Self {
+        Self::start_with(files, arguments, &[])
+    }
+
+    /// The same with these environment variables.
+    pub(crate) fn start_with(
+        files: &Files,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
         let (cert, key) = (files.path("localhost.pem"), files.path("localhost.key"));
         let mut words = vec![
             "serve",
@@ -91,7 +109,9 @@ impl Serving {
             "--until-input-ends",
         ];
         words.extend(arguments);
-        Self::spawn(command(&words))
+        let mut command = command(&words);
+        command.envs(variables.iter().copied());
+        Self::spawn(command)
     }
 
     /// The same as `nohup` starts it.
@@ -141,6 +161,23 @@ impl Serving {
         let errors = self.errors.as_mut().expect("somebody reads them");
         errors.read_line(&mut line).unwrap();
         line
+    }
+
+    /// The next line that it says on standard error with these words.
+    pub(crate) fn next_words_with(&mut self, words: &str) -> String {
+        loop {
+            let line = self.next_words();
+            assert!(!line.is_empty(), "it never said: {words}");
+            if line.contains(words) {
+                return line;
+            }
+        }
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let process = Pid::from_raw(self.id().try_into().unwrap()).unwrap();
+        kill_process(process, signal).unwrap();
     }
 
     /// Closes the reading end of the program's standard error.
@@ -259,4 +296,21 @@ pub(crate) fn noise(length: usize) -> Vec<u8> {
     (0..length)
         .map(|place| (place * 31 + place / 251 + place / 7_919) as u8)
         .collect()
+}
+
+/// Waits until something holds, as long as the machine takes; a minute is never.
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < Duration::from_secs(60), "never: {what}");
+        std::thread::yield_now();
+    }
+}
+
+/// Makes a FIFO among the files.
+pub(crate) fn fifo(files: &Files) -> String {
+    let path = files.path("fifo");
+    let made = Command::new("mkfifo").arg(&path).status();
+    assert!(made.unwrap().success());
+    path
 }

@@ -32,7 +32,13 @@ fn a_directory_hands_out_its_files_and_no_others() {
         "",
         "missing",
     ] {
-        read(path).fails_with(&["the server refused the request", "did not run"]);
+        read(path).fails(
+            5,
+            &[
+                "the server's application refused the request",
+                "did not run",
+            ],
+        );
     }
     // The request before does not keep the server from the next.
     assert_eq!(read("deep/file").text(), "content");
@@ -50,7 +56,7 @@ fn nobody_reading_its_errors_ends_no_server() {
     serving.close_errors();
     let read = |path: &str| files.run_call(serving.address(), &[], path.as_bytes());
     for _ in 0..3 {
-        read("missing").fails_with(&["the server refused the request"]);
+        read("missing").fails(5, &["the server's application refused the request"]);
         assert_eq!(read("file").text(), "content");
     }
     let (status, _) = serving.end();
@@ -84,9 +90,13 @@ fn a_command_makes_the_reply() {
 fn a_command_that_fails_drops_its_request_and_is_logged() {
     let files = Files::new();
     let serving = Serving::start(&files, &["--anyone", "--exec", "sh", "-c", "exit 3"]);
-    files
-        .run_call(serving.address(), &[], b"")
-        .fails_with(&["ended the request without a reply", "may have run"]);
+    files.run_call(serving.address(), &[], b"").fails(
+        4,
+        &[
+            "the server's application failed the request",
+            "may have run",
+        ],
+    );
     let (_, words) = serving.end();
     assert!(words.contains("sh ended with exit status: 3"), "{words}");
 }
@@ -97,9 +107,13 @@ fn a_command_that_takes_too_long_is_ended_and_its_caller_told() {
     let words = ["--anyone", "--exec-timeout", "50ms", "--exec", "sh", "-c"];
     let script = "tail -f /dev/null; true";
     let serving = Serving::start(&files, &[&words[..], &[script]].concat());
-    files
-        .run_call(serving.address(), &[], b"")
-        .fails_with(&["ended the request without a reply", "may have run"]);
+    files.run_call(serving.address(), &[], b"").fails(
+        4,
+        &[
+            "the server's application failed the request",
+            "may have run",
+        ],
+    );
     let (_, words) = serving.end();
     let why = "sh: it ran for longer than --exec-timeout, 50.0 ms";
     assert!(words.contains(why), "{words}");
@@ -134,7 +148,13 @@ fn a_command_that_is_gone_refuses_its_requests_since_nothing_ran() {
     let call = || files.run_call(serving.address(), &[], b"hi");
     assert_eq!(call().text(), "hi");
     fs::remove_file(&program).unwrap();
-    call().fails_with(&["the server refused the request", "did not run"]);
+    call().fails(
+        5,
+        &[
+            "the server's application refused the request",
+            "did not run",
+        ],
+    );
     let (_, words) = serving.end();
     assert!(words.contains(&program), "{words}");
 }
@@ -147,7 +167,7 @@ fn only_clients_of_its_authority_make_a_command_run() {
     let serving = Serving::start(&files, &words);
     files
         .run_call(serving.address(), &[], b"hi")
-        .fails_with(&["requires a certificate"]);
+        .fails(3, &["requires a certificate"]);
     let (cert, key) = (files.path("alice.pem"), files.path("alice.key"));
     let alice = ["--cert", &cert, "--key", &key];
     assert_eq!(
@@ -227,5 +247,18 @@ fn secrets_go_to_files_for_their_owner_alone() {
     for path in [log, state] {
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{path}");
+    }
+}
+
+#[test]
+fn a_server_that_ends_in_order_leaves_its_state_and_no_lock() {
+    let files = Files::new();
+    let state = files.path("state");
+    for shards in ["1", "2"] {
+        let serving = Serving::start(&files, &["--echo", "--state", &state, "--shards", shards]);
+        let lock = std::path::PathBuf::from(format!("{state}.lock"));
+        assert!(lock.exists());
+        assert!(serving.end().0.success());
+        assert!(std::path::Path::new(&state).exists() && !lock.exists());
     }
 }

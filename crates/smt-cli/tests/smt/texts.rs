@@ -5,7 +5,7 @@ use std::fs;
 
 use crate::program::{Files, smt};
 
-const SUBCOMMANDS: [&str; 10] = [
+const SUBCOMMANDS: [&str; 11] = [
     "call",
     "completions",
     "demo",
@@ -16,6 +16,7 @@ const SUBCOMMANDS: [&str; 10] = [
     "perf",
     "serve",
     "sim",
+    "ticket",
 ];
 
 #[test]
@@ -25,6 +26,19 @@ fn help_lists_all_subcommands() {
         assert!(outcome.text().contains(&format!("\n  {name} ")), "{name}");
     }
     assert!(smt(&["--version"]).text().starts_with("smt "));
+}
+
+#[test]
+fn help_has_the_exit_codes() {
+    for words in [&["--help"][..], &["call", "--help"]] {
+        let outcome = smt(words);
+        for line in [
+            "3    the request did not run",
+            "4    the request may have run",
+        ] {
+            assert!(outcome.text().contains(line), "{}", outcome.text());
+        }
+    }
 }
 
 #[test]

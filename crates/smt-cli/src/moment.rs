@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The time of day as the log writes it: RFC 3339, UTC, with microseconds.
+
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
+
+/// The present moment, such as `2026-11-25T17:50:00.000001Z`.
+pub(crate) fn now() -> String {
+    let mut text = String::new();
+    // Writing to a string does not fail.
+    let _ = SystemTime.format_time(&mut Writer::new(&mut text));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_moment_has_microseconds() {
+        let now = super::now();
+        assert!(now.starts_with("20") && now.ends_with('Z'), "{now}");
+        assert_eq!(now.len(), "2026-11-25T17:50:00.000001Z".len());
+    }
+}

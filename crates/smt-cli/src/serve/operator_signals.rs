@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Signals by which an operator tells a server that files have changed: SIGHUP for certificates,
+//! SIGUSR1 for the access log. Neither ever ends the server.
+
+use std::sync::Arc;
+
+use signal_hook::consts::{SIGHUP, SIGUSR1};
+use signal_hook::iterator::Signals;
+use smt::blocking::Server;
+use smt_dns::PublisherIdentity;
+
+use super::access_log::AccessLog;
+use super::startup_checks;
+use crate::credentials::ServerCredentials;
+use crate::failure::{Doing, Failure};
+
+/// Signals that are caught, and wait until it is known what to do about them.
+pub(super) struct OperatorSignals(Signals);
+
+/// The files that the signals are about.
+pub(super) struct Files {
+    /// One of the shards, which share their credentials.
+    pub(super) server: Server,
+    pub(super) credentials: ServerCredentials,
+    pub(super) access_log: Option<Arc<AccessLog>>,
+    /// The identity of the tickets, if some are published.
+    pub(super) ticket_identity: Option<PublisherIdentity>,
+}
+
+impl OperatorSignals {
+    /// Catches them from now on: without that they end the process.
+    ///
+    /// # Errors
+    /// The system does not let them be caught.
+    pub(super) fn catch() -> Result<Self, Failure> {
+        Signals::new([SIGHUP, SIGUSR1])
+            .map(Self)
+            .doing("catching signals")
+    }
+
+    /// From now on a thread does what they ask for.
+    pub(super) fn serve(mut self, files: Files) {
+        std::thread::spawn(move || {
+            for signal in self.0.forever() {
+                match signal {
+                    SIGHUP => files.reload(),
+                    _ => files.open_log_again(),
+                }
+            }
+        });
+    }
+}
+
+impl Files {
+    /// Reads the credentials again, and tells in one line what has come of it.
+    fn reload(&self) {
+        if let Some(path) = self.credentials.unreadable_again() {
+            let path = path.display();
+            tracing::warn!(
+                "SIGHUP: {path} is no file that can be read again: the server goes on as it is"
+            );
+            return;
+        }
+        match self.try_reload() {
+            Ok(()) => tracing::info!("SIGHUP: certificates were read again; new clients meet them"),
+            Err(failure) => tracing::error!(
+                "SIGHUP: the certificates so far stay in use, since those now in the files cannot be used: {}",
+                failure.text()
+            ),
+        }
+    }
+
+    fn try_reload(&self) -> Result<(), Failure> {
+        let identity = self.credentials.identity()?;
+        let client_auth = self.credentials.client_auth()?;
+        let warnings = startup_checks::certificate_warnings(&self.credentials.cert)?;
+        self.server.set_client_auth(client_auth)?;
+        if let Some(tickets) = &self.ticket_identity {
+            tickets.set(&identity)?;
+        }
+        self.server.set_identity(identity)?;
+        warnings.iter().for_each(|line| tracing::warn!("{line}"));
+        Ok(())
+    }
+
+    fn open_log_again(&self) {
+        match &self.access_log {
+            Some(log) => log.open_again(),
+            None => tracing::warn!("SIGUSR1: there is no --access-log to be opened again"),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Warnings at the start of a server: what its clients would refuse, and what is dangerous.
+//!
+//! A server with such a certificate starts nevertheless: clients that pin the certificate look
+//! neither at its dates nor at its purposes.
+
+use std::fs;
+use std::net::IpAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use smt::pki::CertificateText;
+
+use crate::failure::{Doing, Failure};
+
+/// Warnings about a certificate file, a line each.
+pub(super) fn certificate_warnings(path: &Path) -> Result<Vec<String>, Failure> {
+    let shown = path.display();
+    let pem = fs::read(path).doing(format!("reading {shown}"))?;
+    let certificates = CertificateText::from_pem(&pem).doing(shown.to_string())?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.map_or(0, |time| time.as_secs() as i64);
+    let defects = certificates.first().map(|leaf| defects(leaf, now));
+    let line = |defect| {
+        format!(
+            "the certificate in {shown} {defect}: only clients that pin it accept this server; give one made by `smt keys server`"
+        )
+    };
+    Ok(defects.into_iter().flatten().map(line).collect())
+}
+
+/// Reasons for which clients that trust an authority refuse it.
+fn defects(leaf: &CertificateText, now: i64) -> Vec<String> {
+    let mut defects = Vec::new();
+    if leaf.not_after_s < now {
+        let days = (now - leaf.not_after_s) / 86_400;
+        defects.push(format!("expired {days} days ago ({})", leaf.not_after));
+    }
+    if leaf.not_before_s > now {
+        let hours = (leaf.not_before_s - now).div_euclid(3_600);
+        let from = &leaf.not_before;
+        defects.push(format!(
+            "is not valid for another {hours} hours, from {from} on"
+        ));
+    }
+    if leaf.is_authority {
+        defects.push("is that of an authority, not of a server".to_owned());
+    }
+    let purposes = leaf.purposes.split(", ");
+    if !purposes
+        .into_iter()
+        .any(|word| matches!(word, "any" | "server"))
+    {
+        defects.push(format!(
+            "is not made for servers, but for {}",
+            leaf.purposes
+        ));
+    }
+    defects
+}
+
+/// The warning about a key file that others may read.
+pub(super) fn key_warning(path: &Path) -> Option<String> {
+    let mode = path.metadata().ok()?.permissions().mode() & 0o777;
+    (mode & 0o077 != 0).then(|| {
+        let shown = path.display();
+        format!(
+            "other users may use the private key in {shown} (mode {mode:03o}): do `chmod 600 {shown}`"
+        )
+    })
+}
+
+/// The warning about a server that everybody reaches, and that lets everybody in.
+pub(super) fn access_warning(address: IpAddr, is_said: bool) -> Option<String> {
+    (!address.is_loopback() && !is_said).then(|| {
+        "every host that reaches this server may call it: give --client-ca FILE to let only clients of an authority in, --client-pin FILE for those whose certificates are in it, or --anyone to say that this is meant".to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::Scratch;
+
+    #[test]
+    fn a_certificate_that_clients_accept_has_no_defect_until_it_expires() {
+        let scratch = Scratch::new().unwrap();
+        let files = scratch.ephemeral().unwrap();
+        let text = |path: &Path| {
+            let texts = CertificateText::from_pem(&fs::read(path).unwrap());
+            texts.unwrap().remove(0)
+        };
+        let server = text(&files.server.cert);
+        assert!(defects(&server, server.not_after_s).is_empty());
+        let early = defects(&server, server.not_before_s - 5 * 3_600);
+        assert!(
+            early[0].starts_with("is not valid for another 5 hours, from "),
+            "{early:?}"
+        );
+        let expired = defects(&server, server.not_after_s + 3 * 86_400);
+        assert!(expired[0].starts_with("expired 3 days ago"), "{expired:?}");
+        let client = text(&files.client.cert);
+        let wrong = defects(&client, client.not_after_s);
+        assert_eq!(wrong, ["is not made for servers, but for client"]);
+        let authority = text(&files.authority);
+        let authority = defects(&authority, authority.not_after_s);
+        assert_eq!(authority, ["is that of an authority, not of a server"]);
+    }
+
+    #[test]
+    fn a_key_that_others_may_read_is_told() {
+        let scratch = Scratch::new().unwrap();
+        let key = scratch.ephemeral().unwrap().server.key;
+        assert_eq!(key_warning(&key), None);
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(key_warning(&key).unwrap().contains("mode 644"));
+    }
+
+    #[test]
+    fn a_server_beyond_loopback_that_lets_everybody_in_is_told() {
+        for (address, is_said, is_told) in [
+            ("127.0.0.1", false, false),
+            ("::1", false, false),
+            ("0.0.0.0", false, true),
+            ("192.0.2.1", false, true),
+            ("0.0.0.0", true, false),
+        ] {
+            let warning = access_warning(address.parse().unwrap(), is_said);
+            assert_eq!(warning.is_some(), is_told, "{address}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! SIGHUP: a server reads its certificates again, and its sessions go on.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use rustix::process::Signal;
+
+use crate::program::{Files, Serving, command, fifo, smt_with_input};
+
+/// Waits for a line in a FIFO if the request says so, and answers at once if not.
+fn wait_or_not(fifo: &str) -> String {
+    format!(
+        "read word; test \"$word\" = wait || {{ echo now; exit; }}; echo begun >&2; read line <{fifo}; echo $line"
+    )
+}
+
+/// The certificate of another authority's server in the place of this one's.
+fn replace(files: &Files, others: &Files) {
+    for name in ["localhost.pem", "localhost.key"] {
+        fs::copy(others.path(name), files.path(name)).unwrap();
+    }
+}
+
+#[test]
+fn new_clients_meet_the_new_certificate_and_sessions_go_on() {
+    let (files, others) = (Files::new(), Files::new());
+    let fifo = fifo(&files);
+    let script = wait_or_not(&fifo);
+    let words = ["--log", "info", "--anyone", "--exec", "sh", "-c", &script];
+    let mut serving = Serving::start(&files, &words);
+    let request = files.write("request", "wait\n");
+    let call = files.call(serving.address(), &["--in", &request]);
+    let call: Vec<&str> = call.iter().map(String::as_str).collect();
+    let waiting = command(&call).stdin(Stdio::null()).spawn().unwrap();
+    serving.next_words_with("begun");
+    replace(&files, &others);
+    serving.signal(Signal::HUP);
+    serving.next_words_with("SIGHUP: certificates were read again");
+    let old = files.run_call(serving.address(), &[], b"");
+    old.fails(3, &["unknown issuer"]);
+    assert_eq!(others.run_call(serving.address(), &[], b"").text(), "now\n");
+    fs::write(&fifo, "done\n").unwrap();
+    assert_eq!(waiting.wait_with_output().unwrap().stdout, b"done\n");
+    assert!(serving.end().0.success());
+}
+
+#[test]
+fn files_that_cannot_be_used_change_nothing_and_are_one_line() {
+    let files = Files::new();
+    let mut serving = Serving::start(&files, &["--echo"]);
+    let key = fs::read(files.path("localhost.key")).unwrap();
+    for (name, content, why) in [
+        ("localhost.pem", Some("nothing"), "no certificate in"),
+        ("localhost.pem", None, "No such file"),
+        ("localhost.key", Some("nothing"), "no private key in"),
+    ] {
+        let before = fs::read(files.path(name)).unwrap();
+        match content {
+            Some(content) => drop(files.write(name, content)),
+            None => fs::remove_file(files.path(name)).unwrap(),
+        }
+        serving.signal(Signal::HUP);
+        let line = serving.next_words();
+        let begin = "SIGHUP: the certificates so far stay in use";
+        assert!(line.contains(begin) && line.contains(why), "{line}");
+        assert_eq!(files.run_call(serving.address(), &[], b"hi").text(), "hi");
+        fs::write(files.path(name), before).unwrap();
+    }
+    // A key of another certificate.
+    fs::copy(files.path("alice.key"), files.path("localhost.key")).unwrap();
+    serving.signal(Signal::HUP);
+    let line = serving.next_words();
+    assert!(
+        line.contains("does not belong to the first certificate"),
+        "{line}"
+    );
+    fs::write(files.path("localhost.key"), key).unwrap();
+    let (status, words) = serving.end();
+    assert!(status.success() && words.lines().count() == 1, "{words}");
+}
+
+#[test]
+fn another_authority_of_the_clients_counts_for_new_ones() {
+    let (files, others) = (Files::new(), Files::new());
+    let authority = files.path("clients.pem");
+    fs::copy(files.path("ca.pem"), &authority).unwrap();
+    let words = ["--log", "info", "--echo", "--client-ca", &authority];
+    let mut serving = Serving::start(&files, &words);
+    let address = serving.address().to_owned();
+    let call = |alice: &Files| {
+        let (cert, key) = (alice.path("alice.pem"), alice.path("alice.key"));
+        let words = files.call(&address, &["--cert", &cert, "--key", &key]);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        smt_with_input(&words, b"hi")
+    };
+    assert_eq!(call(&files).text(), "hi");
+    fs::copy(others.path("ca.pem"), &authority).unwrap();
+    serving.signal(Signal::HUP);
+    serving.next_words_with("SIGHUP: certificates were read again");
+    assert_eq!(call(&others).text(), "hi");
+    call(&files).fails(3, &["certificate"]);
+}
+
+#[test]
+fn files_that_can_be_read_once_are_left_alone() {
+    let files = Files::new();
+    let (key, aside) = (files.path("localhost.key"), files.path("aside"));
+    fs::rename(&key, &aside).unwrap();
+    assert!(Command::new("mkfifo").arg(&key).status().unwrap().success());
+    let pipe = key.clone();
+    let writer = std::thread::spawn(move || fs::write(pipe, fs::read(aside).unwrap()));
+    let mut serving = Serving::start(&files, &["--echo"]);
+    writer.join().unwrap().unwrap();
+    serving.signal(Signal::HUP);
+    let line = serving.next_words_with("SIGHUP");
+    assert!(
+        line.contains(&key) && line.contains("no file that can be read again"),
+        "{line}"
+    );
+    assert_eq!(files.run_call(serving.address(), &[], b"hi").text(), "hi");
+    assert!(serving.end().0.success());
+}
