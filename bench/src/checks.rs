@@ -67,6 +67,7 @@ impl Check {
             Scenario::Open => "open loop".to_owned(),
             Scenario::Sessions => "many sessions".to_owned(),
             Scenario::Fresh => "new connection".to_owned(),
+            Scenario::Parts => format!("64 parts of {size} B x{callers}"),
             Scenario::Loss if callers == 0 => "loss, open loop".to_owned(),
             Scenario::Loss => format!("loss, 64 B x{callers}"),
         };
@@ -78,7 +79,15 @@ impl Check {
 }
 
 fn all() -> Vec<Check> {
-    let parts = [unloaded(), load(), tokio(), bulk(), loss(), sessions()];
+    let parts = [
+        unloaded(),
+        load(),
+        tokio(),
+        bulk(),
+        in_parts(),
+        loss(),
+        sessions(),
+    ];
     parts.into_iter().flatten().collect()
 }
 
@@ -227,6 +236,26 @@ fn bulk() -> Vec<Check> {
     goodput.into_iter().chain(beside).collect()
 }
 
+/// Replies in parts beside server streams, in rate, CPU and memory of both processes.
+fn in_parts() -> Vec<Check> {
+    let mut checks = Vec::new();
+    for (size, callers) in [64, 1_024]
+        .into_iter()
+        .flat_map(|size| [1, 64, 8_192].map(|callers| (size, callers)))
+    {
+        for (ours, theirs) in [(ONE_WORKER, GRPC), (TWO_WORKERS, GRPC_ON_TWO_WORKERS)] {
+            let of = |figure| key("loopback", Scenario::Parts, size, callers, figure);
+            checks.extend([
+                check(of("parts_per_second"), ours, theirs, 1.0),
+                check(of("part_cpu_us"), ours, theirs, 1.0),
+                check(of("p99_us"), ours, theirs, 1.0),
+                check(of("peak_mb"), ours, theirs, 1.0),
+            ]);
+        }
+    }
+    checks
+}
+
 fn loss() -> Vec<Check> {
     let of = |callers| {
         let key = key("veth", Scenario::Loss, 64, callers, "p99_us");
@@ -247,6 +276,11 @@ fn sessions() -> Vec<Check> {
     peers.into_iter().flat_map(of).collect()
 }
 
+const ONE_WORKER: &[&str] = &["smt-tokio"];
+const TWO_WORKERS: &[&str] = &["smt-tokio-mt"];
+/// The better of one connection and of four.
+const GRPC: &[&str] = &["grpc", "grpc-4"];
+const GRPC_ON_TWO_WORKERS: &[&str] = &["grpc-mt", "grpc-4-mt"];
 /// SMT's ways to have many calls in progress.
 const LOADED: &[&str] = &["smt-tokio", "smt-polled"];
 const TLS: &[&str] = &["tls-blocking"];

@@ -26,6 +26,7 @@ pub(crate) fn run(job: &str) -> Result<(), Failure> {
     let findings = Findings {
         groups: tallies.iter().map(GroupFindings::of).collect(),
         client_cpu_s: client_cpu.as_secs_f64(),
+        client_peak_bytes: cpu::peak_bytes()?,
         packets: packets.packets,
         bytes_per_packet: packets.bytes as f64 / packets.packets.max(1) as f64,
     };
@@ -56,6 +57,7 @@ fn prepare<'a>(
                 callers: OPEN_CALLERS,
                 request: size,
                 reply: size,
+                parts: 0,
                 work_us: 0,
             }];
             let mut callers = connect(peer, job, &warm, 0)?;
@@ -96,7 +98,8 @@ fn connect(
         .doing("connecting")
 }
 
-fn wait_for_word() -> Result<(), Failure> {
+/// Waits for the run to say that it is to begin.
+pub(crate) fn wait_for_word() -> Result<(), Failure> {
     let mut line = String::new();
     std::io::stdin().read_line(&mut line)?;
     if line.trim_end() == GO {

@@ -39,11 +39,20 @@ pub(crate) fn raise_descriptor_limit() -> Result<(), Failure> {
 
 /// Resident memory of this process in bytes.
 pub(crate) fn resident_bytes() -> Result<u64, Failure> {
+    status_bytes("VmRSS:")
+}
+
+/// The most that it was since the process began.
+pub(crate) fn peak_bytes() -> Result<u64, Failure> {
+    status_bytes("VmHWM:")
+}
+
+fn status_bytes(name: &str) -> Result<u64, Failure> {
     let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
     let kibibytes = line.and_then(|line| line.trim().strip_suffix("kB"));
     let kibibytes: u64 = kibibytes
         .and_then(|text| text.trim().parse().ok())
-        .ok_or_else(|| Failure::new("the system does not tell resident memory"))?;
+        .ok_or_else(|| Failure::new(format!("the system does not tell {name}")))?;
     Ok(kibibytes * 1024)
 }

@@ -107,12 +107,24 @@ pub(crate) enum Work {
     Fresh,
 }
 
+impl Work {
+    /// Whether replies have parts.
+    pub(crate) fn has_parts(&self) -> bool {
+        match self {
+            Self::Closed { groups, .. } => groups.iter().any(|group| group.parts > 0),
+            Self::Open { .. } | Self::Fresh => false,
+        }
+    }
+}
+
 /// The figures that a client measured.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Findings {
     /// One for each group of callers.
     pub(crate) groups: Vec<GroupFindings>,
     pub(crate) client_cpu_s: f64,
+    /// The most memory that was resident since the process began.
+    pub(crate) client_peak_bytes: u64,
     /// Packets that left by the network device in the meantime. If they are larger than the MTU on
     /// average, segmentation was offloaded, and super-packets passed whole.
     pub(crate) packets: u64,
@@ -143,5 +155,5 @@ pub(crate) const LISTENING: &str = "listening on ";
 pub(crate) const READY: &str = "ready";
 /// The line that a client waits for after [`READY`].
 pub(crate) const GO: &str = "go";
-/// The question to which a server replies `CPU nanoseconds, resident bytes`.
+/// The question to which a server replies `CPU nanoseconds, resident bytes, most resident bytes`.
 pub(crate) const USED: &str = "used";

@@ -9,6 +9,7 @@
 
 mod arrivals;
 mod deal;
+mod in_parts;
 mod tally;
 mod tasks;
 mod threads;
@@ -36,8 +37,11 @@ pub(crate) struct Group {
     pub(crate) callers: usize,
     /// Bytes of each request.
     pub(crate) request: u32,
-    /// Bytes of each reply.
+    /// Bytes of each reply, or of each part of it.
     pub(crate) reply: u32,
+    /// Parts of each reply; 0 if it is whole.
+    #[serde(default)]
+    pub(crate) parts: u32,
     /// Microseconds that each handler computes.
     pub(crate) work_us: u32,
 }

@@ -18,6 +18,7 @@ mod job;
 mod load;
 mod machine;
 mod namespaces;
+mod parts;
 mod peers;
 mod performance;
 mod process;
@@ -29,6 +30,7 @@ mod server;
 mod shards;
 mod size;
 mod smt_tls;
+mod stream;
 mod tls;
 mod traffic;
 
@@ -47,6 +49,7 @@ enum Command {
     Run(Box<run::Arguments>),
     Page(performance::Arguments),
     Shards(shards::Arguments),
+    Stream(stream::Arguments),
     /// List the peers and their settings
     Peers,
     /// The server process of a run
@@ -61,6 +64,20 @@ enum Command {
         /// The job of the client, as JSON
         job: String,
     },
+    /// The server process of a stream
+    #[command(hide = true)]
+    StreamServe {
+        /// The job of both, as JSON
+        job: String,
+    },
+    /// The client process of a stream
+    #[command(hide = true)]
+    StreamClient {
+        /// The job of both, as JSON
+        job: String,
+        /// The server
+        address: std::net::SocketAddr,
+    },
     /// A process that keeps a network namespace until its input ends
     #[command(hide = true)]
     Hold,
@@ -71,6 +88,9 @@ fn main() -> std::process::ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Page(arguments) => performance::run(&arguments),
         Command::Shards(arguments) => shards::run(&arguments),
+        Command::Stream(arguments) => stream::run(&arguments),
+        Command::StreamServe { job } => stream::run_server(&job),
+        Command::StreamClient { job, address } => stream::run_client(&job, address),
         Command::Peers => peers::list(),
         Command::Serve { job } => server::run(&job),
         Command::Client { job } => client::run(&job),

@@ -19,6 +19,7 @@ mod udp;
 use std::net::SocketAddr;
 
 use on_tokio::Variant;
+pub(crate) use smt_blocking::{client_builder, server_builder};
 use tls_multiplexed::TlsMultiplexed;
 
 use crate::failure::Failure;
@@ -36,6 +37,11 @@ pub(crate) trait Peer {
     /// Why this cannot be measured, if it cannot.
     fn refuses(&self, _work: &Work) -> Option<&'static str> {
         None
+    }
+
+    /// Whether it has replies in parts.
+    fn has_parts(&self) -> bool {
+        false
     }
 
     /// Serves in this process for ever; calls [`crate::server::listening`] when it does.
@@ -110,8 +116,10 @@ pub(crate) fn all() -> Vec<Box<dyn Peer>> {
         Box::new(Variant::multi_thread("quinn-mt", quinn_streams::Quinn)),
         Box::new(s2n_streams::S2n),
         Box::new(Variant::multi_thread("s2n-quic-mt", s2n_streams::S2n)),
-        Box::new(grpc::Grpc),
-        Box::new(Variant::multi_thread("grpc-mt", grpc::Grpc)),
+        Box::new(grpc::Grpc::ONE),
+        Box::new(Variant::multi_thread("grpc-mt", grpc::Grpc::ONE)),
+        Box::new(grpc::Grpc::FOUR),
+        Box::new(Variant::multi_thread("grpc-4-mt", grpc::Grpc::FOUR)),
         Box::new(udp::Udp::BLOCKING),
         Box::new(udp::Udp::BUSY),
     ]

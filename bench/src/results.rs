@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::{Doing, Failure};
 use crate::job::{Findings, Work};
+use crate::load::Group;
 use crate::machine::Machine;
 use crate::namespaces::Place;
 use crate::peers::Peer;
@@ -17,19 +18,20 @@ use crate::scenario::{Case, Scenario};
 /// The resources that a server process had used at a moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ServerUse {
-    cpu_s: f64,
-    resident_bytes: f64,
+    pub(crate) cpu_s: f64,
+    pub(crate) resident_bytes: f64,
+    pub(crate) peak_bytes: f64,
 }
 
 impl ServerUse {
     /// Reads the server's answer.
     pub(crate) fn parse(line: &str) -> Option<Self> {
-        let (nanoseconds, bytes) = line.split_once(' ')?;
-        let cpu_s = nanoseconds.parse::<f64>().ok()? / 1e9;
-        let resident_bytes = bytes.parse().ok()?;
+        let mut words = line.split(' ').map(str::parse::<f64>);
+        let mut next = || words.next()?.ok();
         Some(Self {
-            cpu_s,
-            resident_bytes,
+            cpu_s: next()? / 1e9,
+            resident_bytes: next()?,
+            peak_bytes: next()?,
         })
     }
 }
@@ -269,7 +271,7 @@ pub(crate) struct Key<'a> {
 impl Key<'_> {
     /// Rates are good if they are high, times if they are short.
     pub(crate) fn is_more_better(&self) -> bool {
-        ["gbit_per_s", "per_second"].contains(&self.figure)
+        ["gbit_per_s", "per_second", "parts_per_second"].contains(&self.figure)
     }
 }
 
@@ -319,6 +321,12 @@ fn figures(case: &Case, measured: &Measured) -> Vec<(&'static str, f64)> {
         ),
         ("packets", findings.packets as f64),
         ("bytes_per_packet", findings.bytes_per_packet),
+        ("client_peak_mb", findings.client_peak_bytes as f64 / 1e6),
+        ("server_peak_mb", after.peak_bytes / 1e6),
+        (
+            "peak_mb",
+            (findings.client_peak_bytes as f64 + after.peak_bytes) / 1e6,
+        ),
     ];
     if let Work::Closed { groups, sessions } = &case.work {
         let mut pairs = groups.iter().zip(&findings.groups);
@@ -328,6 +336,17 @@ fn figures(case: &Case, measured: &Measured) -> Vec<(&'static str, f64)> {
         {
             let bits = f64::from(group.request) * 8.0 * found.per_second;
             figures.push(("gbit_per_s", bits / 1e9));
+        }
+        if let [
+            Group {
+                parts: parts @ 1.., ..
+            },
+        ] = groups.as_slice()
+        {
+            let parts = f64::from(*parts);
+            let cpu_s = findings.client_cpu_s + server_cpu_s;
+            figures.push(("parts_per_second", first.per_second * parts));
+            figures.push(("part_cpu_us", cpu_s * per_call_us / parts));
         }
         if *sessions > 0 {
             let bytes = before.resident_bytes - unused.resident_bytes;

@@ -77,6 +77,22 @@ pub(crate) struct Arguments {
     /// Sessions with one server
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub(crate) sessions: usize,
+    /// Bytes of the parts of replies
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "SIZE",
+        default_value = "64,1K"
+    )]
+    pub(crate) part_sizes: Vec<Size>,
+    /// Calls in progress at once whose replies have 64 parts
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "N",
+        default_value = "1,64,8192"
+    )]
+    pub(crate) calls_in_parts: Vec<usize>,
     /// Percent of packets that are lost
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
     loss: f64,
@@ -198,6 +214,8 @@ impl Arguments {
             arguments.load_sizes = vec![Size(1_024)];
             arguments.concurrency = vec![10];
             arguments.rates = vec![1_000.0];
+            arguments.part_sizes = vec![Size(64)];
+            arguments.calls_in_parts = vec![64];
             arguments.sessions = arguments.sessions.min(20);
             arguments.duration = arguments.duration.min(40);
             arguments.repeat = 1;
@@ -284,7 +302,8 @@ impl Arguments {
                 if self.page && !performance::is_compared(case, peer.name()) {
                     continue;
                 }
-                if let Some(reason) = peer.refuses(&case.work) {
+                let parts = (case.work.has_parts() && !peer.has_parts()).then_some(NO_PARTS);
+                if let Some(reason) = parts.or_else(|| peer.refuses(&case.work)) {
                     results.refuse(place, case, peer.name(), reason);
                     continue;
                 }
@@ -355,7 +374,8 @@ impl Arguments {
     }
 }
 
-fn server_use(server: &mut Process) -> Result<ServerUse, Failure> {
+/// The resources that the server has used so far.
+pub(crate) fn server_use(server: &mut Process) -> Result<ServerUse, Failure> {
     server.say(USED)?;
     let line = server.hear(START).doing("the server")?;
     ServerUse::parse(&line).ok_or_else(|| Failure::new(format!("the server said: {line}")))
@@ -368,6 +388,8 @@ fn show(progress: &str) {
     }
 }
 
+const NO_PARTS: &str =
+    "it has no replies in parts, or its handlers are tasks with them in any case";
 const START: Duration = Duration::from_secs(20);
 /// Ten thousand handshakes are made one after the other.
 const CONNECT: Duration = Duration::from_secs(300);

@@ -29,6 +29,8 @@ pub(crate) enum Scenario {
     Sessions,
     /// New connections, one after the other
     Fresh,
+    /// Replies in 64 parts
+    Parts,
     /// Short calls while packets are lost
     Loss,
 }
@@ -39,7 +41,7 @@ pub(crate) struct Case {
     pub(crate) scenario: Scenario,
     /// As the head of a column.
     pub(crate) label: String,
-    /// Bytes of the requests that are timed.
+    /// Bytes of the requests that are timed, or of the parts of their replies.
     pub(crate) size: u32,
     /// Calls in progress at once; 0 if that is not fixed.
     pub(crate) callers: usize,
@@ -101,23 +103,15 @@ impl Scenario {
                 x: 0.0,
                 work: Work::Fresh,
             }],
-            Self::Loss => {
-                let closed = |callers: usize| {
-                    self.closed(
-                        format!("64 B x{callers}"),
-                        echo(callers, Size(64)),
-                        callers as f64,
-                    )
-                };
-                let large = echo(10, Size(65_536));
-                vec![
-                    closed(1),
-                    closed(10),
-                    closed(100),
-                    self.open(plan.loss_rate, plan.seed),
-                    self.closed("64 KB x10".to_owned(), large, 10.0),
-                ]
+            Self::Parts => {
+                let sizes = plan.part_sizes.iter();
+                let cases = sizes.flat_map(|size| {
+                    let calls = plan.calls_in_parts.iter();
+                    calls.map(move |callers| self.in_parts(*callers, *size))
+                });
+                cases.collect()
             }
+            Self::Loss => self.losses(plan),
         }
     }
 
@@ -143,6 +137,36 @@ impl Scenario {
         }
     }
 
+    fn losses(self, plan: &Arguments) -> Vec<Case> {
+        let closed = |callers: usize| {
+            self.closed(
+                format!("64 B x{callers}"),
+                echo(callers, Size(64)),
+                callers as f64,
+            )
+        };
+        let large = echo(10, Size(65_536));
+        vec![
+            closed(1),
+            closed(10),
+            closed(100),
+            self.open(plan.loss_rate, plan.seed),
+            self.closed("64 KB x10".to_owned(), large, 10.0),
+        ]
+    }
+
+    fn in_parts(self, callers: usize, size: Size) -> Case {
+        let label = format!("{size} x{callers}");
+        let mut group = echo(callers, Size(64));
+        group[0].reply = size.0;
+        group[0].parts = PARTS;
+        let case = self.closed(label, group, callers as f64);
+        Case {
+            size: size.0,
+            ..case
+        }
+    }
+
     fn open(self, per_second: f64, seed: u64) -> Case {
         Case {
             scenario: self,
@@ -164,6 +188,7 @@ fn echo(callers: usize, size: Size) -> Vec<Group> {
         callers,
         request: size.0,
         reply: size.0,
+        parts: 0,
         work_us: 0,
     }]
 }
@@ -173,6 +198,7 @@ const BULK: Group = Group {
     callers: 4,
     request: 1 << 20,
     reply: 64,
+    parts: 0,
     work_us: 0,
 };
 /// Handlers that keep all workers busy.
@@ -180,7 +206,10 @@ const BUSY: Group = Group {
     callers: 1_000,
     request: 64,
     reply: 64,
+    parts: 0,
     work_us: 100,
 };
 /// Calls in progress over many sessions.
 const SESSIONS_CALLERS: usize = 100;
+/// Parts of each reply that has any.
+const PARTS: u32 = 64;

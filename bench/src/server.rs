@@ -15,12 +15,7 @@ pub(crate) fn run(job: &str) -> Result<(), Failure> {
     let peer = peers::by_name(&job.peer)?;
     cpu::raise_descriptor_limit()?;
     job.core.map_or(Ok(()), cpu::pin)?;
-    std::thread::spawn(|| {
-        if let Err(failure) = answer_questions() {
-            eprintln!("{failure}");
-        }
-        std::process::exit(0);
-    });
+    answer_questions_until_the_end();
     let address = SocketAddr::new(job.address, 0);
     peer.serve(&job.setting, address)
 }
@@ -30,11 +25,21 @@ pub(crate) fn listening(address: SocketAddr) -> Result<(), Failure> {
     say(&format!("{LISTENING}{address}"))
 }
 
+/// Answers in a thread of its own. The process ends with its input.
+pub(crate) fn answer_questions_until_the_end() {
+    std::thread::spawn(|| {
+        if let Err(failure) = answer_questions() {
+            eprintln!("{failure}");
+        }
+        std::process::exit(0);
+    });
+}
+
 fn answer_questions() -> Result<(), Failure> {
     for line in std::io::stdin().lock().lines() {
         if line? == USED {
             let (cpu, memory) = (cpu::used().as_nanos(), cpu::resident_bytes()?);
-            say(&format!("{cpu} {memory}"))?;
+            say(&format!("{cpu} {memory} {}", cpu::peak_bytes()?))?;
         }
     }
     Ok(())

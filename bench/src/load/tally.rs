@@ -52,6 +52,11 @@ impl Tally {
         self.per_second = self.finished() as f64 / began.elapsed().as_secs_f64();
     }
 
+    /// All callers together took this long.
+    pub(crate) fn took(&mut self, time: Duration) {
+        self.per_second = self.finished() as f64 / time.as_secs_f64();
+    }
+
     fn finished(&self) -> u64 {
         self.times.len() - self.unfinished
     }

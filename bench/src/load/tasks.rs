@@ -15,17 +15,27 @@ use super::{Arrivals, Callers, FINISH, Group, Tally, check};
 use crate::failure::{Doing, Failure};
 use crate::frame;
 use crate::job::Flavor;
+use crate::parts::Wanted;
 
 /// One way to call, used by one task at a time.
 pub(crate) trait TaskCaller: Send + 'static {
     /// Sends `request`, waits for the reply, and gives its length.
     fn call(&mut self, request: &Bytes) -> impl Future<Output = Result<usize, Failure>> + Send;
+
+    /// Asks for a reply in parts by a request of `length` bytes, and checks each part that comes.
+    fn call_in_parts(
+        &mut self,
+        _wanted: Wanted,
+        _length: u32,
+    ) -> impl Future<Output = Result<(), Failure>> + Send {
+        std::future::ready(Err(Failure::new("this peer has no replies in parts")))
+    }
 }
 
 /// Callers; each has one connection or takes several in turn.
 pub(crate) struct Tasks<C> {
-    runtime: Runtime,
-    hands: Vec<Vec<C>>,
+    pub(super) runtime: Runtime,
+    pub(super) hands: Vec<Vec<C>>,
 }
 
 /// As all peers on tokio get it, on both sides.
@@ -51,6 +61,9 @@ type Finished<C> = (usize, Vec<C>, Result<Tally, Failure>);
 
 impl<C: TaskCaller> Callers for Tasks<C> {
     fn closed(&mut self, groups: &[Group], duration: Duration) -> Result<Vec<Tally>, Failure> {
+        if let [group @ Group { parts: 1.., .. }] = groups {
+            return Ok(vec![self.closed_in_parts(*group, duration)?]);
+        }
         let hands = std::mem::take(&mut self.hands);
         let group_of = groups
             .iter()

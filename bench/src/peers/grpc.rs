@@ -4,15 +4,13 @@
 //! tonic is given TLS streams instead of certificates: its own configuration of TLS resumes
 //! sessions, and has no setting for that.
 
-use std::convert::Infallible;
-use std::future::{Ready, ready};
+mod service;
+
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use bytes::{Buf, BufMut, Bytes};
+use bytes::Bytes;
 use http::Uri;
 use http::uri::PathAndQuery;
 use hyper_util::rt::TokioIo;
@@ -21,32 +19,57 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio_rustls::{TlsAcceptor, TlsConnector, client as tls_client, server as tls_server};
 use tokio_stream::wrappers::UnboundedReceiverStream;
-use tonic::body::Body;
+use tonic::Request;
 use tonic::client;
-use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
-use tonic::server::{self, NamedService};
 use tonic::transport::{Channel, Endpoint, Server};
-use tonic::{Request, Response, Status};
-use tower::{Service, service_fn};
+use tower::service_fn;
+
+use service::{Echo, PARTS_PATH, PATH, Raw};
 
 use super::{Newcomer, Peer, Shape};
 use crate::failure::Failure;
-use crate::job::Setting;
+use crate::job::{Setting, Work};
 use crate::load::{Callers, TaskCaller, Tasks, deal, runtime};
+use crate::parts::Wanted;
 use crate::{frame, tls};
 
 /// The peer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Grpc;
+pub(super) struct Grpc {
+    /// At least so many.
+    connections: usize,
+}
+
+impl Grpc {
+    /// On one connection, which is what users have.
+    pub(super) const ONE: Self = Self { connections: 1 };
+    /// On four, for replies in parts.
+    pub(super) const FOUR: Self = Self { connections: 4 };
+}
 
 impl Peer for Grpc {
     fn name(&self) -> &'static str {
-        "grpc"
+        match self.connections {
+            1 => "grpc",
+            _ => "grpc-4",
+        }
     }
 
     fn settings(&self) -> &'static str {
+        if self.connections > 1 {
+            return "as grpc, on four channels that callers share evenly; for replies in parts alone";
+        }
         "gRPC by tonic over TLS/TCP (rustls); current-thread runtimes; one channel, unary calls; windows of 16 MB; 4,096 \
          streams; NODELAY; messages are bytes, without protobuf"
+    }
+
+    fn refuses(&self, work: &Work) -> Option<&'static str> {
+        let is_one = self.connections == 1 || work.has_parts();
+        (!is_one).then_some("it is for replies in parts; see grpc")
+    }
+
+    fn has_parts(&self) -> bool {
+        true
     }
 
     fn serve(&self, setting: &Setting, address: SocketAddr) -> Result<(), Failure> {
@@ -59,7 +82,7 @@ impl Peer for Grpc {
             Server::builder()
                 .initial_stream_window_size(WINDOW_BYTES)
                 .initial_connection_window_size(WINDOW_BYTES)
-                .max_concurrent_streams(STREAMS)
+                .max_concurrent_streams(STREAMS.max(setting.callers))
                 .add_service(Echo)
                 .serve_with_incoming(UnboundedReceiverStream::new(accepted))
                 .await?;
@@ -79,7 +102,7 @@ impl Peer for Grpc {
         );
         let connections = runtime.block_on(async {
             let mut connections = Vec::new();
-            for _ in 0..shape.connections_shared() {
+            for _ in 0..shape.connections_shared().max(self.connections) {
                 connections.push(Caller::connect(&dial).await?);
             }
             Ok::<_, Failure>(connections)
@@ -182,87 +205,22 @@ impl TaskCaller for Caller {
             .await?;
         Ok(reply.into_inner().len())
     }
-}
 
-/// The server's only service.
-#[derive(Clone, Copy)]
-struct Echo;
-
-impl NamedService for Echo {
-    const NAME: &'static str = "bench.Echo";
-}
-
-impl Service<http::Request<Body>> for Echo {
-    type Response = http::Response<Body>;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        Box::pin(async { Ok(server::Grpc::new(Raw).unary(Method, request).await) })
-    }
-}
-
-/// The service's only method.
-struct Method;
-
-impl Service<Request<Bytes>> for Method {
-    type Response = Response<Bytes>;
-    type Error = Status;
-    type Future = Ready<Result<Response<Bytes>, Status>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Status>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Bytes>) -> Self::Future {
-        ready(Ok(Response::new(frame::answer(request.into_inner()))))
-    }
-}
-
-/// Bytes as they are.
-#[derive(Clone, Copy)]
-struct Raw;
-
-impl Codec for Raw {
-    type Encode = Bytes;
-    type Decode = Bytes;
-    type Encoder = Self;
-    type Decoder = Self;
-
-    fn encoder(&mut self) -> Self {
-        *self
-    }
-
-    fn decoder(&mut self) -> Self {
-        *self
-    }
-}
-
-impl Encoder for Raw {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn encode(&mut self, item: Bytes, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        buffer.put(item);
-        Ok(())
-    }
-}
-
-impl Decoder for Raw {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn decode(&mut self, buffer: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
-        Ok(Some(buffer.copy_to_bytes(buffer.remaining())))
+    async fn call_in_parts(&mut self, wanted: Wanted, length: u32) -> Result<(), Failure> {
+        self.0.ready().await?;
+        let path = PathAndQuery::from_static(PARTS_PATH);
+        let request = Request::new(wanted.request(length));
+        let reply = self.0.server_streaming(request, path, Raw).await?;
+        let mut parts = reply.into_inner();
+        let mut check = wanted.check();
+        while let Some(part) = parts.message().await? {
+            check.take(&part)?;
+        }
+        check.end()
     }
 }
 
 /// The ALPN protocol name of HTTP/2.
 const ALPN: &[u8] = b"h2";
-const PATH: &str = "/bench.Echo/Call";
 const STREAMS: u32 = 4_096;
 const WINDOW_BYTES: u32 = 16 << 20;

@@ -74,6 +74,10 @@ impl<P: Peer> Peer for Variant<P> {
         self.peer.refuses(work)
     }
 
+    fn has_parts(&self) -> bool {
+        self.on_tokio.handlers == Handlers::Inline && self.peer.has_parts()
+    }
+
     fn serve(&self, setting: &Setting, address: SocketAddr) -> Result<(), Failure> {
         self.peer.serve(&self.setting(setting), address)
     }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use smt::{Builder, Group, Identity, Suite, Trust, blocking};
+use smt::{Builder, Group, Identity, Suite, TlsClient, TlsServer, Trust, blocking};
 
 use super::{Newcomer, Peer, Shape};
 use crate::certificates::{SERVER_NAME, authority, certificate, key};
@@ -26,7 +26,7 @@ impl SmtBlocking {
     /// A waiting thread spins for ever, on both sides.
     pub(super) const BUSY: Self = Self { is_busy: true };
 
-    fn tune(self, builder: Builder) -> Builder {
+    fn tune<R>(self, builder: Builder<R>) -> Builder<R> {
         if self.is_busy {
             builder.spin(FOR_EVER)
         } else {
@@ -35,7 +35,10 @@ impl SmtBlocking {
     }
 
     /// Has made one call when it returns.
-    fn client(builder: Builder, server: SocketAddr) -> Result<blocking::Client, Failure> {
+    fn client(
+        builder: Builder<TlsClient>,
+        server: SocketAddr,
+    ) -> Result<blocking::Client, Failure> {
         let client = builder.connect_blocking(server)?;
         client.call(frame::request(64, 64)).wait()?;
         Ok(client)
@@ -68,7 +71,7 @@ impl Peer for SmtBlocking {
     fn serve(&self, setting: &Setting, address: SocketAddr) -> Result<(), Failure> {
         let server = self.tune(server_builder(setting)?).bind_blocking(address)?;
         server::listening(server.local_address())?;
-        while let Some(request) = server.accept() {
+        while let Some(request) = server.accept_request() {
             let reply = frame::answer(request.body().clone());
             // The caller may have gone.
             let _ = request.reply(reply);
@@ -106,17 +109,17 @@ impl ThreadCaller for Caller {
 }
 
 /// The default configuration, with the suite and group that all peers have.
-pub(super) fn client_builder(setting: &Setting) -> Result<Builder, Failure> {
+pub(crate) fn client_builder(setting: &Setting) -> Result<Builder<TlsClient>, Failure> {
     let trust = Trust::roots_from_pem_files(&[authority(&setting.directory)])?;
-    let builder = Builder::new().trust(trust).server_name(SERVER_NAME);
+    let builder = smt::client(trust).server_name(SERVER_NAME);
     Ok(builder.suites([Suite::Aes128Gcm]).groups([Group::X25519]))
 }
 
 /// The same for a server.
-pub(super) fn server_builder(setting: &Setting) -> Result<Builder, Failure> {
+pub(crate) fn server_builder(setting: &Setting) -> Result<Builder<TlsServer>, Failure> {
     let directory = &setting.directory;
     let identity = Identity::from_pem_files(certificate(directory), key(directory))?;
-    let builder = Builder::new().identity(identity);
+    let builder = smt::server(identity);
     Ok(builder.suites([Suite::Aes128Gcm]).groups([Group::X25519]))
 }
 

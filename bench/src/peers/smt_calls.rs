@@ -61,7 +61,7 @@ impl SmtCalls {
         match event {
             Event::Connected { session, .. } => self.sessions.push(session),
             Event::ConnectFailed { error, .. } => return Err(error.into()),
-            Event::Reply { rpc, body } => {
+            Event::Reply { rpc, body, .. } => {
                 let number = self.calls.remove(&rpc);
                 ended.extend(number.map(|number| (number, body.len())));
             }

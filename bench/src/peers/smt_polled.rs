@@ -53,7 +53,7 @@ impl Peer for SmtPolled {
         server: SocketAddr,
         shape: Shape,
     ) -> Result<Box<dyn Callers>, Failure> {
-        let mut client = Client::open(setting, server)?;
+        let mut client = Client::open(setting)?;
         for _ in 0..shape.connections_shared() {
             client.add_session(server)?;
         }
@@ -61,7 +61,7 @@ impl Peer for SmtPolled {
     }
 
     fn newcomer(&self, setting: &Setting, server: SocketAddr) -> Result<Newcomer, Failure> {
-        let mut client = Client::open(setting, server)?;
+        let mut client = Client::open(setting)?;
         let request = frame::request(64, 64);
         Ok(Box::new(move || {
             client.add_session(server)?;
@@ -86,12 +86,12 @@ struct Client {
 }
 
 impl Client {
-    fn open(setting: &Setting, server: SocketAddr) -> Result<Self, Failure> {
+    fn open(setting: &Setting) -> Result<Self, Failure> {
         // It stands for many clients, each of which would keep the tables of its one session's
         // ciphers.
         let builder =
             client_builder(setting)?.configure(|config| config.cipher_cache_sessions = usize::MAX);
-        let endpoint = builder.connect_polled(server)?;
+        let endpoint = builder.open_polled("127.0.0.1:0")?;
         Ok(Self {
             endpoint,
             open: SmtCalls::default(),

@@ -4,13 +4,14 @@
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use smt::Client;
+use smt::{Client, Request};
 
 use super::smt_blocking::{client_builder, server_builder};
 use super::{Newcomer, Peer, Shape};
 use crate::failure::Failure;
 use crate::job::{Handlers, Setting, Work};
 use crate::load::{Callers, TaskCaller, Tasks, deal, runtime};
+use crate::parts::Wanted;
 use crate::{frame, server};
 
 /// The peer.
@@ -36,12 +37,20 @@ impl Peer for SmtTokio {
         }
     }
 
+    fn has_parts(&self) -> bool {
+        true
+    }
+
     fn serve(&self, setting: &Setting, address: SocketAddr) -> Result<(), Failure> {
         let builder = server_builder(setting)?;
         runtime(setting.on_tokio.flavor)?.block_on(async {
             let server = builder.bind(address).await?;
             server::listening(server.local_address())?;
-            while let Some(request) = server.accept().await {
+            while let Some(request) = server.accept_request().await {
+                if let Some(wanted) = Wanted::of(request.body()) {
+                    tokio::spawn(send_parts(request, wanted));
+                    continue;
+                }
                 let answer = move || {
                     let reply = frame::answer(request.body().clone());
                     // The caller may have gone.
@@ -80,11 +89,31 @@ impl Peer for SmtTokio {
     }
 }
 
+/// Answers in parts, at the pace of the caller; it may have gone.
+async fn send_parts(request: Request, wanted: Wanted) -> Result<(), smt::Error> {
+    let mut sender = request.part_sender();
+    for part in wanted.parts() {
+        sender.send(part).await?;
+    }
+    request.reply(Bytes::new())
+}
+
 #[derive(Clone)]
 struct Caller(Client);
 
 impl TaskCaller for Caller {
     async fn call(&mut self, request: &Bytes) -> Result<usize, Failure> {
         Ok(self.0.call(request.clone()).await?.len())
+    }
+
+    async fn call_in_parts(&mut self, wanted: Wanted, length: u32) -> Result<(), Failure> {
+        let call = self.0.call(wanted.request(length));
+        let mut parts = call.reply_in_parts().await?;
+        let mut check = wanted.check();
+        while let Some(part) = parts.next_part().await? {
+            check.take(&part)?;
+        }
+        parts.reply().await?;
+        check.end()
     }
 }
