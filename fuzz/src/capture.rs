@@ -38,7 +38,7 @@ fn show(log: &[u8], capture: &[u8]) -> (String, Result<(), DumpError>) {
     let wishes = Wishes {
         port: 17_379,
         keys: Keys::parse(log).ok(),
-        directory: None,
+        ..Wishes::default()
     };
     let mut shown = Vec::new();
     let outcome = dump(capture, wishes, &mut shown);

@@ -107,6 +107,9 @@ impl Channel {
                 kind: Kind::Request,
                 deadline_us: 1,
                 reply_unscheduled: 1_000,
+                failure: None,
+                has_metadata: false,
+                parts: smt_wire::PartMarks::default(),
                 window: 64,
                 ack: None,
             };
@@ -191,7 +194,7 @@ impl Channel {
     }
 
     fn count_control(&mut self) {
-        let is_allowed = self.sender.controls < self.limits.records();
+        let is_allowed = self.sender.controls < self.limits.controls();
         assert_eq!(self.seal.count_control().is_ok(), is_allowed);
         self.sender.controls += u64::from(is_allowed);
     }

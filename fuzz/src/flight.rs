@@ -51,7 +51,8 @@ fn permitted(bytes: &[u8]) -> Option<Vec<u8>> {
         if last.is_some_and(|last| last >= *tag) {
             return None;
         }
-        if (1..=KNOWN).contains(&usize::from(*tag)) {
+        // Tag 16 is reserved: a receiver of this version ignores it.
+        if (1..=KNOWN).contains(&usize::from(*tag)) && *tag != 16 {
             values[usize::from(*tag)] = Some(value);
             known.extend_from_slice(&rest[..2 + value.len()]);
         }
@@ -82,6 +83,7 @@ fn are_in_range(values: &[Option<&[u8]>; KNOWN + 1]) -> bool {
     let name_fits = values[13].is_none_or(|name| name.len() <= 32);
     let random_fits = values[14].is_none_or(|random| random.len() == 32);
     let bundles_fits = values[15].is_none_or(<[u8]>::is_empty);
+    let part_window_fits = values[17].is_none() || in_range(17, 4, 4_096, 1 << 30);
     let has_registered = values[13].is_some() && values[14].is_some();
     is_list(1, 1)
         && matches!(key_exchange, Some(0 | 1 | 0xF1))
@@ -98,8 +100,9 @@ fn are_in_range(values: &[Option<&[u8]>; KNOWN + 1]) -> bool {
         && name_fits
         && random_fits
         && bundles_fits
+        && part_window_fits
         && (key_exchange != Some(1) || has_registered)
 }
 
 /// Tags that the specification names.
-const KNOWN: usize = 15;
+const KNOWN: usize = 17;

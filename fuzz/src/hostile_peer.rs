@@ -47,6 +47,12 @@ enum Step {
     OneWay { size: u16 },
     /// It gives one of them up.
     Cancel(u8),
+    /// It makes a call in parts.
+    CallInParts { size: u16, marks: u8 },
+    /// It sends a part of a call.
+    SendPart { which: u8, size: u16, more: bool },
+    /// It takes the parts of a call that have come.
+    TakeParts { which: u8 },
     /// It replies to a request.
     Reply { which: u8, size: u16 },
     /// It refuses one.
@@ -80,6 +86,11 @@ fn run(victim: &mut Victim, step: &Step) {
         Step::Inject(bytes) => victim.receive(bytes.clone(), None),
         Step::Wait(millis) => victim.wait(Duration::from_millis((*millis).into())),
         Step::Call { size, has_deadline } => victim.call((*size).into(), *has_deadline),
+        Step::CallInParts { size, marks } => victim.call_in_parts((*size).into(), *marks),
+        Step::SendPart { which, size, more } => {
+            victim.send_part((*which).into(), (*size).into(), *more);
+        }
+        Step::TakeParts { which } => victim.take_parts((*which).into()),
         Step::OneWay { size } => victim.send_one_way((*size).into()),
         Step::Cancel(which) => victim.cancel((*which).into()),
         Step::Reply { which, size } => victim.reply((*which).into(), (*size).into()),

@@ -5,6 +5,8 @@
 
 use smt_wire::InnerHeader;
 
+use crate::kind_fields;
+
 /// Checks one header. Input that is too short is taken as followed by zeros.
 pub fn check(input: &[u8]) {
     let mut padded = [0; InnerHeader::LEN + 8];
@@ -13,7 +15,9 @@ pub fn check(input: &[u8]) {
     let (bytes, known) = padded.split_first_chunk::<40>().expect("48 bytes");
     let known = u64::from_be_bytes(known.try_into().expect("8 bytes"));
     let word = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("4 bytes"));
-    let is_permitted = (1..=4).contains(&bytes[8]) && u64::from(word(4)) >= 40 + u64::from(word(0));
+    let is_permitted = (1..=5).contains(&bytes[8])
+        && kind_fields::are_permitted(bytes[8], bytes[9])
+        && u64::from(word(4)) >= 40 + u64::from(word(0));
     let Ok(header) = InnerHeader::parse(bytes) else {
         assert!(!is_permitted, "the specification permits this header");
         return;
@@ -30,11 +34,9 @@ pub fn check(input: &[u8]) {
 
 /// The header with all that a receiver ignores as zero.
 fn expected(mut bytes: [u8; InnerHeader::LEN]) -> [u8; InnerHeader::LEN] {
-    bytes[9..12].fill(0);
-    if bytes[8] != 1 {
-        // Deadline and the reply's unscheduled bytes are a request's.
-        bytes[12..20].fill(0);
-    }
+    bytes[10..12].fill(0);
+    let (kind, flags) = (bytes[8], bytes[9]);
+    kind_fields::clear_words(kind, flags, &mut bytes[12..20]);
     if bytes[32..40] == [0; 8] {
         bytes[24..32].fill(0);
     }

@@ -15,7 +15,7 @@ use smt_handshake::{
 };
 use smt_pki::EphemeralCa;
 use smt_proto::key_exchange::{
-    Attempt, Failed, Finished, Input, KeyExchange, KeyExchangeProvider, Step,
+    Attempt, ClientRequest, Failed, Finished, Input, KeyExchange, KeyExchangeProvider, Step,
 };
 use smt_record::Suite;
 use smt_wire::{Params, SessionIndex};
@@ -114,7 +114,10 @@ impl Side {
             has_failed: false,
             finished: None,
         };
-        let send = side.step(Input::Begin { own_params });
+        let send = side.step(Input::Begin {
+            own_params,
+            early: &[],
+        });
         (side, send)
     }
 
@@ -129,7 +132,7 @@ impl Side {
 
     fn step(&mut self, input: Input<'_>) -> Option<Vec<u8>> {
         match self.exchange.step(input) {
-            Ok(Step { send, finished }) => {
+            Ok(Step { send, finished, .. }) => {
                 assert!(
                     !self.has_failed || finished.is_none(),
                     "a failed attempt has a result"
@@ -151,7 +154,9 @@ impl Side {
 }
 
 fn run(client: &dyn KeyExchangeProvider, server: &dyn KeyExchangeProvider, changes: &[Change]) {
-    let attempt = client.client("a.example", None).expect("it is a client");
+    let attempt = client
+        .client(ClientRequest::new("a.example"))
+        .expect("it is a client");
     let kind = attempt.kind;
     let offered = params(1, &attempt);
     let (mut client_side, bytes) = Side::start(attempt, &offered);
@@ -306,6 +311,7 @@ fn params(index: u64, attempt: &Attempt) -> Vec<u8> {
         key_name: attempt.key.as_ref().map(|key| key.name.as_slice()),
         random: attempt.key.as_ref().map(|key| &key.random),
         takes_bundles: true,
+        part_window: Some(4_096),
     };
     let mut out = vec![0; Params::LEN_MAX];
     let length = params.emit(&mut out);

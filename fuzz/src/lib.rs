@@ -14,6 +14,7 @@ pub mod geometry;
 pub mod hostile_peer;
 pub mod inner_header;
 pub mod key_exchange;
+mod kind_fields;
 pub mod packet;
 pub mod record;
 pub mod scenario;

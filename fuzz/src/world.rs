@@ -15,12 +15,14 @@ mod ledger;
 mod message;
 mod network;
 mod node;
+mod parts;
 mod settings;
 mod wire_watch;
 
 pub(crate) use forgery::Forgery;
 pub(crate) use message::{Kind, Plan};
 pub(crate) use node::{Datagram, Node, STRANGER, address_of};
+pub(crate) use parts::HasParts;
 pub(crate) use settings::{SILENCE_MAX, Settings};
 pub(crate) use wire_watch::WireWatch;
 
@@ -161,10 +163,15 @@ impl World {
                     );
                     self.ledger.begun[1].push(session);
                 }
+                // Its log's business.
+                Event::ClientRefused { .. } => {}
                 Event::SessionEnded { session, ref end } => {
                     self.check_end(node, session, end);
                     self.ledger.take(self.now, node, event);
                 }
+                Event::PartReady(rpc) => self.part_is_ready(node, rpc),
+                // The sender of a part tries again whenever the script says it.
+                Event::PartWindowRaised(_) => {}
                 event => {
                     if let Some((rpc, plan)) = self.ledger.take(self.now, node, event) {
                         self.answer_by_plan(node, rpc, plan);

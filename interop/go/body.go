@@ -26,12 +26,19 @@ type Ack struct {
 	Bits uint64
 }
 
+// PartWindow is an entry of PART_WINDOW.
+type PartWindow struct {
+	ID    uint64 // of the request
+	Limit uint64
+}
+
 // Body is the body of any control packet; which fields count depends on the type.
 type Body struct {
 	Grants  []Grant
 	Resends []Resend
 	Acks    []Ack
 	IDs     []uint64
+	Windows []PartWindow
 	ID      uint64 // ABORT
 	Code    uint16 // ABORT, CLOSE
 	Value   uint64 // WINDOW, PING, PONG
@@ -84,13 +91,21 @@ func parseBody(t byte, b []byte) (Body, error) {
 			e := b[16*i:]
 			body.Acks = append(body.Acks, Ack{be.Uint64(e), be.Uint64(e[8:])})
 		}
-	case typeBusy, typeNeedAck, typeCancel, typeVoided, typeSeen, typeNeverSeen, typeSeenAndGone:
+	case typeBusy, typeNeedAck, typeCancel, typeVoided, typeSeen, typeNeverSeen, typeSeenAndGone, typePartWindowRequest:
 		n, err := entries(b, 8)
 		if err != nil {
 			return body, err
 		}
 		for i := 0; i < n; i++ {
 			body.IDs = append(body.IDs, be.Uint64(b[8*i:]))
+		}
+	case typePartWindow:
+		n, err := entries(b, 16)
+		if err != nil {
+			return body, err
+		}
+		for i := 0; i < n; i++ {
+			body.Windows = append(body.Windows, PartWindow{be.Uint64(b[16*i:]), be.Uint64(b[16*i+8:])})
 		}
 	case typeAbort:
 		if want = 16; len(b) == want {
@@ -140,9 +155,14 @@ func (body *Body) append(t byte, b []byte) []byte {
 			b = be.AppendUint64(b, a.Base)
 			b = be.AppendUint64(b, a.Bits)
 		}
-	case typeBusy, typeNeedAck, typeCancel, typeVoided, typeSeen, typeNeverSeen, typeSeenAndGone:
+	case typeBusy, typeNeedAck, typeCancel, typeVoided, typeSeen, typeNeverSeen, typeSeenAndGone, typePartWindowRequest:
 		for _, id := range body.IDs {
 			b = be.AppendUint64(b, id)
+		}
+	case typePartWindow:
+		for _, w := range body.Windows {
+			b = be.AppendUint64(b, w.ID)
+			b = be.AppendUint64(b, w.Limit)
 		}
 	case typeAbort:
 		b = be.AppendUint64(b, body.ID)

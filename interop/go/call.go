@@ -11,6 +11,8 @@ import (
 // Outcomes (SPEC §11).
 const (
 	replied      = "replied"
+	failedNotRun = "failed, did not run"
+	failedMayRun = "failed, may have run"
 	didNotRun    = "did not run"
 	mayHaveRun   = "may have run"
 	delivered    = "delivered"
@@ -21,7 +23,7 @@ const (
 // Call is an RPC or a one-way message of this side.
 type Call struct {
 	id         uint64
-	oneWay     bool
+	oneWay     bool // or a part
 	out        *Outgoing
 	in         *Incoming
 	start      time.Time
@@ -32,8 +34,14 @@ type Call struct {
 	cancelling bool
 	ended      bool
 	Outcome    string
-	Answer     byte // what answered CANCEL
-	Reply      []byte
+	Answer     byte     // what answered CANCEL
+	Reply      []byte   // of a failure its text
+	Code       uint32   // of a failure
+	Metadata   []string // of the reply, name and value by turns
+
+	reader       *partReader // of the parts of the reply, or nil
+	writer       *partWriter // of the parts of the request, or nil
+	replyOutcome string      // once the reply has come, which may wait for its parts
 }
 
 const (
@@ -43,8 +51,22 @@ const (
 
 var errBlocked = errors.New("the window is closed")
 
-// Start begins a call; errBlocked if no id may be issued now (SPEC §4.2).
+// Start begins a call or a one-way message; errBlocked if no id may be issued now (SPEC §4.2).
 func (s *Session) Start(payload []byte, oneWay bool, limit time.Duration) (*Call, error) {
+	kind := byte(kindRequest)
+	if oneWay {
+		kind = kindOneWay
+	}
+	c, err := s.begin(payload, KindFields{Kind: kind})
+	if err != nil {
+		return nil, err
+	}
+	c.deadline = c.start.Add(limit)
+	return c, nil
+}
+
+// begin issues an id for a message of this side, which has no deadline yet.
+func (s *Session) begin(payload []byte, fields KindFields) (*Call, error) {
 	if uint64(len(payload)) > uint64(s.Peer.MessageLimit) {
 		return nil, errors.New("above the peer's message limit")
 	}
@@ -66,20 +88,16 @@ func (s *Session) Start(payload []byte, oneWay bool, limit time.Duration) (*Call
 	}
 	s.counters[stripe]++
 	t := innerHeaderLen + uint64(len(payload))
-	kind := byte(kindRequest)
-	if oneWay {
-		kind = kindOneWay
-	}
 	most := min(uint64(s.Peer.MessageLimit)+innerHeaderLen, s.geometry.First+(1<<s.Own.IndexBits-1)*s.geometry.Other)
 	padded := s.padding.padded(t, most)
 	n := s.geometry.records(padded)
 	o := &Outgoing{id: id, padded: padded, stream: s.geometry.stream(padded), sealed: make([][]byte, n), epochs: make([]uint32, n),
-		header: InnerHeader{TrueLength: uint32(len(payload)), PaddedLength: uint32(padded), Kind: kind}}
+		header: InnerHeader{TrueLength: uint32(len(payload)), PaddedLength: uint32(padded), KindFields: fields}}
 	o.inner = append(make([]byte, innerHeaderLen, t), payload...)
 	_, record0 := s.geometry.span(0, padded)
 	o.free = min(o.stream, max(uint64(s.Peer.Unscheduled), record0))
 	now := time.Now()
-	c := &Call{id: id, oneWay: oneWay, out: o, start: now, deadline: now.Add(limit), interval: firstInterval, ask: now.Add(firstInterval)}
+	c := &Call{id: id, oneWay: fields.Kind != kindRequest, out: o, start: now, interval: firstInterval, ask: now.Add(firstInterval)}
 	s.calls[id] = c
 	return c, nil
 }
@@ -89,8 +107,10 @@ func (s *Session) freezeHeader(o *Outgoing) {
 	c := s.calls[o.id]
 	stripe := s.stripeOf(o.id)
 	h := &o.header
-	if h.Kind == kindRequest {
+	if h.Kind != kindPart {
 		h.DeadlineMicros = uint32(max(1, min(time.Until(c.deadline).Microseconds(), 0xFFFFFFFF)))
+	}
+	if h.Kind == kindRequest {
 		h.ReplyUnscheduled = s.Own.Unscheduled
 	}
 	h.Window = uint32(s.peerLimit(stripe))
@@ -98,7 +118,8 @@ func (s *Session) freezeHeader(o *Outgoing) {
 	copy(o.inner, h.encode())
 }
 
-// takeAck takes notes of replies that came, as many as fit one base and 64 bits (SPEC §8 ACK).
+// takeAck takes notes of replies and bundles that came, as many as fit one base and 64 bits (SPEC
+// §8 ACK).
 func (s *Session) takeAck(stripe int) Ack {
 	notes := s.notes[stripe]
 	if len(notes) == 0 {
@@ -106,12 +127,14 @@ func (s *Session) takeAck(stripe int) Ack {
 	}
 	base := notes[0]
 	for _, id := range notes {
-		base = min(base, id)
+		if s.ours(id) == s.ours(base) {
+			base = min(base, id)
+		}
 	}
 	a := Ack{Base: base}
 	rest := notes[:0]
 	for _, id := range notes {
-		if i := (id - base) >> (s.k + 1); i < 64 {
+		if i := (id - base) >> (s.k + 1); i < 64 && s.ours(id) == s.ours(base) {
 			a.Bits |= 1 << i
 		} else {
 			rest = append(rest, id)
@@ -126,6 +149,16 @@ func (c *Call) progress() {
 	c.interval = firstInterval
 	c.ask = time.Now().Add(firstInterval)
 }
+
+// busy notes that the peer has the whole request, and works on it (SPEC §9.3).
+func (c *Call) busy() {
+	if !c.oneWay {
+		c.out.acked, c.out.again = true, nil
+	}
+}
+
+// isWhole says whether the reply has come.
+func (c *Call) isWhole() bool { return c.replyOutcome != "" }
 
 func (s *Session) end(c *Call, outcome string) {
 	if c.ended {
@@ -147,7 +180,7 @@ func (s *Session) Cancel(c *Call) {
 
 // reply takes DATA of the reply to a call.
 func (s *Session) reply(c *Call, p *Packet) {
-	if c.oneWay || c.cancelling {
+	if c.oneWay || c.cancelling || c.isWhole() {
 		return
 	}
 	if c.in == nil {
@@ -170,12 +203,37 @@ func (s *Session) reply(c *Call, p *Packet) {
 		c.out.acked, c.out.again = true, nil
 	}
 	if c.in.complete() {
-		c.Reply = c.in.application()
 		s.note(c.id)
-		s.end(c, replied)
+		s.wholeReply(c, &c.in.header.KindFields, c.in.application())
 		return
 	}
 	s.grant(c.in, false)
+}
+
+// wholeReply ends a call by its reply, unless that waits for its parts (SPEC §5.9).
+func (s *Session) wholeReply(c *Call, h *KindFields, body []byte) {
+	c.Reply = body
+	if h.Flags&flagMetadata != 0 {
+		entries, body, err := splitMetadata(c.Reply)
+		if err != nil {
+			s.end(c, mayHaveRun)
+			return
+		}
+		c.Metadata, c.Reply = entries, body
+	}
+	if c.reader != nil && c.reader.endAt(h.Number) != nil {
+		s.end(c, mayHaveRun)
+		return
+	}
+	switch c.Code = h.Code; {
+	case h.Flags&flagNotRun != 0:
+		c.replyOutcome = failedNotRun
+	case h.Flags&flagFailure != 0:
+		c.replyOutcome = failedMayRun
+	default:
+		c.replyOutcome = replied
+	}
+	s.endIfRead(c)
 }
 
 // grant keeps a window of bytes granted and not received (SPEC §9.2).
@@ -196,7 +254,8 @@ func (s *Session) grant(m *Incoming, again bool) {
 // long.
 func (s *Session) timers(now time.Time) {
 	for _, c := range s.calls {
-		if now.After(c.deadline) && !c.cancelling {
+		s.partTimer(c, now)
+		if now.After(c.deadline) && !c.deadline.IsZero() && !c.cancelling {
 			s.count("deadlines")
 			s.Cancel(c)
 		}
@@ -219,6 +278,8 @@ func (s *Session) timers(now time.Time) {
 		switch {
 		case c.cancelling:
 			s.control(typeCancel, stripe, Body{IDs: []uint64{c.id}})
+		case c.isWhole(): // its parts are still missing
+			s.Ping()
 		case c.oneWay:
 			s.control(typeNeedAck, stripe, Body{IDs: []uint64{c.id}})
 		case c.in == nil || c.in.header == nil:

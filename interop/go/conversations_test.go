@@ -7,7 +7,9 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"sort"
@@ -29,6 +31,21 @@ func (b *bodyVector) bytes() []byte {
 type said struct {
 	ID   Num64       `json:"id"`
 	Body *bodyVector `json:"body"`
+
+	ReplyInParts bool         `json:"reply_in_parts"` // call_in_parts, request
+	More         bool         `json:"more"`           // and part
+	IsFull       bool         `json:"window_is_full"` // part: it was not taken
+	Parts        []bodyVector `json:"parts"`          // take_parts: those that had come
+	End          bool         `json:"end"`            // and whether they are all
+}
+
+// UnmarshalJSON leaves the events empty that are a mere text.
+func (s *said) UnmarshalJSON(b []byte) error {
+	type fields said
+	if b[0] == '"' {
+		return nil
+	}
+	return json.Unmarshal(b, (*fields)(s))
 }
 
 type conversation struct {
@@ -43,6 +60,7 @@ type conversation struct {
 		IndexBits uint   `json:"index_bits"`
 		First     uint64 `json:"first_record_size"`
 		Other     uint64 `json:"record_size"`
+		Window    uint32 `json:"part_window"`
 	}
 	Established *struct {
 		Client Hex `json:"client_params"`
@@ -54,7 +72,7 @@ type conversation struct {
 		In       *Hex
 		Out      []Hex
 		Commands []map[string]said
-		Events   []map[string]any
+		Events   []map[string]said
 	}
 }
 
@@ -68,8 +86,21 @@ type wire struct {
 	have    map[uint64]*ranges
 	lengths map[uint64]uint64
 	epochs  map[uint64]map[uint64]byte
-	// Bodies by id and kind.
+	// Bodies by id and kind; those of parts by the id of the request and their number.
 	bodies map[string][]byte
+	whole  map[uint64]bool
+	parts  []part // in the order in which they became whole
+	// The entries of PART_WINDOW and PART_WINDOW_REQUEST, in their order.
+	windows []PartWindow
+	asked   []uint64
+	replies map[uint64]KindFields
+}
+
+// part is a part of a call that is whole.
+type part struct {
+	request uint64
+	KindFields
+	body []byte
 }
 
 func (w *wire) key(s *Suite, purpose int, epoch byte) *Key {
@@ -108,20 +139,31 @@ func (c *conversation) check(t *testing.T) {
 	var sides [2]*wire
 	for i := range sides {
 		sides[i] = &wire{[2][]byte{secrets[2*i], secrets[2*i+1]}, tokens[i], map[uint64][]byte{}, map[uint64]*ranges{},
-			map[uint64]uint64{}, map[uint64]map[uint64]byte{}, map[string][]byte{}}
+			map[uint64]uint64{}, map[uint64]map[uint64]byte{}, map[string][]byte{}, map[uint64]bool{}, nil, nil, nil,
+			map[uint64]KindFields{}}
 	}
+	geometry := Geometry{c.Endpoint.First, c.Endpoint.Other}
+	calls := &playedParts{c: c, own: sides[own], peer: sides[peer], readers: map[uint64]*partReader{}, writers: map[uint64]*partWriter{}}
 	for _, step := range c.Steps {
 		if step.In != nil {
 			sides[peer].take(t, s, *step.In)
+			sides[peer].open(t, s, geometry, c.Endpoint.IndexBits)
 		}
 		for _, out := range step.Out {
 			sides[own].take(t, s, out)
+			sides[own].open(t, s, geometry, c.Endpoint.IndexBits)
 		}
+		calls.step(t, step.Commands, step.Events)
 	}
 	for _, w := range sides {
-		w.open(t, s, Geometry{c.Endpoint.First, c.Endpoint.Other}, c.Endpoint.IndexBits)
+		for id := range w.lengths {
+			if !w.whole[id] {
+				t.Errorf("message %x is not whole", id)
+			}
+		}
 	}
 	c.compare(t, sides[own], sides[peer])
+	calls.end(t)
 }
 
 // secrets are those of the first epochs, in the order of names.
@@ -177,6 +219,10 @@ func (w *wire) take(t *testing.T, s *Suite, b []byte) {
 			if err != nil || p.Type == typeConfirm && !bytes.Equal(plain, w.token) {
 				t.Errorf("%s: %x, %v", typeNames[p.Type], plain, err)
 			}
+			w.windows = append(w.windows, p.Body.Windows...)
+			if p.Type == typePartWindowRequest {
+				w.asked = append(w.asked, p.Body.IDs...)
+			}
 		}
 	}
 }
@@ -196,13 +242,13 @@ func (w *wire) keep(p *Packet) {
 	w.epochs[p.ID][from] = p.Epoch
 }
 
-// open opens the records of every message that is whole.
+// open opens the records of every message that has become whole.
 func (w *wire) open(t *testing.T, s *Suite, g Geometry, indexBits uint) {
 	for id, padded := range w.lengths {
-		if !w.have[id].covers(0, g.stream(padded)) {
-			t.Errorf("message %x is not whole", id)
+		if w.whole[id] || !w.have[id].covers(0, g.stream(padded)) {
 			continue
 		}
+		w.whole[id] = true
 		var inner []byte
 		for i := range g.records(padded) {
 			start, end := g.span(i, padded)
@@ -226,7 +272,7 @@ func (w *wire) open(t *testing.T, s *Suite, g Geometry, indexBits uint) {
 		}
 		body := inner[innerHeaderLen : innerHeaderLen+h.TrueLength]
 		if h.Kind != kindBundle {
-			w.bodies[named(id, h.Kind)] = body
+			w.message(t, id, h.KindFields, body)
 			continue
 		}
 		members, err := parseBundle(body)
@@ -234,14 +280,29 @@ func (w *wire) open(t *testing.T, s *Suite, g Geometry, indexBits uint) {
 			t.Errorf("bundle %x: %v", id, err)
 		}
 		for _, m := range members {
-			w.bodies[named(m.ID, m.Kind)] = m.Body
+			w.message(t, m.ID, m.KindFields, m.Body)
 		}
 	}
 }
 
+// message notes a message that is whole.
+func (w *wire) message(t *testing.T, id uint64, fields KindFields, body []byte) {
+	switch fields.Kind {
+	case kindPart:
+		if len(body) < partPrefix {
+			t.Fatalf("part %x has %d bytes", id, len(body))
+		}
+		w.parts = append(w.parts, part{binary.BigEndian.Uint64(body), fields, body[partPrefix:]})
+		return
+	case kindReply:
+		w.replies[id] = fields
+	}
+	w.bodies[named(id, fields.Kind)] = body
+}
+
 func named(id uint64, kind byte) string { return fmt.Sprintf("%x, kind %d", id, kind) }
 
-var kinds = map[string]byte{"call": kindRequest, "request": kindRequest, "reply": kindReply, "one_way": kindOneWay}
+var kinds = map[string]byte{"call": kindRequest, "call_in_parts": kindRequest, "request": kindRequest, "reply": kindReply, "one_way": kindOneWay}
 
 // compare finds every message of the commands in what was sent, and every one of the events in what
 // came.
@@ -264,17 +325,148 @@ func (c *conversation) compare(t *testing.T, own, peer *wire) {
 		for _, event := range step.Events {
 			for name, of := range event {
 				if kind := kinds[name]; kind != 0 {
-					of := of.(map[string]any)
-					body := of["body"].(map[string]any)
-					var id uint64
-					fmt.Sscanf(of["id"].(string), "%x", &id)
-					vector := bodyVector{uint64(body["start"].(float64)), uint64(body["length"].(float64))}
-					find(peer, id, kind, vector.bytes())
+					find(peer, uint64(of.ID), kind, of.Body.bytes())
 				}
 			}
 		}
 	}
 	if count == 0 {
 		t.Error("no message was compared")
+	}
+}
+
+// playedParts plays what the own side does with the parts of its calls to the readers and writers
+// of this client.
+type playedParts struct {
+	c                              *conversation
+	own, peer                      *wire
+	readers                        map[uint64]*partReader
+	writers                        map[uint64]*partWriter
+	sent, came, told, raised, read int
+}
+
+func (p *playedParts) step(t *testing.T, commands, events []map[string]said) {
+	t.Helper()
+	for ; p.came < len(p.peer.parts); p.came++ {
+		came := p.peer.parts[p.came]
+		r := p.readers[came.request]
+		if r == nil {
+			t.Fatalf("a part of %x, which nobody reads", came.request)
+		}
+		if err := r.accept(came.Number, came.Flags&flagMore != 0, came.body); err != nil {
+			t.Errorf("part %d of %x: %v", came.Number, came.request, err)
+		}
+	}
+	for ; p.raised < len(p.peer.windows); p.raised++ {
+		if w := p.writers[p.peer.windows[p.raised].ID]; w != nil {
+			w.raise(p.peer.windows[p.raised].Limit)
+		}
+	}
+	for _, event := range events {
+		if of, ok := event["request"]; ok {
+			p.begin(uint64(of.ID), of.ReplyInParts, of.More, p.peerWindow(t))
+		}
+	}
+	for _, command := range commands {
+		for name, of := range command {
+			switch id := uint64(of.ID); name {
+			case "call_in_parts":
+				p.begin(id, of.More, of.ReplyInParts, 0)
+			case "part":
+				p.write(t, id, &of)
+			case "take_parts":
+				p.take(t, id, &of)
+			}
+		}
+	}
+	for ; p.told < len(p.own.windows); p.told++ { // an answer to PART_WINDOW_REQUEST
+		told := p.own.windows[p.told]
+		if r := p.readers[told.ID]; r == nil || r.limit != told.Limit {
+			t.Errorf("PART_WINDOW %+v does not repeat the limit", told)
+		}
+	}
+}
+
+func (p *playedParts) peerWindow(t *testing.T) uint64 {
+	params := p.c.Established.Client
+	if p.c.Endpoint.Side == "client" {
+		params = p.c.Established.Server
+	}
+	peer, err := parseParams(params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return uint64(peer.PartWindow)
+}
+
+// begin notes a call in parts. The window of a reply's parts is open from the beginning.
+func (p *playedParts) begin(id uint64, writes, reads bool, limit uint64) {
+	if writes {
+		p.writers[id] = &partWriter{limit: limit}
+	}
+	if reads {
+		p.readers[id] = newPartReader(p.c.Endpoint.Window, limit == 0)
+	}
+}
+
+func (p *playedParts) write(t *testing.T, id uint64, of *said) {
+	body := of.Body.bytes()
+	number, err := p.writers[id].number(body, of.More || p.c.Endpoint.Side == "server")
+	if (err == errPartWindow) != of.IsFull {
+		t.Errorf("part %d of %x: %v, but full: %t", number, id, err, of.IsFull)
+	}
+	if err != nil {
+		return
+	}
+	p.sent++
+	for _, sent := range p.own.parts { // a bundle may have them in any order
+		if sent.request == id && sent.Number == number && bytes.Equal(sent.body, body) {
+			return
+		}
+	}
+	t.Errorf("part %d of %x did not leave", number, id)
+}
+
+func (p *playedParts) take(t *testing.T, id uint64, of *said) {
+	r := p.readers[id]
+	for _, want := range of.Parts {
+		if body := p.takeOne(t, id, r); !bytes.Equal(body, want.bytes()) {
+			t.Errorf("part of %x is %x", id, body)
+		}
+		p.read++
+	}
+	// The endpoint looked once more, unless a reply has ended the call.
+	p.takeOne(t, id, r)
+	if reads := p.c.Endpoint.Side == "server"; reads && r.isRead() != of.End {
+		t.Errorf("parts of %x: read %t", id, r.isRead())
+	}
+}
+
+// takeOne takes a part; a limit that is due is the next that the own side tells.
+func (p *playedParts) takeOne(t *testing.T, id uint64, r *partReader) []byte {
+	body, _, tell := r.take()
+	if tell != 0 {
+		if p.told == len(p.own.windows) || p.own.windows[p.told] != (PartWindow{id, tell}) {
+			t.Fatalf("PART_WINDOW %d of %x is not told: %v", tell, id, p.own.windows[p.told:])
+		}
+		p.told++
+	}
+	return body
+}
+
+// end checks that all parts were sent, and read if they say anything, and how many the reply says.
+func (p *playedParts) end(t *testing.T) {
+	if p.sent != len(p.own.parts) {
+		t.Errorf("%d parts left, %d were sent", len(p.own.parts), p.sent)
+	}
+	for id, r := range p.readers {
+		if !r.isRead() && p.peer.replies[id].Number != r.next {
+			t.Errorf("of the parts of %x %d were read", id, r.next)
+		}
+	}
+	for id, w := range p.writers {
+		if n := p.own.replies[id].Number; p.c.Endpoint.Side == "server" && n != w.next {
+			t.Errorf("the reply %x says %d parts of %d", id, n, w.next)
+		}
 	}
 }

@@ -6,12 +6,14 @@ package main
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Incoming is a reply, or a message that the peer started.
 type Incoming struct {
 	id       uint64
 	header   *InnerHeader // nil until record 0 has opened
+	begun    time.Time    // when it opened
 	stream   []byte
 	have     ranges
 	opened   []bool
@@ -21,6 +23,12 @@ type Incoming struct {
 	received uint64 // all records wholly below have opened
 	granted  uint64
 	early    []*Packet
+}
+
+// expired says whether the time of a one-way message has passed (SPEC §9.5).
+func (m *Incoming) expired() bool {
+	left := m.header.DeadlineMicros
+	return left != 0 && left != 0xFFFFFFFF && time.Since(m.begun) > time.Duration(left)*time.Microsecond
 }
 
 const earlyLimit = 256 << 10
@@ -93,7 +101,7 @@ func (s *Session) first(m *Incoming, p *Packet, kinds []byte) error {
 	if err := checkPlain(plain, 0, innerHeaderLen+uint64(h.TrueLength)); err != nil {
 		return err
 	}
-	m.header = h
+	m.header, m.begun = h, time.Now()
 	n := s.geometry.records(padded)
 	m.stream = make([]byte, s.geometry.stream(padded))
 	m.inner = make([]byte, padded)

@@ -69,6 +69,9 @@ func main() {
 	expectFail := flag.Bool("expect-refusal", false, "the handshake must fail")
 	crowd := flag.Int("crowd", 0, "handshakes begun and left before, so that the server asks for a cookie")
 	expectEnd := flag.String("expect-end", "", "how the session must end, in the midst of calls")
+	partWindow := flag.Uint("part-window", 20000, "bytes of the parts of a call that it accepts at first; 0: no calls in parts")
+	bundles := flag.Bool("bundles", true, "take bundles")
+	inParts := flag.Bool("parts", false, "calls in parts alone, with a server that gives the parts back")
 	skipExtra := flag.Bool("calls-only", false, "no cancel, no one-way message")
 	verbose := flag.Bool("v", false, "trace")
 	flag.Parse()
@@ -80,7 +83,7 @@ func main() {
 	}
 	config := &Config{Deadline: 5 * time.Second, Trace: trace, Params: Params{Suites: []uint16{0x1301, 0x1302, 0x1303}, IndexBits: byte(*bits),
 		RecordSize: uint16(*n), FirstRecordSize: uint16(*n0), Window: uint32(*window), MessageLimit: 64 << 20,
-		Unscheduled: uint32(*unscheduled), DatagramLimit: uint16(*datagram), Stripes: byte(*k)}}
+		Unscheduled: uint32(*unscheduled), DatagramLimit: uint16(*datagram), Stripes: byte(*k), PartWindow: uint32(*partWindow), TakesBundles: *bundles}}
 	if *secret != "" {
 		raw, err := hex.DecodeString(*secret)
 		if err != nil {
@@ -153,6 +156,12 @@ func main() {
 		finish()
 	}
 
+	if *inParts {
+		for range *count {
+			callsInParts(s, *wait)
+		}
+		sizes, *skipExtra = nil, true
+	}
 	half := len(sizes) / 2
 	for i, size := range sizes {
 		echo(s, size, *count, *parallel, *wait, *update && i == half)

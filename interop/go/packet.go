@@ -46,6 +46,9 @@ const (
 	typeProbe            = 0x33
 	typeProbeAck         = 0x34
 	typeClose            = 0x35
+
+	typePartWindow        = 0x36
+	typePartWindowRequest = 0x37
 )
 
 var typeNames = map[byte]string{
@@ -56,6 +59,7 @@ var typeNames = map[byte]string{
 	typeSeenAndGone: "SEEN_AND_GONE", typeAbort: "ABORT", typeWindow: "WINDOW", typeWindowRequest: "WINDOW_REQUEST",
 	typeKeyUpdateRequest: "KEY_UPDATE_REQUEST", typeEpochDone: "EPOCH_DONE", typeEpochAck: "EPOCH_ACK",
 	typePing: "PING", typePong: "PONG", typeProbe: "PROBE", typeProbeAck: "PROBE_ACK", typeClose: "CLOSE",
+	typePartWindow: "PART_WINDOW", typePartWindowRequest: "PART_WINDOW_REQUEST",
 }
 
 const (
@@ -193,7 +197,7 @@ func parsePacket(b []byte, version byte) (p *Packet, used int, err error) {
 		}
 		p.Destination = binary.BigEndian.Uint64(b[12:])
 		p.Code = binary.BigEndian.Uint16(b[20:])
-	case p.Type >= typeConfirm && p.Type <= typeClose:
+	case p.Type >= typeConfirm && p.Type <= typePartWindowRequest:
 		sealed := tagLen
 		if p.Type == typeConfirm {
 			sealed = 2 * tagLen

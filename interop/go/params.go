@@ -25,7 +25,8 @@ type Params struct {
 	Stripes         byte
 	KeyName         []byte // registered keys only, else nil
 	Random          []byte
-	TakesBundles    bool // this client does not say so
+	TakesBundles    bool
+	PartWindow      uint32 // 0: no calls in parts
 }
 
 // Key exchange values (SPEC §6.3, §14).
@@ -62,6 +63,9 @@ func (p *Params) encode() []byte {
 	}
 	if p.TakesBundles {
 		put(15, nil)
+	}
+	if p.PartWindow != 0 {
+		put(17, be.AppendUint32(nil, p.PartWindow))
 	}
 	return b
 }
@@ -115,6 +119,12 @@ func parseParams(b []byte) (*Params, error) {
 			return nil, fmt.Errorf("parameter 15 has a wrong length")
 		}
 		p.TakesBundles = true
+	}
+	if v, ok := values[17]; ok {
+		if len(v) != 4 || be.Uint32(v) < 4096 || be.Uint32(v) > 1<<30 {
+			return nil, fmt.Errorf("parameter 17 has a wrong length or value")
+		}
+		p.PartWindow = be.Uint32(v)
 	}
 	if p.KeyExchange == exchangeRegistered {
 		name, ok := values[13]

@@ -230,23 +230,39 @@ func (s *Session) peerData(p *Packet) {
 		m = &Incoming{id: p.ID}
 	}
 	had := m.header != nil
-	if _, err := s.data(m, p, kindRequest, kindOneWay); err != nil {
+	kinds := []byte{kindRequest, kindOneWay, kindPart}
+	if s.Own.TakesBundles && s.Peer.TakesBundles {
+		kinds = append(kinds, kindBundle)
+	}
+	if _, err := s.data(m, p, kinds...); err != nil {
 		s.count("dropped DATA: " + err.Error())
 		return
 	}
 	if !had {
 		w.live[counter] = m
-		w.see(counter)
+		if m.header.Kind != kindBundle { // which is marked when all of it has opened (SPEC §5.7)
+			w.see(counter)
+		}
 		m.granted = s.geometry.recordEnd(uint64(s.Own.Unscheduled), uint64(m.header.PaddedLength))
 	}
 	switch {
 	case m.header.Kind == kindRequest:
 		delete(w.live, counter)
 		s.control(typeAbort, s.stripeOf(p.ID), Body{ID: p.ID, Code: 1})
+	case m.complete() && m.header.Kind == kindBundle:
+		delete(w.live, counter)
+		s.bundleIn(p.ID, m.application())
 	case m.complete():
 		delete(w.live, counter)
 		w.delivered[counter] = true
-		s.count("one-way messages of the server")
+		if m.header.Kind == kindPart {
+			s.count("parts of the server")
+			s.partIn(&m.header.KindFields, m.application())
+		} else if m.expired() { // SPEC §9.5
+			s.count("one-way messages of the server that came too late")
+		} else {
+			s.count("one-way messages of the server")
+		}
 		s.control(typeAck, s.stripeOf(p.ID), Body{Acks: []Ack{{p.ID, 1}}})
 	default:
 		s.grant(m, false)
@@ -309,7 +325,12 @@ func (s *Session) answer(p *Packet, stripe int) {
 			s.resend(r)
 		}
 	case typeBusy:
-		// heard; the questions go on with their back-off
+		// The questions go on with their back-off.
+		for _, id := range b.IDs {
+			if c := s.calls[id]; c != nil {
+				c.busy()
+			}
+		}
 	case typeAck:
 		for _, a := range b.Acks {
 			s.acked(a)
@@ -327,9 +348,9 @@ func (s *Session) answer(p *Packet, stripe int) {
 			s.verdict(p.Type, id)
 		}
 	case typeAbort:
-		if c := s.calls[b.ID]; c != nil {
+		if c := s.calls[b.ID]; c != nil && !c.oneWay {
 			s.note(b.ID)
-			if b.Code == 1 || b.Code == 3 {
+			if b.Code == 1 || b.Code == 3 || b.Code == 5 {
 				s.end(c, didNotRun)
 			} else {
 				s.end(c, mayHaveRun) // an unknown code is taken as 2
@@ -361,6 +382,18 @@ func (s *Session) answer(p *Packet, stripe int) {
 			if s.probes[i].size == int(b.Word) {
 				s.probes[i].done = true
 				s.datagram = max(s.datagram, s.probes[i].size)
+			}
+		}
+	case typePartWindow:
+		for _, w := range b.Windows {
+			if c := s.calls[w.ID]; c != nil && c.writer != nil {
+				c.writer.raise(w.Limit)
+			}
+		}
+	case typePartWindowRequest:
+		for _, id := range b.IDs {
+			if c := s.calls[id]; c != nil && c.reader != nil {
+				s.control(typePartWindow, stripe, Body{Windows: []PartWindow{{id, c.reader.asked()}}})
 			}
 		}
 	case typeClose:
@@ -421,7 +454,7 @@ func (s *Session) needAck(id uint64) {
 		switch {
 		case !s.issued(id):
 			s.count("impossible id")
-		case c == nil || c.cancelling:
+		case c == nil || c.cancelling || c.isWhole():
 			s.control(typeAck, stripe, Body{Acks: []Ack{{id, 1}}})
 		case c.in == nil || c.in.header == nil:
 			s.control(typeResend, stripe, Body{Resends: []Resend{{id, 0, toTheEnd}}})
@@ -484,7 +517,7 @@ func (s *Session) verdict(t byte, id uint64) {
 	case typeSeenAndGone:
 		if c.oneWay {
 			s.end(c, mayDelivered)
-		} else {
+		} else if !c.isWhole() { // else a late answer: the reply waits for its parts
 			s.end(c, mayHaveRun)
 		}
 	case typeNeverSeen:
@@ -514,6 +547,9 @@ func (s *Session) epochTimer(now time.Time) {
 		return
 	}
 	for _, c := range s.calls {
+		if c.out.acked {
+			continue
+		}
 		for i, sealed := range c.out.sealed {
 			if sealed != nil && c.out.epochs[i] == old.Epoch {
 				return

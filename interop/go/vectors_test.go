@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 )
@@ -84,6 +85,7 @@ type packetFields struct {
 			Length   uint32 `json:"length"`
 			Base     Num64  `json:"base"`
 			Bits     Num64  `json:"bits"`
+			Limit    Num64  `json:"limit"`
 		} `json:"entries"`
 		ID      Num64  `json:"id"`
 		Code    uint16 `json:"code"`
@@ -121,6 +123,8 @@ func (f *packetFields) packet(name string, version byte, stated bool, padded int
 			b.Resends = append(b.Resends, Resend{uint64(e.ID), e.Offset, e.Length})
 		case typeAck:
 			b.Acks = append(b.Acks, Ack{uint64(e.Base), uint64(e.Bits)})
+		case typePartWindow:
+			b.Windows = append(b.Windows, PartWindow{uint64(e.ID), uint64(e.Limit)})
 		default:
 			b.IDs = append(b.IDs, uint64(e.ID))
 		}
@@ -131,14 +135,48 @@ func (f *packetFields) packet(name string, version byte, stated bool, padded int
 	return p
 }
 
-type innerFields struct {
-	TrueLength       uint32 `json:"true_length"`
-	PaddedLength     uint32 `json:"padded_length"`
+// kindVector has the fields that depend on the kind.
+type kindVector struct {
 	Kind             string `json:"kind"`
 	DeadlineMicros   uint32 `json:"deadline_us"`
 	ReplyUnscheduled uint32 `json:"reply_unscheduled"`
-	Window           uint32 `json:"window"`
-	Ack              *struct {
+	HasMetadata      bool   `json:"has_metadata"`
+	Failure          *struct {
+		Code   uint32 `json:"code"`
+		NotRun bool   `json:"not_run"`
+	} `json:"failure"`
+	Parts struct {
+		ReplyInParts bool   `json:"reply_in_parts"`
+		More         bool   `json:"more"`
+		Number       uint32 `json:"number"`
+	} `json:"parts"` // null: as if it had none of them
+}
+
+func (v *kindVector) fields() KindFields {
+	kinds := map[string]byte{"REQUEST": kindRequest, "REPLY": kindReply, "ONE_WAY": kindOneWay, "BUNDLE": kindBundle, "PART": kindPart}
+	f := KindFields{Kind: kinds[v.Kind], DeadlineMicros: v.DeadlineMicros, ReplyUnscheduled: v.ReplyUnscheduled, Number: v.Parts.Number}
+	set := func(is bool, flag byte) {
+		if is {
+			f.Flags |= flag
+		}
+	}
+	set(v.HasMetadata, flagMetadata)
+	set(v.Parts.ReplyInParts, flagReplyInParts)
+	set(v.Parts.More, flagMore)
+	if v.Failure != nil {
+		f.Code = v.Failure.Code
+		set(true, flagFailure)
+		set(v.Failure.NotRun, flagNotRun)
+	}
+	return f
+}
+
+type innerFields struct {
+	TrueLength   uint32 `json:"true_length"`
+	PaddedLength uint32 `json:"padded_length"`
+	kindVector
+	Window uint32 `json:"window"`
+	Ack    *struct {
 		Base Num64 `json:"base"`
 		Bits Num64 `json:"bits"`
 	} `json:"ack"`
@@ -160,6 +198,7 @@ type paramFields struct {
 	KeyName         Hex      `json:"key_name"`
 	Random          Hex      `json:"random"`
 	TakesBundles    bool     `json:"takes_bundles"`
+	PartWindow      uint32   `json:"part_window"`
 }
 
 type packetsFile struct {
@@ -235,10 +274,9 @@ func TestPackets(t *testing.T) {
 func TestInnerHeaders(t *testing.T) {
 	var f packetsFile
 	load(t, "packets.json", &f)
-	kinds := map[string]byte{"REQUEST": kindRequest, "REPLY": kindReply, "ONE_WAY": kindOneWay, "BUNDLE": kindBundle}
 	for _, v := range f.InnerHeaders {
-		h := &InnerHeader{TrueLength: v.Fields.TrueLength, PaddedLength: v.Fields.PaddedLength, Kind: kinds[v.Fields.Kind],
-			DeadlineMicros: v.Fields.DeadlineMicros, ReplyUnscheduled: v.Fields.ReplyUnscheduled, Window: v.Fields.Window}
+		h := &InnerHeader{TrueLength: v.Fields.TrueLength, PaddedLength: v.Fields.PaddedLength,
+			KindFields: v.Fields.fields(), Window: v.Fields.Window}
 		if a := v.Fields.Ack; a != nil {
 			h.Ack = Ack{uint64(a.Base), uint64(a.Bits)}
 		}
@@ -262,11 +300,9 @@ func TestBundles(t *testing.T) {
 			Name    string `json:"name"`
 			Hex     Hex    `json:"hex"`
 			Members []struct {
-				ID               Num64  `json:"id"`
-				Kind             string `json:"kind"`
-				Body             Hex    `json:"body"`
-				DeadlineMicros   uint32 `json:"deadline_us"`
-				ReplyUnscheduled uint32 `json:"reply_unscheduled"`
+				ID   Num64 `json:"id"`
+				Body Hex   `json:"body"`
+				kindVector
 			} `json:"members"`
 		} `json:"bundles"`
 		Malformed []struct {
@@ -275,11 +311,10 @@ func TestBundles(t *testing.T) {
 		} `json:"malformed_bundles"`
 	}
 	load(t, "packets.json", &f)
-	kinds := map[string]byte{"REQUEST": kindRequest, "REPLY": kindReply, "ONE_WAY": kindOneWay}
 	for _, v := range f.Bundles {
 		var members []Member
 		for _, m := range v.Members {
-			members = append(members, Member{uint64(m.ID), kinds[m.Kind], m.DeadlineMicros, m.ReplyUnscheduled, m.Body})
+			members = append(members, Member{uint64(m.ID), m.fields(), m.Body})
 		}
 		if got := encodeBundle(members); !bytes.Equal(got, v.Hex) {
 			t.Errorf("%s: encoded %x, want %x", v.Name, got, v.Hex)
@@ -308,7 +343,7 @@ func TestParams(t *testing.T) {
 		x := v.Fields
 		p := &Params{KeyExchange: x.KeyExchange, Index: uint64(x.Index), Suites: x.Suites, IndexBits: x.IndexBits, RecordSize: x.RecordSize,
 			FirstRecordSize: x.FirstRecordSize, Window: x.Window, MessageLimit: x.MessageLimit, Unscheduled: x.Unscheduled,
-			DatagramLimit: x.DatagramLimit, Stripes: x.Stripes, KeyName: x.KeyName, Random: x.Random, TakesBundles: x.TakesBundles}
+			DatagramLimit: x.DatagramLimit, Stripes: x.Stripes, KeyName: x.KeyName, Random: x.Random, TakesBundles: x.TakesBundles, PartWindow: x.PartWindow}
 		for _, n := range x.Versions {
 			p.Versions = append(p.Versions, byte(n))
 		}
@@ -596,6 +631,43 @@ func TestWindowExtension(t *testing.T) {
 	}{{64, 100, 100}, {100, 64, 100}, {0xFFFFFFF0, 0x10, 0x100000010}, {0x100000010, 0xFFFFFFF0, 0x100000010}} {
 		if got := extendWindow(v.limit, v.window); got != v.want {
 			t.Errorf("%x %x: %x", v.limit, v.window, got)
+		}
+	}
+}
+
+func TestMetadata(t *testing.T) {
+	var f struct {
+		Metadata []struct {
+			Name    string `json:"name"`
+			Hex     Hex    `json:"hex"`
+			Entries []struct {
+				Name  string `json:"name"`
+				Value Hex    `json:"value"`
+			} `json:"entries"`
+			Body Hex `json:"body"`
+		} `json:"metadata"`
+		Malformed []struct {
+			Name string `json:"name"`
+			Hex  Hex    `json:"hex"`
+		} `json:"malformed_metadata"`
+	}
+	load(t, "packets.json", &f)
+	if len(f.Metadata) == 0 || len(f.Malformed) == 0 {
+		t.Error("no vectors")
+	}
+	for _, v := range f.Metadata {
+		var want []string
+		for _, e := range v.Entries {
+			want = append(want, e.Name, string(e.Value))
+		}
+		entries, body, err := splitMetadata(v.Hex)
+		if err != nil || !slices.Equal(entries, want) || !bytes.Equal(body, v.Body) {
+			t.Errorf("%s: %q, %x, %v", v.Name, entries, body, err)
+		}
+	}
+	for _, v := range f.Malformed {
+		if _, _, err := splitMetadata(v.Hex); err == nil {
+			t.Errorf("%s: split", v.Name)
 		}
 	}
 }

@@ -4,7 +4,7 @@
 use arbitrary::Arbitrary;
 use smt_wire::{
     Abort, Ack, Body, ControlHeader, ControlNumber, Grant, LIST_MAX, MessageId, PLAINTEXT_VERSION,
-    Resend,
+    PartWindow, Resend,
 };
 
 use super::victim::Victim;
@@ -28,6 +28,7 @@ enum What {
     Resend(Vec<(Id, u16, u32)>),
     Ack(Vec<(Id, u64)>),
     Ids(u8, Vec<Id>),
+    PartWindow(Vec<(Id, PartLimit)>),
     Abort(Id, u8),
     Window(u64),
     /// The limit moves by this number.
@@ -41,6 +42,22 @@ enum What {
     Probe(u16),
     ProbeAck(u32),
     Close(u16),
+}
+
+/// A limit of parts: small enough that it may be the right one, or any.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+enum PartLimit {
+    Small(u16),
+    Any(u64),
+}
+
+impl PartLimit {
+    fn bytes(self) -> u64 {
+        match self {
+            Self::Small(bytes) => bytes.into(),
+            Self::Any(bytes) => bytes,
+        }
+    }
 }
 
 /// An id: one of the first few, of either side.
@@ -115,15 +132,23 @@ impl Said {
             What::Ids(kind, entries) => {
                 let ids = list(entries, id);
                 let ids = ids.as_slice().into();
-                emit(&match kind % 7 {
+                emit(&match kind % 8 {
                     0 => Body::Busy(ids),
                     1 => Body::NeedAck(ids),
                     2 => Body::Cancel(ids),
                     3 => Body::Voided(ids),
                     4 => Body::Seen(ids),
                     5 => Body::NeverSeen(ids),
+                    6 => Body::PartWindowRequest(ids),
                     _ => Body::SeenAndGone(ids),
                 })
+            }
+            What::PartWindow(entries) => {
+                let entry = |(of, limit): &(Id, PartLimit)| PartWindow {
+                    id: id(of),
+                    limit: limit.bytes(),
+                };
+                emit(&Body::PartWindow(list(entries, entry).as_slice().into()))
             }
             What::Abort(of, code) => {
                 // The codes 0 and 5 are unknown.
@@ -143,6 +168,7 @@ impl What {
             Self::Resend(entries) => entries.is_empty(),
             Self::Ack(entries) => entries.is_empty(),
             Self::Ids(_, entries) => entries.is_empty(),
+            Self::PartWindow(entries) => entries.is_empty(),
             _ => false,
         }
     }

@@ -4,7 +4,7 @@
 use arbitrary::Arbitrary;
 use smt_wire::{Ack, DataHeader, Geometry, InnerHeader, PLAINTEXT_VERSION};
 
-use super::content::Content;
+use super::content::{Content, said_flags, said_words};
 use super::said::Id;
 use super::victim::Victim;
 
@@ -17,8 +17,9 @@ pub(super) struct Sealed {
     is_again: bool,
     content: Content,
     padding: u16,
-    deadline_us: u32,
-    reply_unscheduled: u32,
+    flags: u8,
+    first: u32,
+    second: u32,
     window: i16,
     ack: Option<(Id, u64)>,
     part: Part,
@@ -91,7 +92,9 @@ impl Sealed {
 
     fn inner(&self, victim: &Victim, body: &[u8], padded: u32) -> Vec<u8> {
         let limit = victim.window.saturating_add_signed(self.window.into());
-        let (deadline, unscheduled) = (self.deadline_us, self.reply_unscheduled);
+        let kind = self.content.kind();
+        let flags = said_flags(kind, self.flags);
+        let [first, second] = said_words(kind, [self.first, self.second]);
         let ack = self.ack.map(|(base, bits)| Ack {
             base: base.id(victim.stripes_log2),
             bits,
@@ -100,9 +103,9 @@ impl Sealed {
         let mut inner = Vec::with_capacity(InnerHeader::LEN + body.len());
         inner.extend_from_slice(&(body.len() as u32).to_be_bytes());
         inner.extend_from_slice(&padded.to_be_bytes());
-        inner.extend_from_slice(&[self.content.kind(), 0, 0, 0]);
-        inner.extend_from_slice(&deadline.to_be_bytes());
-        inner.extend_from_slice(&unscheduled.to_be_bytes());
+        inner.extend_from_slice(&[kind, flags, 0, 0]);
+        inner.extend_from_slice(&first.to_be_bytes());
+        inner.extend_from_slice(&second.to_be_bytes());
         inner.extend_from_slice(&(limit as u32).to_be_bytes());
         inner.extend_from_slice(&base.to_be_bytes());
         inner.extend_from_slice(&bits.to_be_bytes());

@@ -8,7 +8,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use smt_carrier::Path;
 use smt_handshake::PlaintextProvider;
-use smt_proto::{CloseCode, Config, Event, Refused, RpcId, Time};
+use smt_proto::{
+    CallOptions, CloseCode, Config, Event, PartMarks, Refused, RpcId, TakenPart, Time,
+};
 use smt_wire::{
     AbortCode, DataHeader, Geometry, MessageId, PLAINTEXT_VERSION, Packet, SessionIndex, parse,
 };
@@ -139,6 +141,60 @@ impl Victim {
         self.note(begun);
     }
 
+    pub(super) fn call_in_parts(&mut self, size: usize, marks: u8) {
+        let (now, body) = (self.now, Bytes::from(vec![1; size % 30_000]));
+        let parts = PartMarks {
+            reply_in_parts: marks & 1 != 0,
+            more: marks & 2 != 0,
+            number: 0,
+        };
+        let deadline = (marks & 4 != 0).then_some(Duration::from_millis(50));
+        let options = CallOptions { deadline, parts };
+        let endpoint = &mut self.node.endpoint;
+        let begun = endpoint.call_in_parts(now, self.session, body, options);
+        if begun == Err(Refused::NoParts) {
+            assert_eq!(self.config.part_window, 0, "both sides say the same");
+            return;
+        }
+        self.note(begun);
+    }
+
+    /// Sends a part of a request, or of a reply.
+    pub(super) fn send_part(&mut self, which: usize, size: usize, more: bool) {
+        let Some(rpc) = self.in_progress(which) else {
+            return;
+        };
+        let body = Bytes::from(vec![4; size % 30_000]);
+        let sent = self.node.endpoint.send_part(self.now, rpc, body, more);
+        // A call that has no parts, or whose last part was sent, is none for this.
+        let is_expected = matches!(
+            sent,
+            Ok(())
+                | Err(Refused::NoRpc | Refused::PartWindowFull | Refused::Blocked)
+                | Err(Refused::TooLarge { .. })
+        );
+        assert!(is_expected, "{sent:?}");
+        self.settle();
+    }
+
+    pub(super) fn take_parts(&mut self, which: usize) {
+        let Some(rpc) = self.in_progress(which) else {
+            return;
+        };
+        while let Ok(Some(TakenPart::Part(part))) = self.node.endpoint.take_part(rpc) {
+            assert!(part.len() <= self.config.part_window as usize);
+        }
+        self.settle();
+    }
+
+    /// A call of either side that is not over.
+    fn in_progress(&self, which: usize) -> Option<RpcId> {
+        let ids = self.live.iter().chain(&self.held);
+        let count = self.live.len() + self.held.len();
+        let id = ids.copied().nth(which % count.max(1))?;
+        Some(self.rpc(id))
+    }
+
     pub(super) fn send_one_way(&mut self, size: usize) {
         let (now, body) = (self.now, Bytes::from(vec![2; size % 30_000]));
         let begun = self
@@ -175,7 +231,7 @@ impl Victim {
                 session: self.session,
                 id,
             };
-            let aborted = endpoint.abort(self.now, rpc, AbortCode::Refused);
+            let aborted = endpoint.abort(self.now, rpc, AbortCode::Overloaded);
             assert_eq!(aborted, Ok(()));
             self.settle();
         }
@@ -263,6 +319,9 @@ impl Victim {
     }
 
     fn take(&mut self, event: Event) {
+        if matches!(event, Event::ClientRefused { .. }) {
+            return;
+        }
         assert!(
             !self.has_ended,
             "an event of a session that has ended: {event:?}"
@@ -272,11 +331,15 @@ impl Victim {
                 self.deliver(rpc, &body);
                 self.held.push(rpc.id);
             }
-            Event::OneWay { rpc, body } => self.deliver(rpc, &body),
+            Event::OneWay { rpc, body, .. } => self.deliver(rpc, &body),
             Event::Cancelled(rpc) => self.held.retain(|id| *id != rpc.id),
             Event::Reply { rpc, .. } => self.end(rpc),
             Event::CallFailed { rpc, .. } | Event::OneWayDone { rpc, .. } => self.end(rpc),
             Event::Unblocked(_) => {}
+            Event::PartReady(rpc) | Event::PartWindowRaised(rpc) => {
+                let is_in_progress = self.live.contains(&rpc.id) || self.held.contains(&rpc.id);
+                assert!(is_in_progress, "a call that is over has parts");
+            }
             Event::SessionEnded { .. } => {
                 assert!(
                     self.live.is_empty(),
@@ -313,7 +376,9 @@ impl Victim {
         let granted = (config.incoming_max as usize).max(GRANTED_AT_LEAST);
         // With padding, and the overhead of many short records.
         let longest = 2 * config.message_limit as usize + RECORD_MAX;
-        let beyond = beginning * (1 + self.live.len()) + granted + longest;
+        // The part that an application waits for comes in although there is no room (SPEC §5.9).
+        let parts = config.part_window as usize * (self.live.len() + self.held.len());
+        let beyond = beginning * (1 + self.live.len()) + granted + longest + parts;
         let most = (config.memory_max + beyond) * 5 / 4;
         let held = self.node.endpoint.memory() - self.node.endpoint.reordered_memory();
         assert!(held <= most, "{held} bytes are held, more than {most}");

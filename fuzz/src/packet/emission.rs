@@ -93,6 +93,10 @@ fn check_control(version: u8, control: &Control<'_>, bytes: &[u8]) {
         Body::Seen(ids) => again(&Body::Seen(entries(ids).as_slice().into())),
         Body::NeverSeen(ids) => again(&Body::NeverSeen(entries(ids).as_slice().into())),
         Body::SeenAndGone(ids) => again(&Body::SeenAndGone(entries(ids).as_slice().into())),
+        Body::PartWindow(list) => again(&Body::PartWindow(entries(list).as_slice().into())),
+        Body::PartWindowRequest(ids) => {
+            again(&Body::PartWindowRequest(entries(ids).as_slice().into()));
+        }
         _ => {}
     }
 }

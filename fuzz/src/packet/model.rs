@@ -63,7 +63,7 @@ pub(super) fn is_trimmed(version: u8, left: &[u8]) -> bool {
 }
 
 fn is_known(ty: u8) -> bool {
-    matches!(ty, 0x01 | 0x10..=0x13 | 0x15 | 0x20..=0x35)
+    matches!(ty, 0x01 | 0x10..=0x13 | 0x15 | 0x20..=0x37)
 }
 
 fn is_body(ty: u8, is_version_answer: bool, packet: &[u8]) -> bool {
@@ -107,8 +107,8 @@ fn is_control(ty: u8, packet: &[u8]) -> bool {
     match ty {
         0x20 | 0x2D => body == 0,
         0x21 => is_list_of(24),
-        0x22 | 0x24 => is_list_of(16),
-        0x23 | 0x25..=0x2A => is_list_of(8),
+        0x22 | 0x24 | 0x36 => is_list_of(16),
+        0x23 | 0x25..=0x2A | 0x37 => is_list_of(8),
         0x2B => body == 16,
         0x2C | 0x31 | 0x32 | 0x35 => body == 8,
         0x2E..=0x30 | 0x34 => body == 4,

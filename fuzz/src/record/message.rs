@@ -6,7 +6,7 @@ use smt_record::{
     Aead, FrozenMessage, IdAllocator, IdLayout, IndexBits, OpenError, Side, Suite, open_first,
     open_rest,
 };
-use smt_wire::{Ack, Geometry, InnerHeader, Kind, MessageId};
+use smt_wire::{Ack, Geometry, InnerHeader, Kind, MessageId, PartMarks};
 
 use super::keys;
 
@@ -21,6 +21,8 @@ pub struct Sizes {
     body: u16,
     padding: u16,
     fill: u8,
+    /// The number of a part, or none for a one-way message; and whether parts follow.
+    part: Option<(u32, bool)>,
 }
 
 /// A message and its records.
@@ -51,9 +53,22 @@ impl Message {
         let header = InnerHeader {
             true_length,
             padded_length: 40 + true_length + u32::from(sizes.padding % 1_500),
-            kind: Kind::OneWay,
+            kind: if sizes.part.is_some() {
+                Kind::Part
+            } else {
+                Kind::OneWay
+            },
             deadline_us: 0,
             reply_unscheduled: 0,
+            failure: None,
+            has_metadata: false,
+            parts: sizes
+                .part
+                .map_or_else(PartMarks::default, |(number, more)| PartMarks {
+                    reply_in_parts: false,
+                    more,
+                    number,
+                }),
             window: sizes.counter.into(),
             ack: Some(Ack {
                 base: MessageId(sizes.body.into()),

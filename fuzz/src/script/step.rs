@@ -9,7 +9,7 @@ use smt_wire::AbortCode;
 use super::made_up::MadeUp;
 use super::size::Size;
 use super::trimming::Trimming;
-use crate::world::{Datagram, Forgery, Kind, Plan, STRANGER, World, address_of};
+use crate::world::{Datagram, Forgery, HasParts, Kind, Plan, STRANGER, World, address_of};
 
 /// One thing that happens. Numbers of any size name one of the things that exist.
 #[derive(Arbitrary, Debug)]
@@ -55,6 +55,22 @@ pub(super) enum Step {
     },
     /// An application sends a one-way message.
     OneWay { by_server: bool, size: Size },
+    /// An application makes a call in parts, whose request is answered by a later step.
+    CallInParts {
+        by_server: bool,
+        size: Size,
+        of_request: bool,
+        of_reply: bool,
+    },
+    /// An application sends a part of one.
+    SendPart {
+        which: u8,
+        of_reply: bool,
+        size: Size,
+        more: bool,
+    },
+    /// An application takes the parts that have come.
+    TakeParts { which: u8, of_reply: bool },
     /// An application gives a message up.
     Cancel(u8),
     /// An application answers a request that it had put aside.
@@ -191,6 +207,36 @@ impl Step {
             }
             Self::Close { by_server } => world.close(usize::from(*by_server)),
             Self::Connect if world.newest(0).is_none() => world.connect(),
+            _ => self.act_in_parts(world),
+        }
+    }
+
+    /// Carries out a step of a call in parts.
+    fn act_in_parts(&self, world: &mut World) {
+        match self {
+            Self::CallInParts {
+                by_server,
+                size,
+                of_request,
+                of_reply,
+            } => {
+                let has_parts = HasParts {
+                    of_request: *of_request,
+                    of_reply: *of_reply,
+                };
+                let (node, size) = (usize::from(*by_server), size.bytes(world));
+                world.call_in_parts(node, size, Plan::Hold, has_parts);
+            }
+            Self::SendPart {
+                which,
+                of_reply,
+                size,
+                more,
+            } => {
+                let size = size.bytes(world);
+                world.send_part((*which).into(), *of_reply, size, *more);
+            }
+            Self::TakeParts { which, of_reply } => world.take_parts((*which).into(), *of_reply),
             _ => {}
         }
     }
@@ -229,7 +275,7 @@ impl Answering {
         match self {
             Self::Reply(size) => Plan::Reply(size.bytes(world)),
             Self::Hold => Plan::Hold,
-            Self::Refuse => Plan::Abort(AbortCode::Refused),
+            Self::Refuse => Plan::Abort(AbortCode::Overloaded),
             Self::Drop => Plan::Abort(AbortCode::Dropped),
             Self::CallTooLarge => Plan::Abort(AbortCode::TooLarge),
             Self::CallReplyTooLarge => Plan::Abort(AbortCode::ReplyTooLarge),

@@ -18,6 +18,7 @@ impl World {
         }
         self.in_flight.retain(|datagram| datagram.to != STRANGER);
         while self.answer(0, Plan::Reply(100)) {}
+        self.take_all_parts();
         let has_ended = self.run(LONG, |world| world.ledger.live().next().is_none());
         let waits: Vec<_> = self.ledger.live().collect();
         assert!(has_ended, "these never end: {waits:?}");

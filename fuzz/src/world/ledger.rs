@@ -52,6 +52,7 @@ impl Ledger {
                 rpc,
                 body,
                 deadline,
+                ..
             } => {
                 let message = self.message(1 - node, node, rpc);
                 message.deliver(&body, false);
@@ -61,9 +62,11 @@ impl Ledger {
                     Kind::OneWay => unreachable!("`deliver` has compared the kinds"),
                 }
             }
-            Event::OneWay { rpc, body } => self.message(1 - node, node, rpc).deliver(&body, true),
+            Event::OneWay { rpc, body, .. } => {
+                self.message(1 - node, node, rpc).deliver(&body, true)
+            }
             Event::Cancelled(rpc) => self.message(1 - node, node, rpc).withdraw(),
-            Event::Reply { rpc, body } => {
+            Event::Reply { rpc, body, .. } => {
                 self.message(node, node, rpc).replied(&body);
                 self.forget(node, rpc);
             }

@@ -13,6 +13,8 @@ use bytes::Bytes;
 use smt_proto::{CallError, CallFailure, Execution, OneWayOutcome, Time};
 use smt_wire::AbortCode;
 
+use super::parts::{HasParts, Parts};
+
 /// A request or one-way message.
 pub(crate) struct Message {
     /// The node that sent it.
@@ -25,6 +27,9 @@ pub(crate) struct Message {
     /// The sending application gave it up.
     is_cancelled: bool,
     end: Option<End>,
+    /// Whether it is a call in parts, and those of its request and reply.
+    pub(crate) has_parts: Option<HasParts>,
+    pub(crate) parts: [Parts; 2],
 }
 
 /// The kind of a message.
@@ -76,7 +81,15 @@ impl Message {
             answer: Answer::None,
             is_cancelled: false,
             end: None,
+            has_parts: None,
+            parts: Default::default(),
         }
+    }
+
+    /// The same as a call in parts.
+    pub(crate) fn in_parts(mut self, has_parts: HasParts) -> Self {
+        self.has_parts = Some(has_parts);
+        self
     }
 
     /// It reached the other application.
@@ -105,6 +118,7 @@ impl Message {
             Answer::Reply(reply) => assert!(reply == body, "other bytes were replied"),
             other => panic!("a reply that nobody gave: {other:?}"),
         }
+        assert!(self.parts[1].are_taken(), "a reply before its parts");
         self.finish(End::Well);
     }
 
@@ -112,7 +126,7 @@ impl Message {
         assert!(matches!(self.kind, Kind::Request(_)));
         let refusal = match error.reason {
             CallFailure::Dropped => Some(AbortCode::Dropped),
-            CallFailure::Refused => Some(AbortCode::Refused),
+            CallFailure::Overloaded => Some(AbortCode::Overloaded),
             CallFailure::TooLarge => Some(AbortCode::TooLarge),
             CallFailure::ReplyTooLarge => Some(AbortCode::ReplyTooLarge),
             _ => None,
@@ -158,6 +172,23 @@ impl Message {
         self.end.is_none()
     }
 
+    /// Whether one of the applications may send parts of its request, or of its reply.
+    pub(crate) fn has_writer(&self, of_reply: bool) -> bool {
+        let is_in_progress = !self.is_cancelled && self.is_live();
+        self.has_parts.is_some_and(|has| match of_reply {
+            true => has.of_reply && self.is_worked_on(),
+            false => has.of_request && is_in_progress,
+        })
+    }
+
+    /// Whether the other application of the two may take them.
+    pub(crate) fn has_reader(&self, of_reply: bool) -> bool {
+        self.has_parts.is_some_and(|has| match of_reply {
+            true => has.of_reply && self.is_live(),
+            false => has.of_request && self.is_worked_on(),
+        })
+    }
+
     /// The other application has it and has not answered.
     pub(crate) fn is_worked_on(&self) -> bool {
         let is_request = matches!(self.kind, Kind::Request(_));
@@ -197,11 +228,13 @@ impl fmt::Debug for Message {
             answer,
             is_cancelled,
             end,
+            has_parts,
+            parts: _,
         } = self;
         write!(
             f,
             "{kind:?} of {} bytes from node {from}, deadline {deadline:?}, delivered {is_delivered}, \
-             answer {answer:?}, cancelled {is_cancelled}, end {end:?}",
+             answer {answer:?}, cancelled {is_cancelled}, end {end:?}, {has_parts:?}",
             body.len()
         )
     }

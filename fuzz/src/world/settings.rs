@@ -30,6 +30,7 @@ pub(crate) struct Settings {
     bundles: u8,
     pulling: u8,
     pull_window: u8,
+    part_window: u8,
 }
 
 impl Settings {
@@ -63,6 +64,7 @@ impl Settings {
         config.silence_max = SILENCE_MAX;
         config.accepts_without_cookie = [64, 0, 1][usize::from(self.cookies % 3)];
         config.bundles = self.bundles % 4 != 3;
+        config.part_window = [4_096, 5_000, 20_000, 1 << 20, 0][usize::from(self.part_window % 5)];
         config
     }
 
@@ -84,5 +86,5 @@ impl Settings {
 pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(2);
 
 /// Records, and control packets, under one key: repetitions must not use it up, or the session dies
-/// (see `Config::key_limits`).
+/// (see `TransportConfig::key_limits`).
 const RECORDS_PER_KEY: u64 = 1 << 20;
