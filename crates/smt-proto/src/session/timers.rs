@@ -97,7 +97,8 @@ impl Session {
         let mut oldest: Vec<Option<MessageId>> = vec![None; self.lane.stripes.len()];
         for (id, live) in self.lane.client.iter_live() {
             let place = &mut oldest[usize::from(self.lane.stripes.number_of(id))];
-            if !live.is_seen && place.is_none_or(|other| id < other) {
+            let is_seen = live.is_seen || self.lane.stripes.is_below_peer_floor(id);
+            if !is_seen && place.is_none_or(|other| id < other) {
                 *place = Some(id);
             }
         }

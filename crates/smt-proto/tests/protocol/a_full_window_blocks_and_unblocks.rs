@@ -2,10 +2,12 @@
 //! Rule 2: a sender keeps its ids inside the receiver's window, so that no honest message is
 //! refused.
 
+use std::time::Duration;
+
 use smt_proto::{Config, Endpoint, Event, Refused, Time};
 use smt_wire::{PacketType, SessionIndex};
 
-use super::support::{Verdict, World, body, ms};
+use super::support::{Answer, Datagram, Verdict, World, body, ms};
 
 /// A session whose first id never arrives, filled until the window blocks. A call has met that.
 fn blocked(lost: &'static [PacketType]) -> (World, SessionIndex) {
@@ -158,4 +160,24 @@ fn many_calls_at_once_never_block_a_large_enough_window() {
         }
     }
     assert_eq!(world.nodes[1].delivered.len(), 10_000);
+}
+
+/// A server that has not answered yet says that it has seen the requests by its window alone.
+// SMT [4.2-8]
+#[test]
+fn a_message_below_the_floor_that_the_window_tells_does_not_leave_again() {
+    let mut config = Config::default();
+    config.window = 64;
+    let (mut world, session, _) = World::connected_with(config.clone(), config);
+    world.nodes[1].application = Box::new(|_| Answer::Hold);
+    world.is_recording = true;
+    for _ in 0..20 {
+        let now = world.now;
+        let client = &mut world.nodes[0].endpoint;
+        while client.call(now, session, body(0, 100), None).is_ok() {}
+        world.run_for(Duration::from_micros(100));
+    }
+    assert!(world.nodes[1].delivered.len() > 20 * 30);
+    let of_oldest = |sent: &&Datagram| sent.data().is_some_and(|data| data.header.id.0 == 0);
+    assert_eq!(world.sent.iter().filter(of_oldest).count(), 1);
 }
