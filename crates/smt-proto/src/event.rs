@@ -45,6 +45,8 @@ pub struct PeerMessage {
     /// Whether parts of the request follow, and whether the reply may come in parts. A one-way
     /// message has none.
     pub parts: PartMarks,
+    /// Whether the request came as early data (SPEC §6.8): it may run twice.
+    pub is_early: bool,
 }
 
 impl PeerMessage {
@@ -71,6 +73,7 @@ impl From<PeerMessage> for Event {
             deadline,
             is_one_way,
             parts,
+            is_early,
         } = message;
         match is_one_way {
             true => Self::OneWay {
@@ -85,6 +88,7 @@ impl From<PeerMessage> for Event {
                 metadata,
                 deadline,
                 parts,
+                is_early,
             },
         }
     }
@@ -100,12 +104,14 @@ impl Event {
                 metadata,
                 deadline,
                 parts,
+                is_early,
             } => Some(PeerMessage {
                 rpc,
                 body,
                 metadata,
                 deadline,
                 parts,
+                is_early,
                 is_one_way: false,
             }),
             Self::OneWay {
@@ -119,6 +125,7 @@ impl Event {
                 metadata,
                 deadline,
                 parts: PartMarks::default(),
+                is_early: false,
                 is_one_way: true,
             }),
             _ => None,
@@ -230,6 +237,8 @@ pub enum Event {
         /// Whether parts of the request follow ([`crate::Endpoint::take_part`]), and whether the
         /// reply may come in parts ([`crate::Endpoint::send_part`]).
         parts: PartMarks,
+        /// Whether the request came as early data (SPEC §6.8): it may run twice.
+        is_early: bool,
     },
     /// A session has ended. All its calls have ended before this event.
     SessionEnded {

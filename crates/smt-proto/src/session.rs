@@ -80,6 +80,8 @@ pub(crate) struct Session {
     confirm_due: bool,
     /// Bytes that may leave before the peer is heard (SPEC §6.8); all if it is the highest number.
     permitted: u16,
+    /// The first so many ids of the peer have come with early data.
+    early_requests: u64,
     pub(crate) keys: Keys,
     pub(crate) exporter: Exporter,
     agreement: Agreement,
@@ -119,6 +121,7 @@ impl Session {
             // flight 2 has not sent its own yet.
             confirm_due: agreement.side == Side::Server || sent == 0,
             permitted: u16::MAX,
+            early_requests: 0,
             keys: Keys::new(established.seal, established.open),
             exporter: established.exporter,
             lane,

@@ -127,6 +127,7 @@ mod tests {
                 deadline,
                 is_one_way,
                 parts: Default::default(),
+                is_early: false,
                 metadata: Metadata::new(),
             },
             peer,

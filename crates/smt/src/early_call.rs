@@ -24,7 +24,17 @@ pub(crate) struct EarlyCall(Arc<Shared>);
 struct Shared {
     message: OutgoingMessage,
     due: Option<Time>,
-    begun: Mutex<Option<(RpcId, CallSlot)>>,
+    begun: Mutex<Option<BegunCall>>,
+}
+
+/// A call that has begun with its session.
+#[derive(Debug)]
+pub(crate) struct BegunCall {
+    pub(crate) rpc: RpcId,
+    /// The place of its reply.
+    pub(crate) slot: CallSlot,
+    /// Whether the server has taken its request as early data.
+    pub(crate) was_early: bool,
 }
 
 impl EarlyCall {
@@ -44,14 +54,14 @@ impl EarlyCall {
         }
     }
 
-    /// The call has a name, and its reply comes to `slot`.
-    pub(crate) fn begin(&self, rpc: RpcId, slot: CallSlot) {
+    /// The call has a name, and its reply a place.
+    pub(crate) fn begin(&self, call: BegunCall) {
         let mut begun = self.0.begun.lock().unwrap_or_else(PoisonError::into_inner);
-        *begun = Some((rpc, slot));
+        *begun = Some(call);
     }
 
-    /// Takes the name and the slot, once the call has them.
-    pub(crate) fn take_begun(&self) -> Option<(RpcId, CallSlot)> {
+    /// Takes the call, once it has begun.
+    pub(crate) fn take_begun(&self) -> Option<BegunCall> {
         let mut begun = self.0.begun.lock().unwrap_or_else(PoisonError::into_inner);
         begun.take()
     }

@@ -385,7 +385,17 @@ impl EndpointState {
                 rpc,
                 body,
                 metadata,
-            } => self.end_call(rpc, Ok(Reply { body, metadata })),
+            } => {
+                let was_early = false;
+                self.end_call(
+                    rpc,
+                    Ok(Reply {
+                        body,
+                        metadata,
+                        was_early,
+                    }),
+                );
+            }
             Event::CallFailed { rpc, error } => self.end_call(rpc, Err(error)),
             Event::OneWayDone { rpc, outcome } => {
                 self.turn.tell();
@@ -400,7 +410,11 @@ impl EndpointState {
                 self.keep_peer(session, peer);
                 self.finish_connect(connect, Ok(session));
             }
-            Event::EarlyCalls { connect, calls, .. } => self.begin_early_calls(connect, calls),
+            Event::EarlyCalls {
+                connect,
+                calls,
+                taken,
+            } => self.begin_early_calls(connect, calls, taken),
             Event::ConnectFailed { connect, error } => self.finish_connect(connect, Err(error)),
             Event::Accepted { session, peer, .. } => self.accept_peer(session, peer),
             Event::SessionEnded { session, end } => self.end_session(session, &end),

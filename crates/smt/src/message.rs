@@ -126,6 +126,7 @@ pub struct Request {
     metadata: Metadata,
     deadline: Option<Time>,
     parts: PartMarks,
+    is_early: bool,
     peer: Arc<Peer>,
     is_answered: bool,
 }
@@ -154,6 +155,7 @@ impl Request {
             metadata: message.metadata,
             deadline: message.deadline,
             parts: message.parts,
+            is_early: message.is_early,
             peer,
             is_answered: false,
         }
@@ -240,6 +242,13 @@ impl Request {
     #[must_use]
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
+    }
+
+    /// Whether the request came as early data, before the client had proved that it is there
+    /// (SPEC §6.8). Its caller has said that it may run twice.
+    #[must_use]
+    pub fn is_early(&self) -> bool {
+        self.is_early
     }
 
     /// The time that the caller will still wait; `None` if it did not say.

@@ -52,6 +52,8 @@ pub(crate) struct Operation {
     /// Whether a connect may take it along, and the connect's end of it once one might.
     pub(crate) may_be_early: bool,
     early: Option<EarlyCall>,
+    /// Whether the server has taken its request as early data.
+    was_early: bool,
     /// Its end was told.
     has_ended: bool,
 }
@@ -100,6 +102,7 @@ impl Operation {
             begun: None,
             may_be_early: false,
             early: None,
+            was_early: false,
             has_ended: false,
         }
     }
@@ -164,6 +167,7 @@ impl Operation {
         let failed = self.attempts.fail(error, now, self.due);
         if failed.is_none() {
             self.attempt = None;
+            self.was_early = false;
             self.has_ended = false;
         }
         failed
@@ -221,6 +225,8 @@ impl Operation {
         let (session, end) = match &self.begun {
             Some(Begun::Call(rpc, slot)) => {
                 let reply = ready!(slot.poll(waker));
+                let was_early = self.was_early;
+                let reply = reply.map(|reply| Reply { was_early, ..reply });
                 (rpc.session, reply.map_err(ErrorKind::from))
             }
             Some(Begun::OneWay(rpc, slot)) => {
@@ -289,9 +295,10 @@ impl Operation {
                     None => *index,
                 },
                 Destination::Server(server) => {
-                    if let Some((rpc, slot)) = self.early.as_ref().and_then(EarlyCall::take_begun) {
+                    if let Some(call) = self.early.as_ref().and_then(EarlyCall::take_begun) {
                         self.early = None;
-                        return Poll::Ready(Ok(Begun::Call(rpc, slot)));
+                        self.was_early = call.was_early;
+                        return Poll::Ready(Ok(Begun::Call(call.rpc, call.slot)));
                     }
                     if self.may_be_early
                         && self.parts == PartMarks::default()
@@ -383,7 +390,7 @@ impl Drop for Operation {
         let begun = self.begun.take();
         self.driver().change(|state, now| {
             let early = early.and_then(|early| early.take_begun());
-            let early = early.map(|(rpc, slot)| Begun::Call(rpc, slot));
+            let early = early.map(|call| Begun::Call(call.rpc, call.slot));
             let Some(begun) = begun.or(early) else { return };
             match begun {
                 Begun::Call(rpc, _) => state.forget_call(now, rpc),

@@ -15,6 +15,8 @@ pub struct Reply {
     pub body: Bytes,
     /// Named values beside the body, as the peer's application has sent them.
     pub metadata: Metadata,
+    /// Whether the server took the request as early data (SPEC §6.8): it may have run twice.
+    pub was_early: bool,
 }
 
 /// A reply that is passed on, by a proxy for example.

@@ -142,6 +142,7 @@ mod tests {
             deadline: None,
             is_one_way: false,
             parts: Default::default(),
+            is_early: false,
         }
     }
 

@@ -33,6 +33,12 @@ impl Session {
         is_limited.then(|| self.permitted.into())
     }
 
+    /// Whether a request of the peer came as early data.
+    pub(super) fn was_early(&self, id: MessageId) -> bool {
+        let number = self.lane.stripes.number_at_peer(id);
+        number.is_some_and(|number| number < self.early_requests)
+    }
+
     /// Takes the requests of a client's early data. The first has the id that the client uses
     /// first, and so on.
     pub(crate) fn take_early_data(&mut self, now: Time, bytes: Bytes, shared: &mut Shared) {
@@ -49,6 +55,7 @@ impl Session {
                 continue;
             }
             header.id = id;
+            self.early_requests = number + 1;
             shared.statistics.early_requests += 1;
             self.take_early_request(now, &header, bytes.slice(place), shared);
         }

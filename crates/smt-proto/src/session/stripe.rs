@@ -217,6 +217,14 @@ impl Stripes {
             .ok()
     }
 
+    /// How many ids the peer uses before this one: [`Self::nth_of_peer`] the other way round.
+    /// `None` if the id is not the peer's.
+    pub(super) fn number_at_peer(&self, id: MessageId) -> Option<u64> {
+        let parts = self.split(id).filter(|_| !self.is_own(id))?;
+        let before = parts.counter.checked_mul(self.all.len() as u64)?;
+        before.checked_add(u64::from(parts.stripe))
+    }
+
     /// Whether [`Self::next_id`] would be `Blocked`.
     pub(super) fn is_blocked(&self) -> bool {
         let mut numbered = (0..).zip(&self.all);
@@ -283,6 +291,20 @@ pub(super) mod tests {
 
     fn peer_id(stripes: &Stripes, counter: u64) -> MessageId {
         stripes.layout.id(counter, Side::Server, 0).unwrap()
+    }
+
+    #[test]
+    fn the_ids_of_the_peer_are_numbered_as_it_uses_them() {
+        let mut of_client = stripes(1, 2);
+        let mut agreement = agreement(1, 2);
+        agreement.side = Side::Server;
+        let at_server = Stripes::new(&agreement);
+        for number in 0..4 {
+            let id = of_client.next_id().unwrap().id();
+            assert_eq!(at_server.nth_of_peer(number), Some(id));
+            assert_eq!(at_server.number_at_peer(id), Some(number));
+            assert_eq!(of_client.number_at_peer(id), None);
+        }
     }
 
     #[test]

@@ -69,6 +69,7 @@ fn assert_delivered(world: &World, bodies: &[Bytes]) {
 fn assert_all_answered(world: &mut World, bodies: &[Bytes]) -> usize {
     let (rpcs, taken) = calls(world);
     assert_eq!(rpcs.len(), bodies.len());
+    assert_eq!(world.nodes[1].early, taken);
     for (rpc, body) in rpcs.into_iter().zip(bodies) {
         assert_eq!(world.outcome(0, rpc).as_ref(), Ok(body));
     }

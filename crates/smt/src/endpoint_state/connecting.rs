@@ -10,6 +10,7 @@ use smt_wire::SessionIndex;
 
 use super::EndpointState;
 use crate::driver::Driver;
+use crate::early_call::BegunCall;
 use crate::error::ErrorKind;
 use crate::resolver::resolve;
 use crate::servers::{Caller, Failure, ServerId, ToResolve};
@@ -128,24 +129,31 @@ impl EndpointState {
         self.servers.retire(session);
     }
 
-    /// A connect has ended.
-    /// Calls that a connect has taken along have their names; callers that are gone do not wait.
+    /// Calls that a connect has taken along have their names, and the server has taken as many as
+    /// early data; callers that are gone do not wait.
     pub(super) fn begin_early_calls(
         &mut self,
         connect: ConnectId,
         calls: Vec<Result<RpcId, Refused>>,
+        taken: usize,
     ) {
         let now = self.changed;
-        for (early, call) in self.servers.take_early(connect).into_iter().zip(calls) {
+        let waiting = self.servers.take_early(connect);
+        for (number, (early, call)) in waiting.into_iter().zip(calls).enumerate() {
             match call {
                 // Dropped while it is refused: its caller calls as ever, and is told why.
                 Err(_) => {}
                 Ok(rpc) if early.is_alone() => _ = self.endpoint.cancel(now, rpc),
-                Ok(rpc) => early.begin(rpc, self.calls.expect(rpc)),
+                Ok(rpc) => early.begin(BegunCall {
+                    rpc,
+                    slot: self.calls.expect(rpc),
+                    was_early: number < taken,
+                }),
             }
         }
     }
 
+    /// A connect has ended.
     pub(super) fn finish_connect(
         &mut self,
         connect: ConnectId,

@@ -78,7 +78,13 @@ fn early_client(
     let counted = Arc::clone(&count);
     serve(&server, 1, move |request| {
         counted.fetch_add(1, Ordering::SeqCst);
-        echo(request);
+        match request.body().as_ref() {
+            b"were you early?" => {
+                let answer = request.is_early().to_string();
+                request.reply(answer).unwrap();
+            }
+            _ => echo(request),
+        }
     });
     let client = credentials.client().tickets(store);
     let endpoint = client.open_blocking("127.0.0.1:0").unwrap();
@@ -98,6 +104,18 @@ fn the_call_that_connects_may_be_early() {
     // The first alone: there is a session for the others.
     assert_eq!(client.statistics().protocol.early_requests, 1);
     assert_eq!(server.statistics().protocol.early_requests, 1);
+}
+
+#[test]
+fn both_ends_are_told_which_request_was_early() {
+    let credentials = Credentials::new();
+    let (client, _server, _count) = early_client(&credentials);
+    for is_early in [true, false] {
+        let call = client.call("were you early?").early_data();
+        let reply = call.wait_reply().unwrap();
+        assert_eq!(reply.was_early, is_early);
+        assert_eq!(reply.body, is_early.to_string());
+    }
 }
 
 #[test]

@@ -177,6 +177,7 @@ impl Session {
             metadata,
             deadline,
             parts,
+            is_early: self.was_early(id),
         });
     }
 

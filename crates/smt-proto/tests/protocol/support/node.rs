@@ -33,6 +33,8 @@ pub struct Node {
     pub events: VecDeque<Event>,
     /// Every request and one-way message that was delivered, in order.
     pub delivered: Vec<(RpcId, Bytes)>,
+    /// How many of them came as early data.
+    pub early: usize,
     /// The deadlines of those that were requests.
     pub deadlines: Vec<Option<Time>>,
     /// The metadata of all that was delivered.
@@ -53,6 +55,7 @@ impl Node {
             application: Box::new(|request| Answer::Reply(request.clone())),
             events: VecDeque::new(),
             delivered: Vec::new(),
+            early: 0,
             deadlines: Vec::new(),
             metadata: Vec::new(),
             buffer: TransmitBuffer::default(),
@@ -70,8 +73,10 @@ impl Node {
                     body,
                     metadata,
                     deadline,
+                    is_early,
                     ..
                 } => {
+                    self.early += usize::from(is_early);
                     self.metadata.push(metadata);
                     self.deadlines.push(deadline);
                     let answer = (self.application)(&body);
