@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The device: queues, contexts and one engine, turned step by step.
+
+use alloc::vec::Vec;
+use thiserror::Error;
+
+use crate::completion::Completion;
+use crate::context_memory::ContextLimits;
+use crate::counters::Counters;
+use crate::descriptor::ContextId;
+use crate::engine::Engine;
+use crate::executor::Executor;
+use crate::host_memory::{DmaFault, HostMemory};
+use crate::transmit_queue::{Ring, TransmitQueue};
+
+/// The configuration of a device.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct NicConfig {
+    /// The bounds of the contexts' memory.
+    pub contexts: ContextLimits,
+    /// The IP protocol number of SMT.
+    pub smt_protocol: u8,
+    /// Whether the device counts the sequence field of SMT as that of TCP. Devices differ.
+    pub counts_smt_sequence: bool,
+}
+
+impl Default for NicConfig {
+    /// 4,096 contexts, 256 of them cached; protocol 253, which is for experiments (RFC 3692); the
+    /// sequence field as it is.
+    fn default() -> Self {
+        Self {
+            contexts: ContextLimits {
+                contexts_max: 4_096,
+                cached_max: 256,
+            },
+            smt_protocol: 253,
+            counts_smt_sequence: false,
+        }
+    }
+}
+
+/// A device with one engine; two engines are a pair.
+#[derive(Clone, Debug)]
+pub struct Nic<E: Engine> {
+    queues: Vec<TransmitQueue>,
+    executor: Executor<E>,
+}
+
+/// The step that a queue has taken.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Step {
+    /// There was nothing to do.
+    Idle,
+    /// A descriptor was fetched.
+    Fetched,
+    /// A descriptor was executed, and this is its completion.
+    Executed(Completion),
+    /// The completion ring is full: the host has to read first.
+    Blocked,
+}
+
+/// A queue that cannot go on.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+pub enum QueueError {
+    /// There is no such queue.
+    #[error("the device has no queue {0}")]
+    UnknownQueue(u16),
+    /// Its ring is at an address where the host has no memory: it stands until the device is reset.
+    #[error("queue {queue} stands until the device is reset: {fault}")]
+    Stopped {
+        /// The queue.
+        queue: u16,
+        /// The access that failed.
+        fault: DmaFault,
+    },
+}
+
+impl<E: Engine> Nic<E> {
+    /// A device without queues.
+    #[must_use]
+    pub fn new(config: NicConfig, engine: E) -> Self {
+        Self {
+            queues: Vec::new(),
+            executor: Executor::new(config, engine),
+        }
+    }
+
+    /// Adds a transmit queue with its completion ring, and returns its number.
+    ///
+    /// # Panics
+    /// At queue 65,536.
+    pub fn add_queue(&mut self, descriptors: Ring, completions: Ring) -> u16 {
+        let number = u16::try_from(self.queues.len()).expect("a device has 65,536 queues at most");
+        self.queues
+            .push(TransmitQueue::new(descriptors, completions));
+        number
+    }
+
+    /// The register of a queue by which the host says how many descriptors it has written in all.
+    pub fn host_has_written(&mut self, queue: u16, descriptors: u64) {
+        if let Some(queue) = self.queues.get_mut(usize::from(queue)) {
+            queue.host_has_written(descriptors);
+        }
+    }
+
+    /// The register of a queue by which the host says how many completions it has read in all.
+    pub fn host_has_read(&mut self, queue: u16, completions: u64) {
+        if let Some(queue) = self.queues.get_mut(usize::from(queue)) {
+            queue.completions.host_has_read(completions);
+        }
+    }
+
+    /// Forgets all contexts and queues, as after a reset by the host. Descriptors that were fetched
+    /// are lost, and have no completion. The counters go on.
+    pub fn reset(&mut self) {
+        self.executor.contexts.clear();
+        self.queues.clear();
+    }
+
+    /// The work that was done so far.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.executor.counters
+    }
+
+    /// How many contexts there are.
+    #[must_use]
+    pub fn contexts(&self) -> usize {
+        self.executor.contexts.len()
+    }
+
+    /// A context, for watchers: looking is no use of it.
+    #[must_use]
+    pub fn context(&self, id: ContextId) -> Option<&E::Context> {
+        self.executor.contexts.peek(id)
+    }
+
+    /// Whether a queue has something to fetch or to execute.
+    #[must_use]
+    pub fn has_work(&self, queue: u16) -> bool {
+        let queue = self.queues.get(usize::from(queue));
+        queue.is_some_and(TransmitQueue::has_work)
+    }
+
+    /// Takes one step of one queue. Packets go to `wire`, from their IP header on.
+    ///
+    /// # Errors
+    /// There is no such queue, or one of its rings is where the host has no memory.
+    pub fn step<M: HostMemory>(
+        &mut self,
+        queue: u16,
+        memory: &mut M,
+        wire: &mut impl FnMut(&[u8]),
+    ) -> Result<Step, QueueError> {
+        let stopped = |fault| QueueError::Stopped { queue, fault };
+        let number = usize::from(queue);
+        let of = self
+            .queues
+            .get_mut(number)
+            .ok_or(QueueError::UnknownQueue(queue))?;
+        if !of.has_work() {
+            return Ok(Step::Idle);
+        }
+        if !of.has_fetched() {
+            self.executor.counters.descriptors += 1;
+            let fetched = of.fetch(&mut self.executor.counted(memory));
+            return fetched.map(|()| Step::Fetched).map_err(|fault| {
+                of.stop();
+                stopped(fault)
+            });
+        }
+        if !of.completions.has_room() {
+            return Ok(Step::Blocked);
+        }
+        let Some(descriptor) = of.take_fetched() else {
+            return Ok(Step::Idle);
+        };
+        let outcome = self.executor.execute(descriptor, memory, wire);
+        let completion = outcome.completion(queue);
+        let written = of
+            .completions
+            .write(completion, &mut self.executor.counted(memory));
+        written.map_err(|fault| {
+            of.stop();
+            stopped(fault)
+        })?;
+        Ok(Step::Executed(completion))
+    }
+}

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The device behind its rings, as a host has it.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod a_device_does_not_believe_its_host;
+mod an_engine_is_anybodys;
+mod interleavings;
+mod nic_and_cpu_seal_alike;
+mod support;
