@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Compares smt.lua in tshark with `smt dump --json`, packet for packet.
+
+Usage: compare.py SMT
+
+Captures: simulated hosts whose cases together have nearly every type of packet; each type once by hand; and all of that
+with bytes changed, cut off and added at random (SEED=N has others).
+"""
+
+import collections
+import json
+import os
+import pathlib
+import random
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+
+HERE = pathlib.Path(__file__).resolve().parent
+# Cases of the simulator that are short and have rare packets: RESET, VERSION, COOKIE, trimmed packets, calls in parts.
+SIMULATED = (1, 2, 3, 5, 8, 13)
+PACKETS_MAX = 6_000
+MUTATIONS = 4_000
+
+# What `smt dump` calls a field of a packet, and the dissector's field.
+SCALARS = {
+    "session": ("smt.session", 16),
+    "sender_session": ("smt.source", 16),
+    "epoch": ("smt.epoch", 10),
+    "id": ("smt.id", 10),
+    "message_length": ("smt.message_length", 10),
+    "offset": ("smt.offset", 10),
+    "payload": ("smt.payload_length", 10),
+    "flight": ("smt.flight", 10),
+    "flight_length": ("smt.flight_length", 10),
+    "number": ("smt.number", 10),
+    "code": ("smt.code", 10),
+}
+
+
+def main(smt):
+    seed = int(os.environ.get("SEED", "1"))
+    print(f"mutations by SEED={seed}")
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        datagrams = by_hand()
+        for case in SIMULATED:
+            capture = folder / f"{case}.pcap"
+            subprocess.run([smt, "sim", "run", "--seed", str(case), "--capture", capture], capture_output=True)
+            datagrams += read_capture(capture)[:PACKETS_MAX]
+        types = collections.Counter()
+        compare(smt, folder, datagrams, types)
+        missing = {name for name in all_types()} - set(types)
+        if missing:
+            sys.exit(f"no capture has {', '.join(sorted(missing))}: the comparison says nothing of them")
+        whole = sum(types.values())
+        mutated = mutate(random.Random(seed), datagrams)
+        compare(smt, folder, mutated, types)
+        errors = types.pop(None, 0)
+        print(f"{whole} packets of {len(types)} types, and {len(mutated)} datagrams with mutations: equal; "
+              f"{errors} malformed for both")
+        if errors < len(mutated) / 20:
+            sys.exit("hardly any mutation was malformed: the comparison says nothing of such packets")
+
+
+def all_types():
+    offsets = json.loads((HERE.parent.parent / "vectors" / "smt_offsets.json").read_text())
+    return offsets["types"]
+
+
+def compare(smt, folder, datagrams, types):
+    """Both read the same capture; the first difference ends the program."""
+    capture = folder / "compared.pcap"
+    write_capture(capture, datagrams)
+    ours = dumped(smt, capture)
+    theirs = dissected(capture)
+    for number, datagram in enumerate(datagrams):
+        left, right = ours.get(number, []), theirs.get(number, [])
+        if left != right:
+            print(f"datagram {number}: {datagram.hex()}", file=sys.stderr)
+            print(f"smt dump: {left}\nsmt.lua:  {right}", file=sys.stderr)
+            sys.exit(1)
+        for packet in left:
+            types[packet.get("type")] += 1
+
+
+def dumped(smt, capture):
+    """The packets of each datagram, by its number, as `smt dump` tells them."""
+    output = subprocess.run([smt, "dump", "--json", capture], capture_output=True, check=True).stdout
+    packets = collections.defaultdict(list)
+    for line in output.splitlines():
+        told = json.loads(line)
+        number = told["time_ns"] // 1_000
+        if "error" in told:
+            packets[number].append({"error": True})
+            continue
+        packet = {"type": told["type"]}
+        for ours, (_, radix) in SCALARS.items():
+            if told.get(ours) is not None:
+                packet[ours] = int(told[ours], 16) if radix == 16 else told[ours]
+        if told["type"] == "ACK":
+            acks = re.findall(r"base (\d+) bits 0x([0-9a-f]+)", told["text"])
+            packet["acks"] = [(int(base), int(bits, 16)) for base, bits in acks]
+        elif "ids" in told:
+            packet["ids"] = told["ids"]
+        if "retransmit" in told:
+            packet["retransmit"] = told["retransmit"]
+        packets[number].append(packet)
+    return packets
+
+
+def dissected(capture):
+    """The same, as the dissector shows them."""
+    command = ["tshark", "-X", f"lua_script:{HERE / 'smt.lua'}", "-r", capture, "-T", "pdml"]
+    output = subprocess.run(command, capture_output=True, check=True)
+    if b"Lua:" in output.stderr:
+        sys.exit(output.stderr.decode())
+    packets = collections.defaultdict(list)
+    for number, frame in enumerate(ElementTree.fromstring(output.stdout).iter("packet")):
+        for proto in frame.iter("proto"):
+            if proto.get("name") == "smt":
+                packets[number].append(dissected_packet(proto))
+    return packets
+
+
+def dissected_packet(proto):
+    shown = collections.defaultdict(list)
+    for field in proto.iter("field"):
+        shown[field.get("name")].append(field.get("show"))
+    # A packet of an unknown type is passed over.
+    if "smt.malformed" in shown or "smt.type" not in shown:
+        return {"error": True}
+    kind = shown["smt.type"][0]
+    packet = {"type": kind}
+    for ours, (theirs, _) in SCALARS.items():
+        if theirs in shown:
+            packet[ours] = int(shown[theirs][0], 0)
+    if "number" in packet:
+        packet["number"] |= int(shown["smt.stripe"][0]) << 48
+    if kind == "ACK":
+        bits = (int(one, 16) for one in shown["smt.ack_bits"])
+        packet["acks"] = list(zip(map(int, shown["smt.ack_base"]), bits))
+    elif "smt.about" in shown:
+        packet["ids"] = [int(one) for one in shown["smt.about"]]
+    if kind == "DATA":
+        packet["retransmit"] = shown["smt.retransmit"][0] in ("1", "True")
+    elif kind in ("HANDSHAKE", "COOKIE", "RESET", "UNAVAILABLE", "VERSION"):
+        packet.pop("epoch", None)
+    return packet
+
+
+def mutate(rng, datagrams):
+    """Datagrams with bytes changed, cut off or added; most changes are in headers."""
+    mutated = []
+    for _ in range(MUTATIONS):
+        datagram = bytearray(rng.choice(datagrams))
+        how = rng.randrange(4)
+        if how == 0:
+            del datagram[rng.randrange(len(datagram)):]
+        elif how == 1:
+            datagram += rng.randbytes(rng.randrange(1, 60))
+        elif how == 2:
+            datagram = datagram + rng.choice(datagrams)
+        else:
+            for _ in range(rng.randrange(1, 4)):
+                at = rng.randrange(min(len(datagram), rng.choice((12, 48, 1_500))))
+                datagram[at] = rng.randrange(256)
+        if 0 < len(datagram) <= 65_000:
+            mutated.append(bytes(datagram))
+    return mutated
+
+
+def by_hand():
+    """Each type of packet once, with a list of three where there are lists."""
+    types = all_types()
+    lists = {"GRANT": 24, "RESEND": 16, "ACK": 16, "PART_WINDOW": 16}
+    lists |= dict.fromkeys(("BUSY", "NEED_ACK", "CANCEL", "VOIDED", "SEEN", "NEVER_SEEN", "SEEN_AND_GONE",
+                            "PART_WINDOW_REQUEST"), 8)
+    bodies = {"CONFIRM": 16, "ABORT": 16, "WINDOW": 8, "WINDOW_REQUEST": 0, "KEY_UPDATE_REQUEST": 4, "EPOCH_DONE": 4,
+              "EPOCH_ACK": 4, "PING": 8, "PONG": 8, "PROBE": 900, "PROBE_ACK": 4, "CLOSE": 8}
+    datagrams = []
+    for name, code in types.items():
+        if name in lists or name in bodies:
+            body = bytes(3 * lists[name]) if name in lists else bytes(bodies[name])
+            rest = struct.pack(">QHHI", 0x1122334455667788, 0, 1, 2) + body + bytes(16)
+        elif name == "DATA":
+            rest = struct.pack(">QQII", 7, 42, 100, 0) + bytes.fromhex("1703030020") + bytes(60)
+        elif name == "HANDSHAKE":
+            rest = struct.pack(">QQBBHII", 0, 9, 1, 5, 20, 30, 10) + bytes(5 + 20 + 100)
+        elif name == "COOKIE":
+            rest = struct.pack(">Q", 9) + bytes(40)
+        elif name == "RESET":
+            rest = struct.pack(">Q", 9) + bytes(16)
+        elif name == "UNAVAILABLE":
+            rest = struct.pack(">QH", 9, 1)
+        elif name == "VERSION":
+            rest = bytes([1, 2, 0x1A])
+        else:
+            sys.exit(f"the specification has a type that this test does not know: {name}")
+        words = 0xB0 if name == "DATA" else 0x50
+        version = 0 if name == "VERSION" else 1
+        length = 0 if name == "DATA" else 12 + len(rest)
+        datagrams.append(struct.pack(">BBBBBBHI", version, code, 0, 0, words, 0, length, 0) + rest)
+    return datagrams
+
+
+# Captures of raw IP, as pcap (https://www.tcpdump.org/manpages/pcap-savefile.5.html).
+LINKTYPE_RAW = 101
+
+
+def read_capture(path):
+    bytes_ = path.read_bytes()
+    magic, link = struct.unpack_from("<I", bytes_, 0)[0], struct.unpack_from("<I", bytes_, 20)[0]
+    assert magic in (0xA1B2C3D4, 0xA1B23C4D) and link == LINKTYPE_RAW, (hex(magic), link)
+    datagrams, at = [], 24
+    while at < len(bytes_):
+        (length,) = struct.unpack_from("<I", bytes_, at + 8)
+        frame = bytes_[at + 16:at + 16 + length]
+        at += 16 + length
+        headers = 28 if frame[0] >> 4 == 4 else 48
+        datagrams.append(frame[headers:])
+    return datagrams
+
+
+def write_capture(path, datagrams):
+    """One frame a datagram, whose time in microseconds is its number."""
+    with open(path, "wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 1 << 18, LINKTYPE_RAW))
+        for number, datagram in enumerate(datagrams):
+            udp = struct.pack(">HHHH", 40_000, 17_379, 8 + len(datagram), 0) + datagram
+            ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0, b"\x0a\0\0\1", b"\x0a\0\0\2")
+            frame = ip + udp
+            file.write(struct.pack("<IIII", number // 1_000_000, number % 1_000_000, len(frame), len(frame)) + frame)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

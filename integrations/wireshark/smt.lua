@@ -1,0 +1,353 @@
+-- SPDX-License-Identifier: Apache-2.0 OR MIT
+-- SMT in Wireshark and tshark: all packet types of version 1 (docs/draft-smt-00.md §3, §6, §8, §12).
+--
+--     tshark -X lua_script:smt.lua -r FILE
+--     wireshark -X lua_script:smt.lua FILE        or copy it into a folder of Help > About > Folders
+--
+-- A datagram has one or more packets, and each has a tree of its own. Nothing is decrypted: headers and the lists of
+-- control packets are in the clear. Display filters, for example:
+--
+--     smt.type == "RESEND"                        who asks again
+--     smt.session == 0x100000007 && smt.id == 42  one message
+--     smt.retransmit == 1                         bytes that were sent before
+--     smt.malformed                               what a receiver drops
+
+local smt = Proto("smt", "Secure Message Transport")
+
+smt.prefs.port = Pref.uint("UDP port", 17379, "Port of SMT servers")
+
+local f = {
+    version = ProtoField.uint8("smt.version", "Version"),
+    type_code = ProtoField.uint8("smt.type_code", "Type code", base.HEX),
+    type = ProtoField.string("smt.type", "Type"),
+    epoch = ProtoField.uint8("smt.epoch", "Epoch (low 8 bits)"),
+    flags = ProtoField.uint8("smt.flags", "Flags", base.HEX),
+    retransmit = ProtoField.bool("smt.retransmit", "Retransmit", 8, nil, 0x01),
+    header_words = ProtoField.uint8("smt.header_words", "Header words", base.HEX),
+    length = ProtoField.uint16("smt.length", "Length"),
+    session = ProtoField.uint64("smt.session", "Session index of the receiver", base.HEX),
+    source = ProtoField.uint64("smt.source", "Session index of the sender", base.HEX),
+    id = ProtoField.uint64("smt.id", "Message id"),
+    message_length = ProtoField.uint32("smt.message_length", "Message length, with inner header and padding"),
+    offset = ProtoField.uint32("smt.offset", "Offset"),
+    payload = ProtoField.bytes("smt.payload", "Payload"),
+    payload_length = ProtoField.uint32("smt.payload_length", "Payload length"),
+    record = ProtoField.none("smt.record", "Record"),
+    record_length = ProtoField.uint16("smt.record.length", "Record length, with tag"),
+    record_sealed = ProtoField.bytes("smt.record.sealed", "Ciphertext and tag"),
+    stripe = ProtoField.uint16("smt.stripe", "Stripe"),
+    number = ProtoField.uint64("smt.number", "Control number"),
+    about = ProtoField.uint64("smt.about", "About message id"),
+    granted = ProtoField.uint32("smt.granted", "Granted up to"),
+    received = ProtoField.uint32("smt.received", "Received up to"),
+    priority = ProtoField.uint8("smt.priority", "Priority"),
+    resend_offset = ProtoField.uint32("smt.resend_offset", "From offset"),
+    resend_length = ProtoField.uint32("smt.resend_length", "Bytes asked for (0xFFFFFFFF: to the end)", base.DEC_HEX),
+    ack_base = ProtoField.uint64("smt.ack_base", "Base id"),
+    ack_bits = ProtoField.uint64("smt.ack_bits", "Bits", base.HEX),
+    limit = ProtoField.uint64("smt.limit", "Limit"),
+    value = ProtoField.uint64("smt.value", "Value"),
+    of_epoch = ProtoField.uint32("smt.of_epoch", "Of epoch"),
+    size = ProtoField.uint32("smt.size", "Datagram size"),
+    code = ProtoField.uint16("smt.code", "Code"),
+    flight = ProtoField.uint8("smt.flight", "Flight"),
+    flight_length = ProtoField.uint32("smt.flight_length", "Flight length"),
+    cookie = ProtoField.bytes("smt.cookie", "Cookie"),
+    token = ProtoField.bytes("smt.token", "Token"),
+    spoken = ProtoField.uint8("smt.spoken_version", "Version spoken"),
+    tag = ProtoField.bytes("smt.tag", "Tag"),
+}
+smt.fields = f
+
+local malformed = ProtoExpert.new("smt.malformed", "Malformed: a receiver drops it and the rest of the datagram",
+    expert.group.MALFORMED, expert.severity.ERROR)
+smt.experts = { malformed }
+
+local PREFIX, DATA_HEADER, CONTROL_HEADER, TAG = 12, 36, 28, 16
+local VERSION, PLAINTEXT_VERSION, LIST_MAX = 1, 0xF1, 64
+local ABORT_CODES = { [1] = "SHUTTING_DOWN", [2] = "DROPPED", [3] = "TOO_LARGE", [4] = "REPLY_TOO_LARGE", [5] = "OVERLOADED" }
+
+local TYPES = {
+    [0x01] = "DATA", [0x10] = "HANDSHAKE", [0x11] = "COOKIE", [0x12] = "VERSION", [0x13] = "RESET",
+    [0x15] = "UNAVAILABLE", [0x20] = "CONFIRM", [0x21] = "GRANT", [0x22] = "RESEND", [0x23] = "BUSY", [0x24] = "ACK",
+    [0x25] = "NEED_ACK", [0x26] = "CANCEL", [0x27] = "VOIDED", [0x28] = "SEEN", [0x29] = "NEVER_SEEN",
+    [0x2A] = "SEEN_AND_GONE", [0x2B] = "ABORT", [0x2C] = "WINDOW", [0x2D] = "WINDOW_REQUEST",
+    [0x2E] = "KEY_UPDATE_REQUEST", [0x2F] = "EPOCH_DONE", [0x30] = "EPOCH_ACK", [0x31] = "PING", [0x32] = "PONG",
+    [0x33] = "PROBE", [0x34] = "PROBE_ACK", [0x35] = "CLOSE", [0x36] = "PART_WINDOW", [0x37] = "PART_WINDOW_REQUEST",
+}
+
+-- Bodies of control packets (§8): bytes of a list's entries, or of the one body, and how an entry is shown. The function
+-- returns what the summary says of it.
+local function id_alone(tree, body)
+    tree:add(f.about, body(0, 8))
+    return "id " .. body(0, 8):uint64()
+end
+
+local LISTS = {
+    GRANT = { 24, function(tree, body)
+        tree:add(f.about, body(0, 8))
+        tree:add(f.granted, body(8, 4))
+        tree:add(f.received, body(12, 4))
+        tree:add(f.priority, body(16, 1))
+        return "id " .. body(0, 8):uint64() .. " granted " .. body(8, 4):uint()
+    end },
+    RESEND = { 16, function(tree, body)
+        tree:add(f.about, body(0, 8))
+        tree:add(f.resend_offset, body(8, 4))
+        tree:add(f.resend_length, body(12, 4))
+        return "id " .. body(0, 8):uint64() .. " offset " .. body(8, 4):uint()
+    end },
+    ACK = { 16, function(tree, body)
+        tree:add(f.ack_base, body(0, 8))
+        tree:add(f.ack_bits, body(8, 8))
+        return "base " .. body(0, 8):uint64()
+    end },
+    PART_WINDOW = { 16, function(tree, body)
+        tree:add(f.about, body(0, 8))
+        tree:add(f.limit, body(8, 8))
+        return "id " .. body(0, 8):uint64() .. " limit " .. body(8, 8):uint64()
+    end },
+}
+for _, name in ipairs({ "BUSY", "NEED_ACK", "CANCEL", "VOIDED", "SEEN", "NEVER_SEEN", "SEEN_AND_GONE", "PART_WINDOW_REQUEST" }) do
+    LISTS[name] = { 8, id_alone }
+end
+
+local function epoch_alone(tree, body)
+    tree:add(f.of_epoch, body(0, 4))
+    return "of " .. body(0, 4):uint()
+end
+local function value_alone(tree, body)
+    tree:add(f.value, body(0, 8))
+    return "value " .. body(0, 8):uint64()
+end
+local BODIES = {
+    ABORT = { 16, function(tree, body)
+        tree:add(f.about, body(0, 8))
+        local code = body(8, 2):uint()
+        tree:add(f.code, body(8, 2)):append_text(" (" .. (ABORT_CODES[code] or "as DROPPED") .. ")")
+        return "id " .. body(0, 8):uint64() .. " code " .. code
+    end },
+    WINDOW = { 8, function(tree, body)
+        tree:add(f.limit, body(0, 8))
+        return "limit " .. body(0, 8):uint64()
+    end },
+    WINDOW_REQUEST = { 0, function() return "" end },
+    KEY_UPDATE_REQUEST = { 4, epoch_alone },
+    EPOCH_DONE = { 4, epoch_alone },
+    EPOCH_ACK = { 4, epoch_alone },
+    PING = { 8, value_alone },
+    PONG = { 8, value_alone },
+    PROBE_ACK = { 4, function(tree, body)
+        tree:add(f.size, body(0, 4))
+        return "size " .. body(0, 4):uint()
+    end },
+    CLOSE = { 8, function(tree, body)
+        tree:add(f.code, body(0, 2))
+        return "code " .. body(0, 2):uint()
+    end },
+}
+
+-- Shows the records that begin in a DATA packet of offset 0: where later ones begin is agreed in the handshake.
+local function show_records(tree, payload)
+    local at = 0
+    while payload:len() - at >= 5 and payload(at, 3):uint() == 0x170303 do
+        local length = payload(at + 3, 2):uint()
+        local here = math.min(5 + length, payload:len() - at)
+        local record = tree:add(f.record, payload(at, here))
+        record:add(f.record_length, payload(at + 3, 2))
+        if here > 5 then record:add(f.record_sealed, payload(at + 5, here - 5)) end
+        at = at + here
+    end
+end
+
+-- Each of these shows a packet behind its prefix and returns what the summary says of it, or nil and why it is malformed.
+local function data(tree, packet)
+    if packet:len() <= DATA_HEADER then return nil, "DATA without payload" end
+    tree:add(f.session, packet(12, 8))
+    tree:add(f.id, packet(20, 8))
+    tree:add(f.message_length, packet(28, 4))
+    tree:add(f.offset, packet(32, 4))
+    local payload = packet(DATA_HEADER)
+    tree:add(f.payload_length, payload, payload:len())
+    local shown = tree:add(f.payload, payload)
+    if packet(32, 4):uint() == 0 then show_records(shown, payload) end
+    return "id " .. packet(20, 8):uint64() .. " offset " .. packet(32, 4):uint() .. " payload " .. payload:len()
+end
+
+local function handshake(tree, packet)
+    if packet:len() < 40 then return nil, "HANDSHAKE cut short" end
+    local flight, cookie, fragment = packet(28, 1):uint(), packet(29, 1):uint(), packet(30, 2):uint()
+    local whole, offset = packet(32, 4):uint(), packet(36, 4):uint()
+    if flight == 0 or flight > 7 or packet(20, 8):uint64() == UInt64(0) or whole > 65536 or offset + fragment > whole
+        or cookie > 64 or 40 + cookie + fragment > packet:len() then
+        return nil, "HANDSHAKE that contradicts itself (§6.2-3)"
+    end
+    tree:add(f.session, packet(12, 8))
+    tree:add(f.source, packet(20, 8))
+    tree:add(f.flight, packet(28, 1))
+    tree:add(f.flight_length, packet(32, 4))
+    tree:add(f.offset, packet(36, 4))
+    if cookie > 0 then tree:add(f.cookie, packet(40, cookie)) end
+    tree:add(f.payload_length, packet(30, 2))
+    if fragment > 0 then tree:add(f.payload, packet(40 + cookie, fragment)) end
+    return "flight " .. flight .. " offset " .. offset .. " of " .. whole
+end
+
+local function control(tree, packet, name)
+    local length = packet:len() - CONTROL_HEADER - TAG
+    if length < 0 then return nil, name .. " cut short" end
+    tree:add(f.session, packet(12, 8))
+    tree:add(f.stripe, packet(20, 2))
+    tree:add(f.number, packet(22, 6))
+    tree:add(f.tag, packet(packet:len() - TAG, TAG))
+    local list, one = LISTS[name], BODIES[name]
+    if list then
+        local count = length / list[1]
+        if length % list[1] ~= 0 or count < 1 or count > LIST_MAX then return nil, "a list of " .. length .. " bytes" end
+        local told = {}
+        for at = CONTROL_HEADER, CONTROL_HEADER + length - list[1], list[1] do
+            table.insert(told, list[2](tree, packet(at, list[1])))
+        end
+        return table.concat(told, ", ")
+    elseif one then
+        if length ~= one[1] then return nil, "a body of " .. length .. " bytes" end
+        if length == 0 then return "" end
+        return one[2](tree, packet(CONTROL_HEADER, length))
+    elseif name == "CONFIRM" then
+        if length ~= 16 then return nil, "a body of " .. length .. " bytes" end
+        tree:add(f.token, packet(CONTROL_HEADER, 16)):append_text(" (encrypted)")
+        return ""
+    end
+    return "padding " .. length -- PROBE
+end
+
+local function cookie(tree, packet)
+    local length = packet:len() - 20
+    if length < 1 or length > 64 then return nil, "a cookie of " .. length .. " bytes" end
+    tree:add(f.session, packet(12, 8))
+    tree:add(f.cookie, packet(20))
+    return ""
+end
+
+local function reset(tree, packet)
+    if packet:len() ~= 36 then return nil, "RESET of " .. packet:len() .. " bytes" end
+    tree:add(f.session, packet(12, 8))
+    tree:add(f.token, packet(20, 16))
+    return ""
+end
+
+local function unavailable(tree, packet)
+    if packet:len() ~= 22 then return nil, "UNAVAILABLE of " .. packet:len() .. " bytes" end
+    tree:add(f.session, packet(12, 8))
+    tree:add(f.code, packet(20, 2))
+    return "code " .. packet(20, 2):uint()
+end
+
+local function versions(tree, packet)
+    local count = packet:len() - PREFIX
+    if count < 1 or count > 255 then return nil, "VERSION without versions" end
+    for at = PREFIX, packet:len() - 1 do tree:add(f.spoken, packet(at, 1)) end
+    return ""
+end
+
+local OTHERS = { HANDSHAKE = handshake, COOKIE = cookie, RESET = reset, UNAVAILABLE = unavailable, VERSION = versions }
+
+-- Shows one packet at the beginning of `rest`. Returns its length, a summary and whether its type is unknown; or nil for
+-- the length if the rest is malformed.
+local function packet(rest, root)
+    local function fail(tree, why)
+        tree:add_proto_expert_info(malformed, "Malformed: " .. why)
+        return nil, "malformed"
+    end
+    local tree = root:add(smt, rest)
+    if rest:len() < PREFIX then return fail(tree, "a packet cut short") end
+    local version, code = rest(0, 1):uint(), rest(1, 1):uint()
+    local name = TYPES[code]
+    tree:add(f.version, rest(0, 1))
+    tree:add(f.type_code, rest(1, 1))
+    local is_spoken = version == VERSION or version == PLAINTEXT_VERSION
+    if name == "VERSION" then is_spoken = version == 0 end
+    if not is_spoken then return fail(tree, "another version") end
+    local length = rest(6, 2):uint()
+    if length == 0 and name == "DATA" then length = rest:len() end
+    if length < PREFIX or length > rest:len() then return fail(tree, "a length of " .. length) end
+    local bytes = rest(0, length)
+    tree:set_len(length)
+    tree:add(f.epoch, rest(2, 1))
+    tree:add(f.flags, rest(3, 1)):add(f.retransmit, rest(3, 1))
+    tree:add(f.header_words, rest(4, 1))
+    tree:add(f.length, rest(6, 2))
+    local words = name == "DATA" and 0xB0 or 0x50
+    if rest(4, 1):uint() ~= words then return fail(tree, "header words of another type") end
+    if not name then
+        tree:append_text(", unknown type")
+        return length, "unknown type " .. code, true
+    end
+    tree:add(f.type, rest(1, 1), name)
+    local show = name == "DATA" and data or OTHERS[name] or control
+    local told, why = show(tree, bytes, name)
+    if not told then return fail(tree, why) end
+    local summary = told == "" and name or name .. " " .. told
+    tree:append_text(", " .. summary)
+    return length, summary
+end
+
+-- A tree that shows nothing, to look whether bytes are packets.
+local NO_TREE = setmetatable({}, { __index = function() return function(self) return self end end })
+
+local function are_packets(bytes)
+    local at = 0
+    while at < bytes:len() do
+        local length, _, is_unknown = packet(bytes(at), NO_TREE)
+        if not length or is_unknown then return false end
+        at = at + length
+    end
+    return true
+end
+
+-- The size of the datagrams of one send call that were captured as one, before the kernel has cut them: the smallest at
+-- whose every multiple packets begin. Reserved bytes are looked for first, since they are rare in ciphertext.
+local function segment_size(buffer)
+    local raw, whole = buffer:raw(), buffer:len()
+    local reserved = 38 + 8
+    while true do
+        reserved = raw:find("\0\0\0\0", reserved, true)
+        if not reserved then return whole end
+        local size = reserved - 9
+        if size >= 37 and raw:byte(size + 1) == raw:byte(1) and raw:byte(size + 6) == 0 then
+            local all = true
+            for at = 0, whole - 1, size do
+                all = all and are_packets(buffer(at, math.min(size, whole - at)):tvb())
+            end
+            if all then return size end
+        end
+        reserved = reserved + 1
+    end
+end
+
+function smt.dissector(buffer, info, root)
+    if buffer:len() == 0 then return 0 end
+    info.cols.protocol = "SMT"
+    local size, told = segment_size(buffer), {}
+    for start = 0, buffer:len() - 1, size do
+        local stop = math.min(start + size, buffer:len())
+        local at = start
+        while at < stop do
+            local length, summary = packet(buffer(at, stop - at), root)
+            table.insert(told, summary)
+            if not length then break end
+            at = at + length
+        end
+    end
+    info.cols.info = table.concat(told, "; ")
+    return buffer:len()
+end
+
+local udp, registered = DissectorTable.get("udp.port"), nil
+local function register()
+    if registered then udp:remove(registered, smt) end
+    registered = smt.prefs.port
+    udp:add(registered, smt)
+end
+smt.prefs_changed = register
+register()
