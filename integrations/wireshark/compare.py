@@ -20,12 +20,12 @@ import tempfile
 import xml.etree.ElementTree as ElementTree
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Cases of the simulator that are short and have rare packets: RESET, VERSION, COOKIE, trimmed packets, calls in parts.
+# Cases of the simulator that are short and have rare packets.
 SIMULATED = (1, 2, 3, 5, 8, 13)
 PACKETS_MAX = 6_000
 MUTATIONS = 4_000
 
-# What `smt dump` calls a field of a packet, and the dissector's field.
+# Fields of a packet in `smt dump --json`, with the name in the dissector and the base of the number.
 SCALARS = {
     "session": ("smt.session", 16),
     "sender_session": ("smt.source", 16),

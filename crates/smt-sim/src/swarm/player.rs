@@ -544,6 +544,7 @@ impl Application for Player {
                 metadata,
                 deadline,
                 parts,
+                ..
             } => {
                 if self.is_draining {
                     let text = "a request came after a shutdown".to_owned();
