@@ -25,7 +25,7 @@ SIMULATED = (1, 2, 3, 5, 8, 13)
 PACKETS_MAX = 6_000
 MUTATIONS = 4_000
 
-# Fields of a packet in `smt dump --json`, with the name in the dissector and the base of the number.
+# Fields of a packet in `smt dump --json`: the name in the dissector, and the base of the number.
 SCALARS = {
     "session": ("smt.session", 16),
     "sender_session": ("smt.source", 16),

@@ -17,5 +17,6 @@ chapters! {
     messages "messages.md"
     parts "parts.md"
     deployment "deployment.md"
+    fleet "fleet.md"
     operations "operations.md"
 }
