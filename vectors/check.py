@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Checks records.json, key_schedule.json, padding.json, transcript.json and the inner headers,
-bundles and metadata of packets.json against docs/draft-smt-00.md.
+"""Checks records.json, key_schedule.json, padding.json, transcript.json, tickets.json and the inner
+headers, bundles and metadata of packets.json against docs/draft-smt-00.md.
 
 Written from the specification alone, with Python's hmac and hashlib and the AEADs of the package
 `cryptography`. Prints "N passed, 0 failed" and ends with status 0 if every vector holds.
@@ -16,8 +16,17 @@ import pathlib
 import re
 import sys
 
-from cryptography.exceptions import InvalidTag
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature, InvalidTag
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+try:
+    from cryptography.hazmat.primitives.asymmetric.mlkem import MLKEM768PrivateKey
+except ImportError:  # an older version: secrets of ML-KEM are taken as they are given
+    MLKEM768PrivateKey = None
 
 # TLS number: AEAD, key length, hash (SPEC 5.1).
 SUITES = {
@@ -592,8 +601,258 @@ def check_transcript(vector):
     ], "what the datagrams say")
 
 
+# SPEC 6.7, 6.8: tickets.
+
+GROUPS = {1: "P-256", 2: "X25519", 3: "X25519MLKEM768"}
+ED25519 = "0807"
+EXPORTER = "EXPORTER-smt-1 "
+
+
+class Reader:
+    """Reads values from the front of bytes."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def take(self, length):
+        require(length <= len(self.data), "bytes are cut short")
+        taken, self.data = self.data[:length], self.data[length:]
+        return taken
+
+    def number(self, length):
+        return int.from_bytes(self.take(length), "big")
+
+    def counted(self, width):
+        """A string with its length in bytes before it."""
+        return self.take(self.number(width))
+
+    def all_counted(self, width):
+        """Strings to the end, each with its length before it."""
+        while self.data:
+            yield self.counted(width)
+
+
+def counted(width, data):
+    return len(data).to_bytes(width, "big") + data
+
+
+def split_ticket(data):
+    """Fields of a ticket, as tickets.json has them."""
+    reader = Reader(data)
+    equal(reader.number(1), 1, "format")
+    group = reader.number(1)
+    require(group in GROUPS, "group")
+    suites = reader.counted(1)
+    require(suites and len(suites) % 2 == 0, "list of suites")
+    suites = [suites[at : at + 2].hex() for at in range(0, len(suites), 2)]
+    require(all(suite in SUITES for suite in suites), "suites")
+    identifier, begin, end, flags = reader.take(16), reader.number(8), reader.number(8), reader.number(1)
+    require(begin <= end <= begin + 3_600, "life")
+    require(flags < 8, "flags")
+    share, names, chain_hash = reader.counted(2), Reader(reader.counted(2)), reader.take(32)
+    signed = data[: len(data) - len(reader.data)]
+    scheme, signature = reader.take(2), reader.counted(2)
+    equal(reader.data, b"", "bytes behind the ticket's end")
+    return {
+        "group": group,
+        "suites": suites,
+        "id": identifier.hex(),
+        "begin": begin,
+        "end": end,
+        "forward_secrecy": bool(flags & 1),
+        "client_certificate": bool(flags & 2),
+        "early_data": bool(flags & 4),
+        "share": share.hex(),
+        "names": [name.decode() for name in names.all_counted(1)],
+        "chain_hash": chain_hash.hex(),
+        "signature_input": (b" " * 64 + b"SMT ticket v1" + b"\0" + signed).hex(),
+        "scheme": scheme.hex(),
+        "signature": signature.hex(),
+        "hex": data.hex(),
+        "hash": hash_of("sha256", data).hex(),
+    }
+
+
+class Key:
+    """A private key of a group, by its parts: the curve's, and the seed of ML-KEM where the side has
+    one."""
+
+    def __init__(self, group, parts):
+        self.group, self.kem = group, None
+        if group == 1:
+            self.curve = ec.derive_private_key(int(parts["curve"], 16), ec.SECP256R1())
+        else:
+            self.curve = X25519PrivateKey.from_private_bytes(unhex(parts["curve"], 32))
+        require(group == 3 or parts.get("ml_kem_seed") is None, "a seed of ML-KEM in the hybrid group alone")
+        if group == 3 and "ml_kem_seed" in parts and MLKEM768PrivateKey:
+            self.kem = MLKEM768PrivateKey.from_seed_bytes(unhex(parts["ml_kem_seed"], 64))
+
+    def on_curve(self):
+        """The part of the share that is of the curve."""
+        public = self.curve.public_key()
+        if self.group == 1:
+            return public.public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
+        return public.public_bytes_raw()
+
+    def agree(self, share):
+        """The secret with the curve's part of a share."""
+        if self.group == 1:
+            peer = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), share)
+            return self.curve.exchange(ec.ECDH(), peer)
+        return self.curve.exchange(X25519PublicKey.from_public_bytes(share[-32:]))
+
+
+def agreed(asker, asking, answerer, answering, secret):
+    """The secret of two shares, of which one answers the other; it is given, so that its part of
+    ML-KEM holds where there is no ML-KEM."""
+    curve = asker.agree(answering)
+    equal(answerer.agree(asking), curve, "both sides' secret on the curve")
+    lengths = {1: (65, 65), 2: (32, 32), 3: (1_184 + 32, 1_088 + 32)}[asker.group]
+    equal((len(asking), len(answering)), lengths, "lengths of the shares")
+    equal(asking[-len(asker.on_curve()):], asker.on_curve(), "share of the side that asks")
+    equal(answering[-len(answerer.on_curve()):], answerer.on_curve(), "share of the side that answers")
+    shared = b""
+    if asker.group == 3:
+        shared = secret[:32]
+        if asker.kem:
+            equal(asking[:1_184], asker.kem.public_key().public_bytes_raw(), "encapsulation key")
+            shared = asker.kem.decapsulate(answering[:1_088])
+    return shared + curve
+
+
+def check_signature(certificate, scheme, content, signature):
+    equal(scheme, ED25519, "scheme")
+    x509.load_der_x509_certificate(certificate).public_key().verify(signature, content)
+
+
+def check_client_part(plaintext, client, h1):
+    """The certificate in the sealed part and its signature; the rest is early data."""
+    reader = Reader(plaintext)
+    chain = list(Reader(reader.counted(2)).all_counted(2))
+    if chain:
+        equal(chain, [unhex(client["certificate"])], "the client's certificates")
+        scheme, signature = reader.take(2).hex(), reader.counted(2)
+        content = b" " * 64 + b"SMT ticket client" + b"\0" + h1
+        check_signature(chain[0], scheme, content, signature)
+    return bool(chain), reader.data
+
+
+def check_ticket_schedule(vector, shared, ephemeral):
+    """Every secret of SPEC 6.7, binder, finished and both flights."""
+    client, server, secrets = vector["client"], vector["server"], vector["secrets"]
+    _, key_length, name = SUITES[vector["suite"]]
+    length = hashlib.new(name).digest_size
+    found = {"early": extract(name, bytes(length), shared)}
+
+    def xl(secret, label, context):
+        return expand_label(name, secret, "smt tk " + label, context, length)
+
+    client_params, server_params = unhex(client["params"]), unhex(server["params"])
+    h1 = hash_of("sha256", b"smt-1 ticket" + counted(4, client_params) + unhex(client["hello"]))
+    equal(client["h1"], h1.hex(), "H1")
+    found["binder_key"] = xl(found["early"], "binder", b"")
+    binder = hmac.new(found["binder_key"], h1, name).digest()
+    equal(client["binder"], binder.hex(), "binder")
+    found["flight"] = xl(found["early"], "client flight", h1)
+    found["flight_key"] = expand_label(name, found["flight"], "key", b"", key_length)
+    found["flight_iv"] = expand_label(name, found["flight"], "iv", b"", 12)
+    sealed = SUITES[vector["suite"]][0](found["flight_key"]).encrypt(
+        found["flight_iv"], unhex(client["plaintext"]), h1)
+    equal(client["sealed"], sealed.hex(), "sealed part")
+    equal(client["flight"], (unhex(client["hello"]) + binder + counted(2, sealed)).hex(), "flight 1")
+    h2 = hash_of("sha256", h1 + binder + hash_of("sha256", sealed) + counted(4, server_params)
+                 + unhex(server["hello"]))
+    equal(server["h2"], h2.hex(), "H2")
+    found["derived"] = xl(found["early"], "derived", b"")
+    found["hs"] = extract(name, found["derived"], bytes(length) if ephemeral is None else ephemeral)
+    found["finished_key"] = xl(found["hs"], "server finished", h2)
+    finished = hmac.new(found["finished_key"], h2, name).digest()
+    equal(server["finished"], finished.hex(), "finished")
+    equal(server["flight"], (unhex(server["hello"]) + finished).hex(), "flight 2")
+    found["exporter"] = xl(found["hs"], "exporter", h2)
+    found["ticket_secret"] = shared
+    if ephemeral is None:
+        equal(secrets["ephemeral_secret"], None, "ephemeral secret")
+    else:
+        found["ephemeral_secret"] = ephemeral
+    check_parameter_hash({"client": client["params"], "server": server["params"],
+                          "hash": secrets["parameter_hash"]})
+
+    def export(label):
+        derived = expand_label(name, found["exporter"], EXPORTER + label, b"", length)
+        context = hash_of("sha256", unhex(secrets["parameter_hash"]))
+        return expand_label(name, derived, "exporter", context, length)
+
+    found["exporter secret"] = export("exporter")
+    for what, secret in found.items():
+        equal(secrets[what], secret.hex(), what)
+    for side, purpose in SECRETS:
+        check_epochs(vector["suite"], [secrets[f"{side} {purpose}"]], export(f"{side} {purpose}"))
+
+
+def check_ticket_handshake(vector, credentials):
+    ticket, client, server = vector["ticket"], vector["client"], vector["server"]
+    equal(split_ticket(unhex(ticket["hex"])), ticket, "ticket")
+    leaf = unhex(credentials["server"]["certificate"])
+    equal(ticket["chain_hash"], hash_of("sha256", counted(4, leaf)).hex(), "chain hash")
+    check_signature(leaf, ticket["scheme"], unhex(ticket["signature_input"]), unhex(ticket["signature"]))
+    require(vector["suite"] in ticket["suites"], "the suite is one of the ticket's")
+    for side in (client, server):
+        params = split_params(unhex(side["params"]))
+        equal(params[2], b"\2", "key exchange")
+        suites = params[4]
+        require(bytes.fromhex(vector["suite"]) in [suites[at : at + 2] for at in range(0, len(suites), 2)],
+                "the suite is one of the parameters")
+    hello = bytes.fromhex(vector["suite"]) + unhex(ticket["hash"], 32) + unhex(client["random"], 32)
+    shares = unhex(client["share"]), unhex(client["ephemeral_share"])
+    equal(client["hello"], (hello + counted(2, shares[0]) + counted(2, shares[1])).hex(), "client hello")
+    answer = unhex(server["ephemeral_share"])
+    equal(bool(answer), bool(shares[1]), "both sides have an ephemeral share, or none has")
+    first = b"\4" if server["takes_early_data"] else b"\0"
+    equal(server["hello"], (first + unhex(server["random"], 32) + counted(2, answer)).hex(), "server hello")
+
+    private = {name: parts and Key(ticket["group"], parts) for name, parts in vector["private"].items()}
+    given = {name: unhex(vector["secrets"][name] or "") for name in ("ticket_secret", "ephemeral_secret")}
+    shared = agreed(private["ticket"], unhex(ticket["share"]), private["client"], shares[0],
+                    given["ticket_secret"])
+    ephemeral = None
+    if answer:
+        ephemeral = agreed(private["client_ephemeral"], shares[1], private["server_ephemeral"], answer,
+                           given["ephemeral_secret"])
+    check_ticket_schedule(vector, shared, ephemeral)
+    has_certificate, early = check_client_part(
+        unhex(client["plaintext"]), credentials["client"], unhex(client["h1"]))
+    require(has_certificate or not ticket["client_certificate"], "a certificate where one is demanded")
+    require(ephemeral or not ticket["forward_secrecy"], "forward secrecy where it is demanded")
+    require(ticket["early_data"] or not early, "early data only where it is taken")
+    equal(server["takes_early_data"], bool(early), "early data is taken")
+    if early:
+        members = split_bundle(early)
+        require(len(members) <= 16, "number of early requests")
+        require(all(member["kind"] == "REQUEST" for member in members), "early data is requests")
+
+
+def check_ticket_handshakes(vectors):
+    credentials = vectors["credentials"]
+    authority = x509.load_der_x509_certificate(unhex(credentials["authority"]))
+    for side in ("server", "client"):
+        certificate = x509.load_der_x509_certificate(unhex(credentials[side]["certificate"]))
+        certificate.verify_directly_issued_by(authority)
+    groups = {vector["ticket"]["group"] for vector in vectors["handshakes"]}
+    equal(groups, set(GROUPS), "groups")
+    for vector in vectors["handshakes"]:
+        try:
+            check_ticket_handshake(vector, credentials)
+        except FAILURES as error:
+            raise ValueError(f"{vector['name']}: {error!r}") from error
+
+
+def check_malformed_ticket(vector):
+    refused(split_ticket, vector, "a ticket")
+
+
 # Exceptions that a wrong vector may raise.
-FAILURES = (ValueError, LookupError, TypeError, ArithmeticError, InvalidTag)
+FAILURES = (ValueError, LookupError, TypeError, ArithmeticError, InvalidTag, InvalidSignature)
 
 CHECKS = [
     ("key_schedule.json", "parameter_hash", check_parameter_hash),
@@ -609,6 +868,8 @@ CHECKS = [
     ("packets.json", "metadata", check_metadata),
     ("packets.json", "malformed_metadata", check_malformed_metadata),
     ("transcript.json", None, check_transcript),
+    ("tickets.json", None, check_ticket_handshakes),
+    ("tickets.json", "malformed_tickets", check_malformed_ticket),
 ]
 
 

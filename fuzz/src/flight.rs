@@ -86,7 +86,7 @@ fn are_in_range(values: &[Option<&[u8]>; KNOWN + 1]) -> bool {
     let part_window_fits = values[17].is_none() || in_range(17, 4, 4_096, 1 << 30);
     let has_registered = values[13].is_some() && values[14].is_some();
     is_list(1, 1)
-        && matches!(key_exchange, Some(0 | 1 | 0xF1))
+        && matches!(key_exchange, Some(0 | 1 | 2 | 0xF1))
         && in_range(3, 8, 1, u64::MAX)
         && is_list(4, 2)
         && in_range(5, 1, 8, 17)

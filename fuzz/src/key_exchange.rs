@@ -289,7 +289,7 @@ fn tls() -> &'static (TlsProvider, TlsProvider) {
 }
 
 /// Parameters as the core sends them.
-fn params(index: u64, attempt: &Attempt) -> Vec<u8> {
+pub(crate) fn params(index: u64, attempt: &Attempt) -> Vec<u8> {
     let mut suites: Vec<u16> = attempt.suites.iter().map(|suite| suite.code()).collect();
     if suites.is_empty() {
         // The plaintext version has none (SPEC §14).

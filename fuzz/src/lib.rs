@@ -19,5 +19,7 @@ pub mod packet;
 pub mod record;
 pub mod scenario;
 pub mod script;
+pub mod ticket;
+pub mod ticket_flight;
 pub mod window;
 mod world;

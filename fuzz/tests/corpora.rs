@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use arbitrary::{Arbitrary, Unstructured};
 use smt_fuzz::{
     bundle, capture, credentials, epoch, flight, geometry, hostile_peer, inner_header,
-    key_exchange, packet, record, scenario, script, window,
+    key_exchange, packet, record, scenario, script, ticket, ticket_flight, window,
 };
 
 type Body = fn(&[u8]);
 
 /// Every target.
-const TARGETS: [(&str, Body); 15] = [
+const TARGETS: [(&str, Body); 18] = [
     ("bundle", bundle::check),
     ("capture", capture::check),
     ("connect", |input| with(input, script::check_connect)),
@@ -31,6 +31,13 @@ const TARGETS: [(&str, Body); 15] = [
     ("packet", packet::check),
     ("record", |input| with(input, record::check)),
     ("scenario", scenario::check),
+    ("ticket", ticket::check),
+    ("ticket_flight_1", |input| {
+        with(input, ticket_flight::check_first)
+    }),
+    ("ticket_flight_2", |input| {
+        with(input, ticket_flight::check_second)
+    }),
     ("window", |input| with(input, window::check)),
 ];
 

@@ -21,6 +21,8 @@ type Config struct {
 	Params     Params // index and random are filled in per attempt
 	Deadline   time.Duration
 	Registered *RegisteredKey // instead of TLS; its suite is the only one of the parameters
+	Ticket     *TicketPlan    // for the first attempt, before TLS
+	Early      []byte         // a request that may run twice, with flight 1 if the ticket permits
 	Trace      func(format string, args ...any)
 }
 
@@ -40,6 +42,10 @@ type Established struct {
 	Flights    int
 	FlightMax  int // fragments of the longest own flight
 	Resent     int
+	Exchange   byte   // tag 2 of the parameters
+	Early      []byte // the request of Config.Early, the first of the session
+	EarlyTaken bool   // it was taken with the first flight
+	First      []byte // the body of flight 1
 }
 
 // attempt is one try: one source index, one ClientHello.
@@ -49,13 +55,15 @@ type attempt struct {
 	clientRaw []byte
 	serverRaw []byte
 	tls       *tlsClient
+	ticket    *ticketClient
 	dest      uint64
 	cookie    []byte
 	flight    byte   // own last flight
 	body      []byte // its body
 	parts     map[byte]*assembly
 	remote    uint64 // source index that the parts are of
-	serverOK  bool   // server parameters taken
+	repeated  bool   // flight 1 is another attempt's: flight 2 is only kept
+	answer    []byte // its key exchange bytes
 }
 
 // assembly collects a flight's fragments.
@@ -83,7 +91,7 @@ func connect(link *Link, config *Config) (*Established, error) {
 	refusals := 0
 	var last error = errors.New("no answer")
 	for n := 1; ; n++ {
-		e, err := tryOnce(link, config, deadline)
+		e, err := tryOnce(link, config, n == 1, deadline)
 		if err == nil {
 			e.Attempts = n
 			return e, nil
@@ -92,6 +100,9 @@ func connect(link *Link, config *Config) (*Established, error) {
 			last = err
 		}
 		config.Trace("attempt %d: %v", n, err)
+		if config.Ticket != nil && n == 1 {
+			fmt.Printf("by ticket: %v\n", err)
+		}
 		if errors.Is(err, errRefused) {
 			refusals++
 		} else {
@@ -106,14 +117,21 @@ func connect(link *Link, config *Config) (*Established, error) {
 var errRefused = errors.New("refused")
 var errNoAnswer = errors.New("no answer until the deadline")
 
-func tryOnce(link *Link, config *Config, deadline time.Time) (*Established, error) {
+func tryOnce(link *Link, config *Config, isFirst bool, deadline time.Time) (*Established, error) {
 	a := &attempt{Established: &Established{Link: link, Own: config.Params}, config: config, parts: map[byte]*assembly{}}
 	a.Own.Index = nextIndex()
 	a.Own.Versions = []byte{version1}
 	a.OwnToken = make([]byte, 16)
 	rand.Read(a.OwnToken)
+	a.Early = config.Early
 	var out []byte
-	if config.Registered != nil {
+	if config.Ticket != nil && isFirst {
+		a.Own.KeyExchange = exchangeTicket
+		var err error
+		if a.ticket, out, err = config.Ticket.begin(&a.Own, a.Own.encode()); err != nil {
+			return nil, err
+		}
+	} else if config.Registered != nil {
 		a.Own.KeyExchange = exchangeRegistered
 		a.Own.KeyName = config.Registered.Name
 		a.Own.Random = make([]byte, 32)
@@ -125,8 +143,11 @@ func tryOnce(link *Link, config *Config, deadline time.Time) (*Established, erro
 			return nil, a.tls.err
 		}
 	}
+	a.Exchange = a.Own.KeyExchange
 	a.clientRaw = a.Own.encode()
 	a.setFlight(1, out)
+	a.First = a.body
+	repeats := 0
 	wait := 50 * time.Millisecond
 	a.transmit()
 	next := time.Now().Add(wait)
@@ -139,6 +160,9 @@ func tryOnce(link *Link, config *Config, deadline time.Time) (*Established, erro
 			wait = min(2*wait, time.Second)
 			next = now.Add(wait)
 			a.Resent++
+			if repeats++; repeats > 4 {
+				return nil, fmt.Errorf("%w: own flight %d", errNoAnswer, a.flight)
+			}
 			lost := link.LostOut
 			a.transmit()
 			config.Trace("flight %d again, %d of its datagrams lost", a.flight, link.LostOut-lost)
@@ -167,6 +191,7 @@ func tryOnce(link *Link, config *Config, deadline time.Time) (*Established, erro
 				return a.Established, nil
 			}
 			if a.flight != before {
+				repeats = 0
 				wait = 50 * time.Millisecond
 				next = time.Now().Add(wait)
 			}
@@ -308,6 +333,13 @@ func (a *attempt) take(flight byte, source uint64, body []byte) error {
 	} else if n != 0 {
 		return errors.New("parameters in a later flight")
 	}
+	if a.repeated {
+		a.answer = bytes.Clone(exchange)
+		return nil
+	}
+	if a.ticket != nil {
+		return a.byTicket(flight, exchange)
+	}
 	if a.tls == nil {
 		return a.registered(flight, exchange)
 	}
@@ -351,6 +383,29 @@ func (a *attempt) registered(flight byte, exchange []byte) error {
 	if err != nil {
 		return err
 	}
+	a.keys(suite, secrets)
+	a.setFlight(3, nil)
+	a.transmit()
+	return nil
+}
+
+func (a *attempt) byTicket(flight byte, exchange []byte) error {
+	if flight != 2 {
+		return errors.New("a further flight of a handshake by ticket")
+	}
+	secrets, err := a.ticket.finish(a.clientRaw, a.serverRaw, exchange)
+	if err != nil {
+		return err
+	}
+	suite := a.ticket.keys.suite
+	agreed := false
+	for _, code := range a.Peer.Suites {
+		agreed = agreed || code == suite.ID
+	}
+	if !agreed {
+		return errors.New("the suite is none of the server's parameters")
+	}
+	a.EarlyTaken = a.ticket.earlyTaken
 	a.keys(suite, secrets)
 	a.setFlight(3, nil)
 	a.transmit()

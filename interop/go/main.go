@@ -72,6 +72,16 @@ func main() {
 	partWindow := flag.Uint("part-window", 20000, "bytes of the parts of a call that it accepts at first; 0: no calls in parts")
 	bundles := flag.Bool("bundles", true, "take bundles")
 	inParts := flag.Bool("parts", false, "calls in parts alone, with a server that gives the parts back")
+	zone := flag.String("ticket", "", "begin by the ticket of this zone file")
+	zonePort := flag.Int("ticket-port", 0, "the port that the ticket is published for")
+	init := flag.Bool("init", false, "by ticket: without forward secrecy")
+	early := flag.Int("early", -1, "by ticket: a request of so many bytes in the first flight")
+	replay := flag.Bool("replay", false, "by ticket: send flight 1 again from another port, and see that it is not run again")
+	damage := flag.String("damage", "", "by ticket: signature, hash, binder or init is wrong")
+	expectExchange := flag.Int("expect-exchange", -1, "0 TLS, 2 ticket")
+	expectEarly := flag.Bool("expect-early", false, "the early request must be taken with the first flight")
+	earlyMayFail := flag.Bool("early-may-fail", false, "the early request may be taken with the first flight or not")
+	expectBadTicket := flag.String("expect-bad-ticket", "", "why the ticket must not verify")
 	skipExtra := flag.Bool("calls-only", false, "no cancel, no one-way message")
 	verbose := flag.Bool("v", false, "trace")
 	flag.Parse()
@@ -100,6 +110,25 @@ func main() {
 		var err error
 		if config.TLS, err = tlsConfig(*ca, *name, *cert, *key, *curves); err != nil {
 			fatal(err)
+		}
+	}
+	if *zone != "" {
+		err := config.useTicket(*zone, *name, *zonePort, *damage == "signature")
+		if *expectBadTicket != "" {
+			step(err != nil && strings.Contains(err.Error(), *expectBadTicket), "the ticket is refused: %v", err)
+			finish()
+		}
+		if err != nil {
+			fatal(err)
+		}
+		t := config.Ticket.Ticket
+		step(true, "ticket: %s, suites %04x, flags %d, %v, %d certificates", groupNames[t.Group], t.Suites, t.Flags, t.Names, len(t.Chain))
+		config.Ticket.ForwardSecrecy, config.Ticket.Damage = !*init, *damage
+		if *early >= 0 {
+			config.Early = pattern(*early, 77)
+			if t.Flags&takesEarlyData != 0 {
+				config.Ticket.Early = earlyData(config.Early, config.Params.Unscheduled)
+			}
 		}
 	}
 	padding := Padding{Policy: *pad}
@@ -141,10 +170,23 @@ func main() {
 	step(true, "connect: suite %04x, server index %016x, N0 %d, N %d, k %d, window %d, message limit %d, unscheduled %d, datagram %d, flight %d seen, %d packets in the longest flight, %d cookies, attempt %d, %d repeats, %v",
 		e.Suite.ID, e.Peer.Index, e.Peer.FirstRecordSize, e.Peer.RecordSize, e.Peer.Stripes, e.Peer.Window, e.Peer.MessageLimit, e.Peer.Unscheduled,
 		e.Peer.DatagramLimit, e.Flights, e.FlightMax, e.Cookies, e.Attempts, e.Resent, time.Since(start).Round(time.Microsecond))
+	if *expectExchange >= 0 {
+		step(int(e.Exchange) == *expectExchange, "key exchange %d", e.Exchange)
+	}
 	if *crowd > 0 {
 		step(e.Cookies > 0, "%d cookies with a crowd of %d", e.Cookies, *crowd)
 	}
 	s := newSession(e, padding, probeSizes, trace)
+	if s.early != nil {
+		s.Run(func() bool { return s.early.ended }, earlyDeadline)
+		step(s.early.Outcome == replied && bytes.Equal(s.early.Reply, config.Early), "the first request of %d bytes: %s, taken early: %v",
+			len(config.Early), s.early.Outcome, e.EarlyTaken)
+		step(*earlyMayFail || e.EarlyTaken == *expectEarly, "early data as expected")
+	}
+	if *replay {
+		answer, err := repeatFirst(*addr, e)
+		step(err == nil && len(answer) > 0 && answer[0] == 0, "flight 1 again: answered, and its early data is not taken: %v", err)
+	}
 	if *expectEnd != "" {
 		s.Run(func() bool {
 			if len(s.calls) == 0 {
@@ -410,4 +452,33 @@ func tlsConfig(ca, name, cert, key, curves string) (*tls.Config, error) {
 		c.CurvePreferences = append(c.CurvePreferences, tls.CurveID(id))
 	}
 	return c, nil
+}
+
+// useTicket takes the ticket of a zone file if it verifies; changed says to change its signature
+// before.
+func (c *Config) useTicket(zone, name string, port int, changed bool) error {
+	rdata, err := recordInZone(zone, name, port)
+	if err != nil {
+		return err
+	}
+	b, chain, err := parseRecord(rdata)
+	if err != nil {
+		return err
+	}
+	if changed {
+		b = bytes.Clone(b)
+		b[len(b)-1] ^= 1
+	}
+	t, err := parseTicket(b)
+	if err != nil {
+		return err
+	}
+	if err := t.verify(chain, c.TLS.RootCAs, name, time.Now()); err != nil {
+		return err
+	}
+	c.Ticket = &TicketPlan{Ticket: t}
+	if len(c.TLS.Certificates) > 0 {
+		c.Ticket.Identity = &c.TLS.Certificates[0]
+	}
+	return nil
 }

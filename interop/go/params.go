@@ -33,6 +33,7 @@ type Params struct {
 const (
 	exchangeTLS        = 0
 	exchangeRegistered = 1
+	exchangeTicket     = 2
 )
 
 func (p *Params) encode() []byte {

@@ -23,6 +23,7 @@ type Session struct {
 	datagram    int
 	trace       func(format string, args ...any)
 
+	early    *Call // of Config.Early, or nil
 	calls    map[uint64]*Call
 	counters []uint64 // own ids, by stripe
 	limits   []uint64 // the peer's limits of them
@@ -46,6 +47,14 @@ type Session struct {
 	probes     []probe
 	askWindow  time.Time
 	Counts     map[string]int
+}
+
+const earlyDeadline = 10 * time.Second
+
+// earlyData is the early data of one request (SPEC §6.8).
+func earlyData(request []byte, unscheduled uint32) []byte {
+	fields := KindFields{Kind: kindRequest, DeadlineMicros: uint32(earlyDeadline.Microseconds()), ReplyUnscheduled: unscheduled}
+	return encodeBundle([]Member{{KindFields: fields, Body: request}})
 }
 
 // peerIDs is the id window of one stripe (SPEC §4.2).
@@ -79,6 +88,13 @@ func newSession(e *Established, padding Padding, sizes []int, trace func(string,
 	for _, size := range sizes {
 		if size > baseDatagram && size <= int(e.Peer.DatagramLimit) {
 			s.probes = append(s.probes, probe{size: size})
+		}
+	}
+	if e.Early != nil { // before anything else, so that it has the first id
+		s.early, _ = s.Start(e.Early, false, earlyDeadline)
+		if e.EarlyTaken {
+			s.early.busy()
+			s.early.out.sent = s.early.out.stream
 		}
 	}
 	for _, b := range e.Rest {

@@ -7,11 +7,15 @@
 3. Secrets come from the key log, keys by HKDF, and a stock AEAD (package `cryptography`) opens every record.
 4. Each message must come out exactly as it was given to `smt call`, once as request and once as reply.
 
-Usage: check_capture.py PATH-TO-SMT    (docs/draft-smt-00.md has the sections that are meant below)
+With the Go client of `interop/go` it does the same with a session by ticket (SPEC §6.7): the flights in the capture
+must be those of the server's ticket, and a request that left with flight 1 (SPEC §6.8) is in no DATA; its reply is.
+
+Usage: check_capture.py PATH-TO-SMT [PATH-TO-GO-CLIENT]    (docs/draft-smt-00.md has the sections that are meant below)
 """
 import hashlib
 import hmac
 import os
+import re
 import select
 import socket
 import struct
@@ -93,7 +97,7 @@ class Capture:
     """The clear parts of a capture."""
 
     def __init__(self, path):
-        self.messages, self.flights, self.index_bits = {}, {}, {}
+        self.messages, self.flights, self.index_bits, self.exchanges = {}, {}, {}, {}
         for packet in (packet for datagram in datagrams(path) for packet in packets(datagram)):
             if packet[1] == DATA:
                 self.add_data(packet)
@@ -108,7 +112,7 @@ class Capture:
 
     def add_flight(self, packet):
         """Params of flights 1 and 2: the sender's index and its index bits (SPEC §6.3)."""
-        source, cookie, fragment, _, offset = struct.unpack_from(">QxBHII", packet, 20)
+        source, cookie, fragment, whole, offset = struct.unpack_from(">QxBHII", packet, 20)
         parts = self.flights.setdefault((source, packet[28]), {})
         parts[offset] = packet[40 + cookie : 40 + cookie + fragment]
         body = b"".join(parts[offset] for offset in sorted(parts))
@@ -121,6 +125,8 @@ class Capture:
             params = params[2 + params[1] :]
         side = "client" if packet[28] == 1 else "server"
         self.index_bits[side] = tags[5][0]
+        if len(body) == whole:
+            self.exchanges[side] = (tags[2][0], body[2 + length :])
 
 
 def expand_label(digest, secret, label, length):
@@ -192,6 +198,83 @@ def run(smt, directory):
     return messages
 
 
+EARLY = 500
+
+
+def run_by_ticket(smt, go, directory):
+    """One real run of the Go client, with a request in flight 1; the ticket."""
+    def keys(*arguments):
+        subprocess.run([smt, "keys", *arguments], check=True, cwd=directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    keys("ca", "--out", "ca")
+    keys("server", "localhost", "--ca", "ca", "--out", "server")
+    server = subprocess.Popen(
+        [smt, "serve", "127.0.0.1:0", "--echo", "--cert", "server/localhost.pem", "--key", "server/localhost.key",
+         "--key-log", "keylog", "--tickets-zone-file", "zone", "--tickets-early-data"],
+        cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    address = server.stdout.readline().split()[-1].rsplit(":", 1)
+    forwarder = Forwarder((address[0], int(address[1])), directory / "run.pcap")
+    forwarder.start()
+    for _ in range(100):
+        if (directory / "zone").exists():
+            break
+        threading.Event().wait(0.1)
+    subprocess.run(
+        [go, "-addr", f"127.0.0.1:{forwarder.front.getsockname()[1]}", "-name", "localhost", "-ca", "ca/ca.pem",
+         "-ticket", "zone", "-ticket-port", address[1], "-early", str(EARLY), "-expect-early", "-expect-exchange", "2",
+         "-calls-only", "-bundles=false", "-probe", "", "-sizes", "0,64,1102,20000"],
+        check=True, cwd=directory, stdout=subprocess.DEVNULL)
+    forwarder.close()
+    server.terminate()
+    server.wait()
+    zone = re.search(r"TYPE64 +\\# +\d+ +\(([0-9a-fA-F\s]+)\)", (directory / "zone").read_text())
+    rdata = bytes.fromhex("".join(zone[1].split()))
+    key, length = struct.unpack_from(">HH", rdata, 3)
+    assert key == 65_280, "the first key is the ticket's"
+    return rdata[7 : 7 + length]
+
+
+def counted(data, at):
+    """A string with its length as u16 before it, and where it ends."""
+    (length,) = struct.unpack_from(">H", data, at)
+    assert at + 2 + length <= len(data), "a flight is cut short"
+    return data[at + 2 : at + 2 + length], at + 2 + length
+
+
+def check_flights(capture, ticket):
+    """Both flights are those of the ticket, with forward secrecy, and the early data is taken (SPEC §6.7, §6.8)."""
+    (exchange, client), (answered, server) = capture.exchanges["client"], capture.exchanges["server"]
+    assert (exchange, answered) == (2, 2), "the key exchange is by ticket"
+    suite, ticket_hash = struct.unpack_from(">H32s", client)
+    assert ticket_hash == hashlib.sha256(ticket).digest(), "flight 1 names another ticket"
+    share, at = counted(client, 66)
+    ephemeral, at = counted(client, at)
+    assert (len(share), len(ephemeral)) == (1_088 + 32, 1_184 + 32), "shares of X25519MLKEM768"
+    hash_length = hashlib.new(SUITES[suite][2]).digest_size
+    sealed, at = counted(client, at + hash_length)
+    assert at == len(client) and len(sealed) == 2 + 20 + EARLY + 16, "an early request in the sealed part, and no certificate"
+    answer, at = counted(server, 33)
+    assert server[0] == 4 and len(answer) == 1_088 + 32, "the server takes the early data"
+    assert len(server) == at + hash_length, "flight 2 ends with finished"
+
+
+def check_by_ticket(smt, go):
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        ticket = run_by_ticket(smt, go, directory)
+        capture, keys = Capture(directory / "run.pcap"), secrets(directory / "keylog")
+    check_flights(capture, ticket)
+    bodies = {1: {}, 2: {}}
+    for session, message in sorted(capture.messages):
+        kind, body = open_message(capture, keys, session, message)
+        bodies[kind][message] = body
+    requests, replies = bodies[1], bodies[2]
+    assert 0 not in requests and len(replies[0]) == EARLY, "the early request is in flight 1 alone"
+    del replies[0]
+    assert len(requests) == 4 and requests == replies, "a request or a reply is missing, or differs"
+    return 1 + len(requests) + len(replies)
+
+
 def main():
     smt = str(Path(sys.argv[1]).resolve())
     with tempfile.TemporaryDirectory() as name:
@@ -202,7 +285,10 @@ def main():
     for kind, what in ((1, "request"), (2, "reply")):
         found = sorted(hashlib.sha256(body).digest() for is_kind, body in opened if is_kind == kind)
         assert found == sorted(hashlib.sha256(body).digest() for body in messages), f"a {what} is missing or differs"
-    print(f"{len(opened)} passed, 0 failed")
+    count = len(opened)
+    if len(sys.argv) > 2:
+        count += check_by_ticket(smt, str(Path(sys.argv[2]).resolve()))
+    print(f"{count} passed, 0 failed")
 
 
 if __name__ == "__main__":

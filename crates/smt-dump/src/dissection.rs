@@ -151,7 +151,8 @@ impl Dissection {
         let mut ends = None;
         match packet {
             Packet::Handshake(handshake) => {
-                self.handshakes.take(row.source, row.target, handshake);
+                let ticket = self.handshakes.take(row.source, row.target, handshake);
+                row.facts.extend(ticket.map(Fact::Ticket));
             }
             Packet::Control(control) => {
                 row.remark = self.tag(control);

@@ -32,6 +32,7 @@ mod rpc;
 mod rpcs;
 mod segments;
 mod terms;
+mod ticket_flight;
 mod view;
 mod whole_message;
 

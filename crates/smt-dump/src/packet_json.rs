@@ -6,6 +6,7 @@ use smt_record::OpenError;
 use smt_wire::{Body, InnerHeader, Packet};
 
 use crate::row::{Fact, Remark, Row, Whole};
+use crate::ticket_flight::{TicketFlight, short};
 
 /// Version of the objects: changed when a field changes its meaning or goes.
 pub(crate) const SCHEMA: u32 = 1;
@@ -146,7 +147,29 @@ fn fact(fact: &Fact) -> Value {
         }
         Fact::Rest(index, Ok(length)) => record(*index, *length),
         Fact::Rest(index, Err(error)) => record_failed(*index, error),
+        Fact::Ticket(flight) => ticket(flight),
         Fact::Whole(message) => whole(message),
+    }
+}
+
+fn ticket(flight: &TicketFlight) -> Value {
+    match flight {
+        TicketFlight::Client {
+            suite,
+            ticket,
+            has_forward_secrecy,
+            sealed,
+        } => json!({
+            "fact": "ticket_offered",
+            "ticket": short(ticket),
+            "suite": format!("{suite:04x}"),
+            "forward_secrecy": has_forward_secrecy,
+            "sealed": sealed,
+        }),
+        TicketFlight::Taken { takes_early } => {
+            json!({"fact": "ticket_taken", "early_data": takes_early})
+        }
+        TicketFlight::Refused(code) => json!({"fact": "ticket_refused", "code": code}),
     }
 }
 

@@ -12,6 +12,8 @@ use smt_wire::{
     FailureMark, InnerHeader, Kind, MemberHeader, MessageId, Packet, ParseError, PartMarks,
 };
 
+use crate::ticket_flight::TicketFlight;
+
 /// A packet, or bytes that are none, with what was found out about it.
 pub(crate) struct Row<'a> {
     /// Since 1970, UTC.
@@ -36,7 +38,7 @@ pub(crate) enum Remark {
     TooLong,
 }
 
-/// A fact that a DATA packet has brought to light.
+/// A fact that a DATA or HANDSHAKE packet has brought to light.
 pub(crate) enum Fact {
     /// Bytes of a message that is whole already.
     Again(MessageId),
@@ -48,6 +50,8 @@ pub(crate) enum Fact {
     Member(MemberHeader, Whole),
     /// Another record; its content's bytes.
     Rest(u32, Result<usize, OpenError>),
+    /// A flight of a handshake by ticket is whole.
+    Ticket(TicketFlight),
     Whole(Whole),
 }
 
@@ -115,6 +119,7 @@ impl fmt::Display for Fact {
             }
             Self::Rest(index, Ok(length)) => write!(f, "record {index} ok: {length} bytes"),
             Self::Rest(index, Err(error)) => write!(f, "record {index} FAILED: {error}"),
+            Self::Ticket(flight) => write!(f, "{flight}"),
             Self::Whole(whole) => write!(f, "{whole}"),
         }
     }

@@ -10,10 +10,11 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 
 use smt_record::IndexBits;
-use smt_wire::{FlightBody, Geometry, Handshake, Params, SessionIndex};
+use smt_wire::{FlightBody, Geometry, Handshake, KeyExchange, Params, SessionIndex};
 
 use crate::coverage::Coverage;
 use crate::rpcs::Ends;
+use crate::ticket_flight::TicketFlight;
 
 /// Where packets of one direction of a session go.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -40,10 +41,16 @@ pub(crate) struct Handshakes {
 }
 
 impl Handshakes {
-    /// Takes a fragment that was sent from one address to another.
-    pub(crate) fn take(&mut self, source: SocketAddr, target: SocketAddr, packet: &Handshake<'_>) {
+    /// Takes a fragment that was sent from one address to another. If its flight is whole and of a
+    /// handshake by ticket, gives what the flight says in the clear.
+    pub(crate) fn take(
+        &mut self,
+        source: SocketAddr,
+        target: SocketAddr,
+        packet: &Handshake<'_>,
+    ) -> Option<TicketFlight> {
         if packet.flight > 2 {
-            return;
+            return None;
         }
         let from = Direction {
             target: source,
@@ -55,16 +62,15 @@ impl Handshakes {
             .or_insert_with(|| Coverage::new(packet.flight_length as usize));
         flight.fill(packet.offset as usize, packet.fragment);
         let body = flight.whole().map(FlightBody::parse);
-        let Some(Ok(body)) = body else { return };
-        let Ok(params) = Params::parse(body.params) else {
-            return;
-        };
-        let Some(index_bits) = IndexBits::new(params.index_bits) else {
-            return;
-        };
+        let body = body?.ok()?;
+        let params = Params::parse(body.params).ok()?;
+        let ticket = (params.key_exchange == KeyExchange::Ticket)
+            .then(|| TicketFlight::parse(packet.flight, body.key_exchange))
+            .flatten();
+        let index_bits = IndexBits::new(params.index_bits)?;
         if packet.flight == 1 {
             self.offers.insert(from, index_bits);
-            return;
+            return ticket;
         }
         let client = Direction {
             target,
@@ -72,7 +78,7 @@ impl Handshakes {
         };
         let geometry = Geometry::new(params.first_record_size, params.record_size);
         let (Some(geometry), Some(&offer)) = (geometry, self.offers.get(&client)) else {
-            return;
+            return ticket;
         };
         // The index bits are those of the side that sends.
         let terms = |index_bits| Terms {
@@ -90,6 +96,7 @@ impl Handshakes {
         };
         self.ends.insert(client, ends);
         self.ends.insert(from, ends);
+        ticket
     }
 
     /// The terms of packets that go there; `None` if their handshake was not captured.

@@ -28,6 +28,8 @@ mod schedule;
 mod share;
 mod signature;
 mod store;
+#[cfg(test)]
+mod vectors;
 mod verify;
 
 pub use format::{Ticket, TicketError, chain_hash};

@@ -40,6 +40,7 @@ fn main() {
         of(&["inner_headers", "malformed_inner_headers"]),
     );
     write(folder, "credentials", credentials());
+    write(folder, "ticket", tickets());
     write(folder, "capture", captures::captures());
     let scenarios = Named::ALL
         .iter()
@@ -70,6 +71,20 @@ fn bytes(vector: &Value) -> Vec<u8> {
 fn flight(params: &[u8]) -> Vec<u8> {
     let length = u16::try_from(params.len()).unwrap().to_be_bytes();
     [&length, params, b"key exchange"].concat()
+}
+
+/// Tickets of the vectors, and malformed ones, behind the byte that says so; and changes.
+fn tickets() -> Vec<Vec<u8>> {
+    let vectors = include_str!("../../../vectors/tickets.json");
+    let vectors: Value = serde_json::from_str(vectors).unwrap();
+    let list = |name: &str| vectors[name].as_array().unwrap().clone();
+    let good = list("handshakes");
+    let good = good.iter().map(|handshake| bytes(&handshake["ticket"]));
+    let malformed = list("malformed_tickets");
+    let tickets = good.chain(malformed.iter().map(bytes));
+    let tickets = tickets.map(|ticket| [&[0], &ticket[..]].concat());
+    let changes = [&[1][..], &[1, 0, 12, 3], &[1, 0, 1, 1, 0, 30, 1], &[1, 9]];
+    tickets.chain(changes.map(<[u8]>::to_vec)).collect()
 }
 
 /// PEM, DER and names, each behind the byte that says which.
@@ -121,7 +136,7 @@ fn scripts() -> Vec<Vec<u8>> {
 }
 
 /// Targets whose input is a script.
-const SCRIPTED: [&str; 8] = [
+const SCRIPTED: [&str; 10] = [
     "connect",
     "endpoint",
     "epoch",
@@ -129,5 +144,7 @@ const SCRIPTED: [&str; 8] = [
     "hostile_peer",
     "key_exchange",
     "record",
+    "ticket_flight_1",
+    "ticket_flight_2",
     "window",
 ];

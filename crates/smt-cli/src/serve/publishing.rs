@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use clap::Args;
-use smt::{PeerCertificate, TicketKeys, TicketPlan};
+use clap::{Args, ValueEnum};
+use smt::{Group, PeerCertificate, TicketKeys, TicketPlan};
 use smt_dns::{Destination, DynamicUpdate, PublisherIdentity, TicketPublisher, TsigKey, ZoneFile};
 use tokio::sync::oneshot;
 
@@ -41,10 +41,32 @@ pub(super) struct TicketArguments {
     /// How long a ticket is good, an hour at most; it is renewed after half of that
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = life)]
     tickets_life: u64,
+    /// The group of the tickets' key shares; p256 and x25519 make first flights shorter by 1.2 KB,
+    /// and are not safe against quantum computers to come
+    #[arg(
+        long,
+        value_name = "GROUP",
+        value_enum,
+        default_value = "x25519mlkem768"
+    )]
+    tickets_group: ShareGroup,
+    /// Let clients send requests with their first flight, those that they call idempotent: each is
+    /// run once, and none has forward secrecy
+    #[arg(long)]
+    tickets_early_data: bool,
     /// The port that tickets are published for, if clients reach this server by another than its
     /// own
     #[arg(long, value_name = "PORT")]
     tickets_port: Option<u16>,
+}
+
+/// A group as the command line names it.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ShareGroup {
+    #[value(name = "x25519mlkem768")]
+    X25519MlKem768,
+    X25519,
+    P256,
 }
 
 /// A server's tickets before it is open.
@@ -88,6 +110,8 @@ impl TicketArguments {
         };
         let mut plan = TicketPlan::new(names);
         plan.life = self.tickets_life;
+        plan.group = self.tickets_group.into();
+        plan.takes_early_data = self.tickets_early_data;
         plan.requires_client_certificate = credentials.chooses_clients();
         Ok(Some(Publishing {
             keys: TicketKeys::new(),
@@ -95,6 +119,16 @@ impl TicketArguments {
             destinations,
             port: self.tickets_port,
         }))
+    }
+}
+
+impl From<ShareGroup> for Group {
+    fn from(group: ShareGroup) -> Self {
+        match group {
+            ShareGroup::X25519MlKem768 => Self::X25519MlKem768,
+            ShareGroup::X25519 => Self::X25519,
+            ShareGroup::P256 => Self::P256,
+        }
     }
 }
 

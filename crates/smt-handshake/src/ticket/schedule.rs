@@ -128,10 +128,7 @@ impl HandshakeSecret {
     ) -> SessionSecrets {
         let exporter = self.0.derive("exporter", hellos);
         let export = |out: &mut [u8], label: &str, context: &[u8]| {
-            let mut derived = Zeroizing::new(vec![0; exporter.bytes.len()]);
-            exporter.prk().expand_label(label, b"", &mut derived);
-            let context = AwsLc.sha256(&[context]);
-            Prk::new(&AwsLc, exporter.suite, &derived).expand_label("exporter", &context, out);
+            exporter.export(label, context, out);
             Ok::<(), Infallible>(())
         };
         let secrets = SessionSecrets::from_exporter(self.0.suite, parameter_hash, export);
@@ -161,6 +158,14 @@ impl Secret {
         }
     }
 
+    /// A secret of the session, which [`HandshakeSecret::session_secrets`] wants.
+    fn export(&self, label: &str, context: &[u8], out: &mut [u8]) {
+        let mut derived = Zeroizing::new(vec![0; self.bytes.len()]);
+        self.prk().expand_label(label, b"", &mut derived);
+        let context = AwsLc.sha256(&[context]);
+        Prk::new(&AwsLc, self.suite, &derived).expand_label("exporter", &context, out);
+    }
+
     fn mac(&self, message: &[u8]) -> Vec<u8> {
         let mut out = vec![0; self.bytes.len()];
         AwsLc.hmac(self.suite.hash(), &self.bytes, &[message], &mut out);
@@ -169,5 +174,54 @@ impl Secret {
 
     fn prk(&self) -> Prk<'_> {
         Prk::new(&AwsLc, self.suite, &self.bytes)
+    }
+}
+
+/// Secrets by name, for the test vectors alone.
+#[cfg(test)]
+mod told {
+    use super::*;
+
+    pub(in crate::ticket) type Told = Vec<(&'static str, Vec<u8>)>;
+
+    impl EarlySecret {
+        pub(in crate::ticket) fn told(&self, hello: &TranscriptHash) -> Told {
+            let flight = self.0.derive("client flight", hello);
+            let (mut key, mut iv) = (vec![0; flight.suite.key_len()], vec![0; 12]);
+            flight.prk().expand_label("key", b"", &mut key);
+            flight.prk().expand_label("iv", b"", &mut iv);
+            vec![
+                ("early", self.0.bytes.to_vec()),
+                ("binder_key", self.0.derive("binder", &[]).bytes.to_vec()),
+                ("flight", flight.bytes.to_vec()),
+                ("flight_key", key),
+                ("flight_iv", iv),
+                ("derived", self.0.derive("derived", &[]).bytes.to_vec()),
+            ]
+        }
+    }
+
+    impl HandshakeSecret {
+        pub(in crate::ticket) fn told(&self, hellos: &TranscriptHash) -> Told {
+            let derive = |label| self.0.derive(label, hellos).bytes.to_vec();
+            vec![
+                ("hs", self.0.bytes.to_vec()),
+                ("finished_key", derive("server finished")),
+                ("exporter", derive("exporter")),
+            ]
+        }
+
+        /// The exporter's secret for a label of SPEC §7.1 or §7.4.
+        pub(in crate::ticket) fn exported(
+            &self,
+            hellos: &TranscriptHash,
+            label: &str,
+            parameter_hash: &[u8; 32],
+        ) -> Vec<u8> {
+            let exporter = self.0.derive("exporter", hellos);
+            let mut out = vec![0; exporter.bytes.len()];
+            exporter.export(label, parameter_hash, &mut out);
+            out
+        }
     }
 }

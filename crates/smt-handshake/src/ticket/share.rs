@@ -46,6 +46,16 @@ impl StaticKey {
             });
             share = public.map_err(|_| BadShare)?;
         }
+        Self::of(group, curve, kem, share)
+    }
+
+    /// A key pair of these private keys, and what stands in the share before the curve's part.
+    fn of(
+        group: Group,
+        curve: agreement::PrivateKey,
+        kem: Option<DecapsulationKey<AlgorithmId>>,
+        mut share: Vec<u8>,
+    ) -> Result<Self, BadShare> {
         let public = curve.compute_public_key().map_err(|_| BadShare)?;
         share.extend_from_slice(public.as_ref());
         Ok(Self {
@@ -95,6 +105,24 @@ impl std::fmt::Debug for StaticKey {
         f.debug_struct("StaticKey")
             .field("group", &self.group)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+impl StaticKey {
+    /// A key pair that is given: the curve's private key, and for the hybrid group ML-KEM's
+    /// decapsulation key of 2,400 bytes.
+    pub(super) fn given(group: Group, curve: &[u8], kem: Option<&[u8]>) -> Result<Self, BadShare> {
+        let algorithm = match group {
+            Group::P256 => &ECDH_P256,
+            Group::X25519 | Group::X25519MlKem768 => &X25519,
+        };
+        let curve = agreement::PrivateKey::from_private_key(algorithm, curve);
+        // The encapsulation key is a part of it (FIPS 203 §6.1).
+        let public = kem.map_or_else(Vec::new, |bytes| bytes[1_152..2_336].to_vec());
+        let kem = kem.map(|bytes| DecapsulationKey::new(&ML_KEM_768, bytes));
+        let kem = kem.transpose().map_err(|_| BadShare)?;
+        Self::of(group, curve.map_err(|_| BadShare)?, kem, public)
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) struct Signature {
 }
 
 impl Context {
-    fn message(self, content: &[u8]) -> Vec<u8> {
+    pub(super) fn message(self, content: &[u8]) -> Vec<u8> {
         let context: &[u8] = match self {
             Self::Ticket => b"SMT ticket v1",
             Self::Client => b"SMT ticket client",

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use rustls::crypto::ActiveKeyExchange;
+use rustls::crypto::{ActiveKeyExchange, CompletedKeyExchange};
 use rustls::sign::CertifiedKey;
 use smt_proto::key_exchange::{
     Failed, Finished, HandshakeFailure, Input, KeyExchange, PeerIdentity, Step,
@@ -52,6 +52,35 @@ struct Sent {
     params: Vec<u8>,
 }
 
+/// The values that each attempt has afresh.
+pub(in crate::ticket) struct Drawn {
+    pub(in crate::ticket) random: [u8; 32],
+    /// With the ticket's share.
+    pub(in crate::ticket) agreed: CompletedKeyExchange,
+    /// For forward secrecy.
+    pub(in crate::ticket) ephemeral: Option<Box<dyn ActiveKeyExchange>>,
+}
+
+impl Drawn {
+    fn new(side: &ClientSide) -> Result<Self, HandshakeFailure> {
+        let no_share = |_| environment("this host makes no key share".to_owned());
+        let content = &side.ticket.ticket.content;
+        let group = content.group.kx_group();
+        let agreed = group.start_and_complete(&content.share);
+        let agreed = agreed.map_err(|_| bad_share(Side::Server))?;
+        let ephemeral = side.forward_secrecy.then(|| group.start());
+        let ephemeral = ephemeral.transpose().map_err(no_share)?;
+        let mut random = [0; 32];
+        aws_lc_rs::rand::fill(&mut random)
+            .map_err(|_| environment("the system gives no random bytes".to_owned()))?;
+        Ok(Self {
+            random,
+            agreed,
+            ephemeral,
+        })
+    }
+}
+
 impl ClientExchange {
     pub(in crate::ticket) const fn new(side: ClientSide) -> Self {
         Self {
@@ -62,18 +91,24 @@ impl ClientExchange {
 
     /// Makes flight 1.
     fn begin(&mut self, params: &[u8], early_data: &[u8]) -> Result<Vec<u8>, HandshakeFailure> {
+        let drawn = Drawn::new(&self.side)?;
+        self.begin_with(drawn, params, early_data)
+    }
+
+    /// Makes flight 1 of what was drawn for it.
+    pub(in crate::ticket) fn begin_with(
+        &mut self,
+        drawn: Drawn,
+        params: &[u8],
+        early_data: &[u8],
+    ) -> Result<Vec<u8>, HandshakeFailure> {
         let side = &self.side;
-        let no_share = |_| environment("this host makes no key share".to_owned());
         let too_long = || environment("the flight would be too long".to_owned());
-        let content = &side.ticket.ticket.content;
-        let group = content.group.kx_group();
-        let agreed = group.start_and_complete(&content.share);
-        let agreed = agreed.map_err(|_| bad_share(Side::Server))?;
-        let ephemeral = side.forward_secrecy.then(|| group.start());
-        let ephemeral = ephemeral.transpose().map_err(no_share)?;
-        let mut random = [0; 32];
-        aws_lc_rs::rand::fill(&mut random)
-            .map_err(|_| environment("the system gives no random bytes".to_owned()))?;
+        let Drawn {
+            random,
+            agreed,
+            ephemeral,
+        } = drawn;
         let hello = ClientHello {
             suite: side.suite.code(),
             ticket: side.ticket.hash,
