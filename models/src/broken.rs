@@ -12,6 +12,10 @@ pub enum Broken {
     ForgetsMarks,
     /// The client uses counters at and above the limit ([4.2-6]).
     IgnoresLimit,
+    /// The server advertises twice the window ([4.2-4]).
+    AdvertisesAhead,
+    /// The server answers a CANCEL by the floor before it looks for live state ([4.2-3]).
+    LooksAtTheFloorFirst,
     /// The client counts control packets from 0 again in a new epoch ([4.3-1]).
     RestartsControlNumbers,
     /// Control packets are taken however often they come ([4.3-2]).

@@ -13,7 +13,7 @@ use crate::reached::{self, Reached, ReachedSet};
 use crate::violation::{self, Violation};
 use crate::world::{Action, World};
 
-/// What an exploration has found.
+/// The findings of an exploration.
 #[derive(Debug)]
 pub struct Explored {
     /// Different states.

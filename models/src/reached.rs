@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an exploration has reached: a property that holds because nothing happens says nothing.
+//! The events that an exploration has come to: a property that holds because nothing happens says
+//! nothing.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -37,7 +37,7 @@ pub(crate) struct Incoming {
     number: u8,
 }
 
-/// What happened when a packet came.
+/// The effects of a packet that came.
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
     pub(crate) answer: Option<Body>,
@@ -174,7 +174,7 @@ impl Server {
             self.window.mark_delivered(counter);
             taken.answer = self.answer_of_seen(counter);
             if self.rules.lack(Broken::MarksNothing) {
-                let limit = self.window.limit();
+                let limit = self.limit();
                 taken.answer = Some(Body::Ack { counter, limit });
             }
         }
@@ -185,8 +185,17 @@ impl Server {
         self.rules.lack(Broken::MarksNothing) || self.window.mark_seen(counter).is_some()
     }
 
+    /// The limit that is advertised ([4.2-4]).
+    fn limit(&self) -> u64 {
+        let ahead = match self.rules.lack(Broken::AdvertisesAhead) {
+            true => WINDOW.into(),
+            false => 0,
+        };
+        self.window.limit() + ahead
+    }
+
     fn answer_of_seen(&self, counter: u64) -> Option<Body> {
-        let limit = self.window.limit();
+        let limit = self.limit();
         match self.window.is_delivered(counter) {
             Delivered::Yes => Some(Body::Ack { counter, limit }),
             Delivered::No => None,
@@ -205,7 +214,7 @@ impl Server {
             Body::EpochDone { epoch } => self.epoch_done(epoch),
             Body::Cancel { counter } => self.cancelled(counter),
             Body::WindowRequest => Some(Body::Window {
-                limit: self.window.limit(),
+                limit: self.limit(),
             }),
             _ => None,
         };
@@ -224,6 +233,9 @@ impl Server {
     }
 
     fn cancelled(&mut self, counter: u64) -> Option<Body> {
+        if self.rules.lack(Broken::LooksAtTheFloorFirst) && self.window.is_seen(counter) {
+            return Some(Body::Seen { counter });
+        }
         if self.incoming.remove(&counter).is_some() {
             return Some(Body::Voided { counter });
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What both ends of a session have agreed on, and how they seal control packets.
+//! The agreement of both ends of a session, and how they seal control packets.
 
 use smt_record::{IdLayout, IndexBits, OpenKeys, SealKeys};
 use smt_wire::{Geometry, TAG_LEN};

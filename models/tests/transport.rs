@@ -74,6 +74,12 @@ mod window {
     }
 
     #[test]
+    fn a_server_that_advertises_ahead_has_not_that_limit() {
+        let expected = Violation::FalseLimit;
+        loses(Bounds::WINDOW, Broken::AdvertisesAhead, expected);
+    }
+
+    #[test]
     fn control_packets_without_a_window_are_taken_twice() {
         let expected = Violation::ControlTwice;
         loses(Bounds::WINDOW, Broken::HasNoControlWindow, expected);
@@ -174,6 +180,12 @@ fn a_message_of_two_records_holds_every_property() {
             Reached::CancelledTooLate,
         ],
     );
+}
+
+#[test]
+fn a_server_that_looks_at_the_floor_first_says_seen_of_half_a_message() {
+    let expected = Violation::FalseSeen;
+    loses(Bounds::SPANNING, Broken::LooksAtTheFloorFirst, expected);
 }
 
 mod restart {
