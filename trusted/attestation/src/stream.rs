@@ -256,8 +256,8 @@ impl<const PEERS: usize, const RECENT: usize> Stream<PEERS, RECENT> {
     }
 
     /// Whether enough distinct members have voted for `newcomer`, each authentic and fit. The
-    /// voters are in ascending order, so that none counts twice, and the newcomer's own vote is
-    /// none.
+    /// voters are in ascending order, so that none counts twice. The newcomer is not among them: no
+    /// device is its own peer, so none votes for itself.
     fn count(
         &self,
         newcomer: Start,
@@ -269,8 +269,8 @@ impl<const PEERS: usize, const RECENT: usize> Stream<PEERS, RECENT> {
             let voter = self.check(&ballot.attestation, &ballot.vote.encode())?;
             let subject = ballot.vote.newcomer;
             let is_for = subject.device == newcomer.device && subject.epoch == newcomer.epoch;
-            let is_vote = voter.kind == Kind::Vote && voter.device != newcomer.device;
-            if !is_for || !is_vote || last >= Some(voter.device) || !fits(voter, ballot) {
+            let is_fit = voter.kind == Kind::Vote && fits(voter, ballot);
+            if !is_for || !is_fit || last >= Some(voter.device) {
                 return Err(Refusal::Votes);
             }
             last = Some(voter.device);

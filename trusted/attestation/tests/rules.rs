@@ -112,6 +112,21 @@ mod one_stream_per_group {
     }
 
     #[test]
+    fn a_group_of_other_members_or_other_epochs_has_another_key() {
+        let [mut one, ..] = three();
+        let attestation = one.group_mut().attest(b"body").unwrap();
+        let mut three = device(&[1, 3, 4], start(3, 1));
+        assert_eq!(three.group_mut().accept(&attestation, b"body"), Err(Refusal::Mac));
+        let mut three = Device::start(start(3, 1));
+        let members = [(1, 2), (2, 1), (3, 1)];
+        let members = members.map(|(it, epoch)| Member { device: id(it), epoch: Epoch(epoch) });
+        let algorithm = Algorithm::HmacSha256;
+        let group = Group { stream: STREAM, algorithm, quorum: 2, members: &members };
+        three.open(&GroupSecret::new([9; 32]), &group).unwrap();
+        assert_eq!(three.group_mut().accept(&attestation, b"body"), Err(Refusal::Mac));
+    }
+
+    #[test]
     fn a_stream_is_opened_once() {
         let [mut one, ..] = three();
         one.group_mut().attest(b"first").unwrap();
@@ -414,6 +429,14 @@ mod epochs {
         let vote = two.group_mut().vote(newcomer, id(2));
         assert_eq!(vote, Err(Misuse::NotSynchronized));
         assert_eq!(two.group_mut().admit(newcomer, &votes), Err(Refusal::NotNewer));
+    }
+
+    #[test]
+    fn a_device_has_no_vote_for_itself() {
+        let [mut old, ..] = three();
+        assert_eq!(old.group_mut().vote(start(1, 2), id(1)), Err(Misuse::NotPeer));
+        let mut restarted = device(&[1, 2, 3], start(1, 2));
+        assert_eq!(restarted.group_mut().vote(start(1, 2), id(1)), Err(Misuse::NotPeer));
     }
 
     #[test]
