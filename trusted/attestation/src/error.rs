@@ -16,6 +16,9 @@ pub enum Misuse {
     StreamExists,
     /// The device is no peer in this stream.
     NotPeer,
+    /// The device does not know the peer's epoch, or has voted for a newer one that it has not
+    /// admitted yet.
+    NotSynchronized,
     /// The message is longer than 2³² - 1 bytes.
     TooLong,
     /// The counter has reached its end: the device must restart, in a new epoch.

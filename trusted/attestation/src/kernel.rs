@@ -44,11 +44,11 @@ impl<const STREAMS: usize, const PEERS: usize, const RECENT: usize> Kernel<STREA
 
     /// An open stream, to attest and to take messages.
     pub fn stream_mut(&mut self, id: StreamId) -> Option<&mut Stream<PEERS, RECENT>> {
-        self.streams.iter_mut().flatten().find(|stream| stream.id() == id)
+        self.streams.iter_mut().flatten().find(|stream| stream.id == id)
     }
 
     /// An open stream, to check messages.
     pub fn stream(&self, id: StreamId) -> Option<&Stream<PEERS, RECENT>> {
-        self.streams.iter().flatten().find(|stream| stream.id() == id)
+        self.streams.iter().flatten().find(|stream| stream.id == id)
     }
 }

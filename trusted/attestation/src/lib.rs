@@ -39,5 +39,5 @@ pub use kernel::Kernel;
 pub use mac::{Algorithm, GroupSecret};
 #[cfg(feature = "ed25519")]
 pub use signature::{PUBLIC_KEY_LEN, SIGNATURE_LEN, SigningKey, verify_signature};
-pub use stream::{Group, Member, Position, Stream};
+pub use stream::{Group, Member, Position, Progress, Stream};
 pub use vote::{Ballot, Start, VOTE_LEN, Vote};

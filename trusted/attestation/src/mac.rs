@@ -18,8 +18,9 @@ use crate::stream::Group;
 pub enum Algorithm {
     /// HMAC with SHA-256 (RFC 2104): number 1.
     HmacSha256 = 1,
-    /// BLAKE3 in its keyed mode: number 2. Its tree of 1 KiB chunks uses the processor's widest
-    /// vectors, so it is the faster one from a few KiB on.
+    /// BLAKE3 in its keyed mode: number 2. Its chunks of 1 KiB are hashed side by side, so it is
+    /// the faster one for messages of 16 KiB and more; where the processor has no instructions for
+    /// SHA-256, for shorter ones too.
     #[cfg(feature = "blake3")]
     Blake3 = 2,
 }

@@ -36,16 +36,26 @@ pub struct Group<'a> {
 pub struct Position {
     /// The peer's admitted epoch.
     pub epoch: Epoch,
-    /// The counter of the last message that was taken, 0 before the first. Nothing while the peer
-    /// is not synchronized.
-    pub received: Option<u64>,
+    /// How much of it this device has taken.
+    pub progress: Progress,
+}
+
+/// How much a device has taken of a peer's epoch.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Progress {
+    /// It has restarted, and does not know.
+    Unknown,
+    /// All messages up to this counter.
+    Taken(u64),
+    /// It takes nothing more: it has voted for a newer epoch.
+    Replaced,
 }
 
 /// A device's stream in one group (paper §4.1, Algorithm 1). [`crate::Kernel`] holds it.
 ///
 /// `PEERS` is the most other members, `RECENT` how many attestations are kept.
 pub struct Stream<const PEERS: usize, const RECENT: usize> {
-    id: StreamId,
+    pub(crate) id: StreamId,
     algorithm: Algorithm,
     key: MacKey,
     quorum: usize,
@@ -60,22 +70,21 @@ pub struct Stream<const PEERS: usize, const RECENT: usize> {
 impl<const PEERS: usize, const RECENT: usize> Stream<PEERS, RECENT> {
     pub(crate) fn new(own: Start, secret: &GroupSecret, group: &Group<'_>) -> Result<Self, Misuse> {
         const { assert!(RECENT > 0, "the last attestation must be kept") }
-        let members = group.members;
-        let ascending = members.windows(2).all(|pair| pair[0].device < pair[1].device);
-        let first = members.iter().find(|member| member.device == own.device);
-        let formed = first.ok_or(Misuse::Group)?.epoch;
-        let votes_suffice = (1..members.len().max(2)).contains(&(group.quorum as usize));
-        if !ascending || !votes_suffice || members.iter().any(|member| member.epoch.0 == 0) {
+        let ascending = group.members.windows(2).all(|pair| pair[0].device < pair[1].device);
+        let first = group.members.iter().find(|it| it.device == own.device).ok_or(Misuse::Group)?;
+        let votes_suffice = (1..group.members.len().max(2)).contains(&(group.quorum as usize));
+        if !ascending || !votes_suffice || group.members.iter().any(|it| it.epoch.0 == 0) {
             return Err(Misuse::Group);
         }
         // In a later epoch than the group's first this device has taken messages before, and does
         // not know which.
-        let received = (own.epoch == formed).then_some(0);
+        let progress =
+            if own.epoch == first.epoch { Progress::Taken(0) } else { Progress::Unknown };
         let mut peers = [None; PEERS];
         let mut slots = peers.iter_mut();
-        for member in members.iter().filter(|member| member.device != own.device) {
-            let position = Position { epoch: member.epoch, received };
-            *slots.next().ok_or(Misuse::Full)? = Some((member.device, position));
+        for it in group.members.iter().filter(|it| it.device != own.device) {
+            *slots.next().ok_or(Misuse::Full)? =
+                Some((it.device, Position { epoch: it.epoch, progress }));
         }
         Ok(Self {
             id: group.stream,
@@ -105,15 +114,21 @@ impl<const PEERS: usize, const RECENT: usize> Stream<PEERS, RECENT> {
     /// this device or one of its peers. The vote takes a counter, and this device takes nothing
     /// more of the newcomer's older epochs.
     ///
+    /// It states no epoch that it has voted to replace, also after a restart: that quorum and the
+    /// one which a restarted device hears have a member in common. A device that does not know
+    /// where the newcomer stood has no vote, so a group of which more than f members restart
+    /// together is formed anew.
+    ///
     /// # Errors
-    /// [`Misuse::NotPeer`], [`Misuse::EpochEnded`].
+    /// [`Misuse::NotPeer`], [`Misuse::NotSynchronized`], [`Misuse::EpochEnded`].
     pub fn vote(&mut self, newcomer: Start, about: DeviceId) -> Result<Ballot, Misuse> {
-        let own = (about == self.own.device).then_some(self.own.epoch);
-        let peer = self.position(about).map(|position| position.epoch);
-        let peer_epoch = own.or(peer).ok_or(Misuse::NotPeer)?;
+        let peer_epoch = self.current_epoch(about).ok_or(Misuse::NotSynchronized)?;
         let position = self.peer_mut(newcomer.device).ok_or(Misuse::NotPeer)?;
+        if position.progress == Progress::Unknown {
+            return Err(Misuse::NotSynchronized);
+        }
         if position.epoch < newcomer.epoch {
-            position.received = None;
+            position.progress = Progress::Replaced;
         }
         let vote = Vote { newcomer, peer: about, peer_epoch };
         let attestation = self.give_counter(Kind::Vote, &vote.encode())?;
@@ -128,8 +143,9 @@ impl<const PEERS: usize, const RECENT: usize> Stream<PEERS, RECENT> {
         // Authentication comes first: a forged message moves no counter and learns no position.
         let header = self.check(attestation, message)?;
         let position = self.peer_mut(header.device).ok_or(Refusal::NotPeer)?;
-        let received = position.received.ok_or(Refusal::NotSynchronized)?;
-        let admitted = position.epoch;
+        let Position { epoch: admitted, progress: Progress::Taken(received) } = *position else {
+            return Err(Refusal::NotSynchronized);
+        };
         if header.epoch != admitted {
             return Err(Refusal::Epoch { admitted });
         }
@@ -140,24 +156,27 @@ impl<const PEERS: usize, const RECENT: usize> Stream<PEERS, RECENT> {
         if header.counter != expected {
             return Err(Refusal::Gap { expected });
         }
-        position.received = Some(header.counter);
+        position.progress = Progress::Taken(header.counter);
         Ok(header)
     }
 
     /// Admits a peer in its new epoch, from its first message on, on the votes of a quorum of other
     /// members, in ascending order of the voters. This device's own vote counts.
     ///
+    /// A device that has restarted and is not synchronized with the peer admits nothing: it may
+    /// have taken messages of that epoch before.
+    ///
     /// # Errors
     /// [`Refusal::NotPeer`], [`Refusal::NotNewer`], [`Refusal::Votes`], and those of
     /// [`Stream::check`].
     pub fn admit(&mut self, newcomer: Start, ballots: &[Ballot]) -> Result<(), Refusal> {
         let known = self.position(newcomer.device).ok_or(Refusal::NotPeer)?;
-        if newcomer.epoch <= known.epoch {
+        if known.progress == Progress::Unknown || newcomer.epoch <= known.epoch {
             return Err(Refusal::NotNewer);
         }
-        self.count(newcomer, ballots, |stream, voter, _| stream.is_current(voter))?;
+        self.count(newcomer, ballots, |it, _| self.current_epoch(it.device) == Some(it.epoch))?;
         *self.peer_mut(newcomer.device).ok_or(Refusal::NotPeer)? =
-            Position { epoch: newcomer.epoch, received: Some(0) };
+            Position { epoch: newcomer.epoch, progress: Progress::Taken(0) };
         Ok(())
     }
 
@@ -175,15 +194,15 @@ impl<const PEERS: usize, const RECENT: usize> Stream<PEERS, RECENT> {
         let known = self.position(peer).ok_or(Refusal::NotPeer)?;
         let mut claims = ballots.iter().filter_map(|ballot| ballot.attestation.claim());
         let stated = claims.find(|header| header.device == peer).ok_or(Refusal::Votes)?;
-        if known.received.is_some() || stated.epoch < known.epoch {
+        if known.progress != Progress::Unknown || stated.epoch < known.epoch {
             return Err(Refusal::NotNewer);
         }
-        self.count(self.own, ballots, |stream, _, Ballot { vote, .. }| {
-            let is_young = vote.newcomer.nonce == stream.own.nonce;
+        self.count(self.own, ballots, |_, Ballot { vote, .. }| {
+            let is_young = vote.newcomer.nonce == self.own.nonce;
             is_young && vote.peer == peer && vote.peer_epoch == stated.epoch
         })?;
         *self.peer_mut(peer).ok_or(Refusal::NotPeer)? =
-            Position { epoch: stated.epoch, received: Some(stated.counter) };
+            Position { epoch: stated.epoch, progress: Progress::Taken(stated.counter) };
         Ok(())
     }
 
@@ -198,11 +217,8 @@ impl<const PEERS: usize, const RECENT: usize> Stream<PEERS, RECENT> {
         if !is_ours || header.length as usize != message.len() {
             return Err(Refusal::Malformed);
         }
-        let expected = self.key.tag(&header.encode(), message);
-        if !bool::from(expected.ct_eq(&attestation.mac())) {
-            return Err(Refusal::Mac);
-        }
-        Ok(header)
+        let is_genuine = self.key.tag(&header.encode(), message).ct_eq(&attestation.mac());
+        if is_genuine.into() { Ok(header) } else { Err(Refusal::Mac) }
     }
 
     /// One of the device's last `RECENT` attestations again, byte for byte.
@@ -215,11 +231,6 @@ impl<const PEERS: usize, const RECENT: usize> Stream<PEERS, RECENT> {
             .ok_or(Misuse::Forgotten)
     }
 
-    /// The stream's number.
-    pub fn id(&self) -> StreamId {
-        self.id
-    }
-
     /// The counter that this device has given last, 0 before the first.
     pub fn sent(&self) -> u64 {
         self.sent
@@ -227,8 +238,7 @@ impl<const PEERS: usize, const RECENT: usize> Stream<PEERS, RECENT> {
 
     /// Where a peer's stream stands.
     pub fn position(&self, device: DeviceId) -> Option<Position> {
-        let mut peers = self.peers.iter().flatten();
-        peers.find(|(peer, _)| *peer == device).map(|(_, position)| *position)
+        self.peers.iter().flatten().find(|it| it.0 == device).map(|it| it.1)
     }
 
     /// Attests under the next counter, and keeps the attestation.
@@ -246,21 +256,21 @@ impl<const PEERS: usize, const RECENT: usize> Stream<PEERS, RECENT> {
     }
 
     /// Whether enough distinct members have voted for `newcomer`, each authentic and fit. The
-    /// voters are in ascending order, so that none counts twice, and the newcomer's own vote is
-    /// none.
+    /// voters are in ascending order, so that none counts twice. The newcomer is not among them: no
+    /// device is its own peer, so none votes for itself.
     fn count(
         &self,
         newcomer: Start,
         ballots: &[Ballot],
-        fits: impl Fn(&Self, Header, &Ballot) -> bool,
+        fits: impl Fn(Header, &Ballot) -> bool,
     ) -> Result<(), Refusal> {
         let mut last = None;
         for ballot in ballots {
             let voter = self.check(&ballot.attestation, &ballot.vote.encode())?;
             let subject = ballot.vote.newcomer;
             let is_for = subject.device == newcomer.device && subject.epoch == newcomer.epoch;
-            let is_vote = voter.kind == Kind::Vote && voter.device != newcomer.device;
-            if !is_for || !is_vote || last >= Some(voter.device) || !fits(self, voter, ballot) {
+            let is_fit = voter.kind == Kind::Vote && fits(voter, ballot);
+            if !is_for || !is_fit || last >= Some(voter.device) {
                 return Err(Refusal::Votes);
             }
             last = Some(voter.device);
@@ -268,18 +278,18 @@ impl<const PEERS: usize, const RECENT: usize> Stream<PEERS, RECENT> {
         if ballots.len() < self.quorum { Err(Refusal::Votes) } else { Ok(()) }
     }
 
-    /// Whether `voter` speaks in the epoch that is admitted here.
-    fn is_current(&self, voter: Header) -> bool {
-        if voter.device == self.own.device {
-            return voter.epoch == self.own.epoch;
+    /// The epoch in which a member speaks: this device's own, or that of a peer whose messages are
+    /// taken.
+    fn current_epoch(&self, device: DeviceId) -> Option<Epoch> {
+        if device == self.own.device {
+            return Some(self.own.epoch);
         }
-        let position = self.position(voter.device);
-        position.is_some_and(|it| it.received.is_some() && it.epoch == voter.epoch)
+        let position = self.position(device)?;
+        matches!(position.progress, Progress::Taken(_)).then_some(position.epoch)
     }
 
     fn peer_mut(&mut self, device: DeviceId) -> Option<&mut Position> {
-        let mut peers = self.peers.iter_mut().flatten();
-        peers.find(|(peer, _)| *peer == device).map(|(_, position)| position)
+        self.peers.iter_mut().flatten().find(|it| it.0 == device).map(|it| &mut it.1)
     }
 }
 
@@ -319,7 +329,7 @@ mod tests {
         };
         let (mut one, mut two) = (open(1), open(2));
         one.sent = u64::MAX - 1;
-        two.peer_mut(DeviceId(1)).unwrap().received = Some(u64::MAX - 1);
+        two.peer_mut(DeviceId(1)).unwrap().progress = Progress::Taken(u64::MAX - 1);
         let last = one.attest(b"last").unwrap();
         assert!(two.accept(&last, b"last").is_ok());
         assert_eq!(two.accept(&last, b"last"), Err(Refusal::Duplicate));

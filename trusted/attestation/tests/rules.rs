@@ -4,7 +4,7 @@
 
 use smt_attestation::{
     Algorithm, Attestation, Ballot, DeviceId, Epoch, Group, GroupSecret, Kernel, Kind, Member,
-    Misuse, Refusal, Start, Stream, StreamId,
+    Misuse, Progress, Refusal, Start, Stream, StreamId,
 };
 
 type Device = Kernel<4, 4, 4>;
@@ -112,6 +112,21 @@ mod one_stream_per_group {
     }
 
     #[test]
+    fn a_group_of_other_members_or_other_epochs_has_another_key() {
+        let [mut one, ..] = three();
+        let attestation = one.group_mut().attest(b"body").unwrap();
+        let mut three = device(&[1, 3, 4], start(3, 1));
+        assert_eq!(three.group_mut().accept(&attestation, b"body"), Err(Refusal::Mac));
+        let mut three = Device::start(start(3, 1));
+        let members = [(1, 2), (2, 1), (3, 1)];
+        let members = members.map(|(it, epoch)| Member { device: id(it), epoch: Epoch(epoch) });
+        let algorithm = Algorithm::HmacSha256;
+        let group = Group { stream: STREAM, algorithm, quorum: 2, members: &members };
+        three.open(&GroupSecret::new([9; 32]), &group).unwrap();
+        assert_eq!(three.group_mut().accept(&attestation, b"body"), Err(Refusal::Mac));
+    }
+
+    #[test]
     fn a_stream_is_opened_once() {
         let [mut one, ..] = three();
         one.group_mut().attest(b"first").unwrap();
@@ -148,7 +163,11 @@ mod the_mac {
                     .is_err(),
                 "byte {offset}"
             );
-            assert_eq!(two.group().position(id(1)).unwrap().received, Some(0), "byte {offset}");
+            assert_eq!(
+                two.group().position(id(1)).unwrap().progress,
+                Progress::Taken(0),
+                "byte {offset}"
+            );
         }
         for body in [&b"bodY"[..], b"bod", b"body ", b""] {
             assert!(two.group_mut().accept(&attestation, body).is_err());
@@ -215,7 +234,7 @@ mod receipt {
             assert_eq!(three.group().check(&second, b"2").unwrap().counter, 2);
             assert_eq!(two.group().check(&second, b"2").unwrap().counter, 2);
         }
-        assert_eq!(two.group().position(id(1)).unwrap().received, Some(0));
+        assert_eq!(two.group().position(id(1)).unwrap().progress, Progress::Taken(0));
         assert!(two.group_mut().accept(&first, b"1").is_ok());
         // A device checks its own log.
         assert_eq!(one.group().check(&first, b"1").unwrap().device, id(1));
@@ -310,7 +329,7 @@ mod epochs {
     fn votes_of_messages_newcomers_and_old_epochs_do_not_count() {
         let [mut one, mut two, mut three] = three();
         let newcomer = start(1, 2);
-        let mut votes = ballots(&mut [&mut two, &mut three], newcomer, 1);
+        let votes = ballots(&mut [&mut two, &mut three], newcomer, 1);
         // A message of a liar's host with the bytes of a vote.
         let attestation = three.group_mut().attest(&votes[1].vote.encode()).unwrap();
         let disguised = [votes[0], Ballot { attestation, ..votes[1] }];
@@ -321,9 +340,16 @@ mod epochs {
         of_newcomer.vote.newcomer = newcomer;
         let forged = [of_newcomer, votes[0]];
         assert_eq!(two.group_mut().admit(newcomer, &forged), Err(Refusal::Mac));
-        // A voter that has restarted meanwhile speaks in an epoch that nobody has admitted.
-        let mut restarted = device(&[1, 2, 3], start(3, 2));
-        votes[1] = restarted.group_mut().vote(newcomer, id(1)).unwrap();
+    }
+
+    #[test]
+    fn a_clone_of_a_voter_in_an_old_epoch_does_not_count() {
+        let [mut one, mut two, mut clone] = three();
+        let newer = start(3, 2);
+        let votes = ballots(&mut [&mut one, &mut two], newer, 2);
+        two.group_mut().admit(newer, &votes).unwrap();
+        let newcomer = start(1, 2);
+        let votes = ballots(&mut [&mut two, &mut clone], newcomer, 2);
         assert_eq!(two.group_mut().admit(newcomer, &votes), Err(Refusal::Votes));
     }
 
@@ -369,6 +395,48 @@ mod epochs {
         assert_eq!(two.group_mut().synchronize(id(1), &votes), Err(Refusal::Votes));
         let alone = &votes[..1];
         assert_eq!(two.group_mut().synchronize(id(1), alone), Err(Refusal::Votes));
+    }
+
+    /// Two quorums of voters share a member, who must not state the epoch that it voted to replace.
+    #[test]
+    fn a_voter_for_a_newer_epoch_does_not_state_the_older_one() {
+        let [_, _, mut three] = three();
+        three.group_mut().vote(start(1, 2), id(3)).unwrap();
+        let stated = three.group_mut().vote(start(2, 2), id(1));
+        assert_eq!(stated, Err(Misuse::NotSynchronized));
+    }
+
+    /// Found by the explorer: a vote must not make a device forget what it has taken.
+    #[test]
+    fn a_device_that_has_voted_is_not_synchronized_again() {
+        let [mut one, _, mut three] = three();
+        let newcomer = start(2, 2);
+        let mut two = device(&[1, 2, 3], newcomer);
+        let votes = ballots(&mut [&mut one, &mut three], newcomer, 1);
+        two.group_mut().synchronize(id(1), &votes).unwrap();
+        let after = one.group_mut().attest(b"after").unwrap();
+        two.group_mut().accept(&after, b"after").unwrap();
+        two.group_mut().vote(start(1, 2), id(2)).unwrap();
+        assert_eq!(two.group_mut().synchronize(id(1), &votes), Err(Refusal::NotNewer));
+    }
+
+    #[test]
+    fn a_restarted_device_neither_votes_for_nor_admits_peers_that_it_does_not_know() {
+        let [_, mut old_two, mut three] = three();
+        let newcomer = start(1, 2);
+        let votes = ballots(&mut [&mut old_two, &mut three], newcomer, 1);
+        let mut two = device(&[1, 2, 3], start(2, 2));
+        let vote = two.group_mut().vote(newcomer, id(2));
+        assert_eq!(vote, Err(Misuse::NotSynchronized));
+        assert_eq!(two.group_mut().admit(newcomer, &votes), Err(Refusal::NotNewer));
+    }
+
+    #[test]
+    fn a_device_has_no_vote_for_itself() {
+        let [mut old, ..] = three();
+        assert_eq!(old.group_mut().vote(start(1, 2), id(1)), Err(Misuse::NotPeer));
+        let mut restarted = device(&[1, 2, 3], start(1, 2));
+        assert_eq!(restarted.group_mut().vote(start(1, 2), id(1)), Err(Misuse::NotPeer));
     }
 
     #[test]

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The operations of attested append-only memory, and hosts that alter its entries.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use smt_a2m::{
+    A2m, A2mError, EntryKind, Fault, Identity, LogId, MANIFEST, Memory, Storage, verify_tail,
+};
+use smt_attestation::{DeviceId, Epoch, GroupSecret, SigningKey};
+
+const LOG: LogId = LogId(7);
+
+fn identity() -> Identity {
+    let secret = GroupSecret::new([1; 32]);
+    Identity { device: DeviceId(1), secret, signing_key: SigningKey::new(&[2; 32]) }
+}
+
+fn memory() -> A2m<Memory> {
+    A2m::open(identity(), Epoch(1), Memory::default()).unwrap()
+}
+
+/// The memory after a restart, with what its storage has.
+fn again(memory: &mut A2m<Memory>, epoch: u64) -> Result<A2m<Memory>, A2mError> {
+    let storage = std::mem::take(memory.storage_mut());
+    A2m::open(identity(), Epoch(epoch), storage)
+}
+
+#[test]
+fn an_appended_entry_is_found_under_its_number() {
+    let mut memory = memory();
+    for text in ["a", "b", "c"] {
+        let entry = memory.append(LOG, text.as_bytes()).unwrap();
+        let sequence = entry.statement.sequence;
+        assert_eq!(memory.verified_lookup(LOG, sequence).unwrap(), entry);
+        assert_eq!(memory.lookup(LOG, sequence).unwrap().context, text.as_bytes());
+    }
+    // The first place is that of the entry which begins the epoch.
+    assert_eq!(memory.lookup(LOG, 1).unwrap().statement.kind, EntryKind::Begin);
+    assert_eq!(memory.logs().collect::<Vec<_>>(), [(LOG, 1, 4)]);
+}
+
+#[test]
+fn each_log_has_its_own_numbers() {
+    let mut memory = memory();
+    assert_eq!(memory.append(LogId(1), b"one").unwrap().statement.sequence, 2);
+    assert_eq!(memory.append(LogId(2), b"two").unwrap().statement.sequence, 2);
+    assert_eq!(memory.append(LogId(1), b"one").unwrap().statement.sequence, 3);
+}
+
+#[test]
+fn each_digest_covers_all_entries_before() {
+    let mut memory = memory();
+    let first = memory.append(LOG, b"a").unwrap();
+    let second = memory.append(LOG, b"b").unwrap();
+    assert_eq!(second.statement.previous, first.statement.digest());
+    assert_ne!(second.statement.digest(), first.statement.digest());
+}
+
+#[test]
+fn misuse_is_the_callers_fault() {
+    let mut memory = memory();
+    assert!(matches!(memory.lookup(LOG, 1), Err(A2mError::UnknownLog(7))));
+    memory.append(LOG, b"a").unwrap();
+    assert!(matches!(memory.lookup(LOG, 3), Err(A2mError::Beyond { highest: 2, .. })));
+    assert!(matches!(memory.append(MANIFEST, b"a"), Err(A2mError::Manifest)));
+    let long = vec![0; (1 << 24) + 1];
+    let error = memory.append(LOG, &long).unwrap_err();
+    assert!(matches!(error, A2mError::TooLong(_)));
+    assert_eq!(error.fault(), Fault::Caller);
+}
+
+mod a_host_that_alters {
+    use super::*;
+
+    type Change = fn(&mut Memory);
+
+    fn caught(change: Change) -> (A2mError, A2mError) {
+        let mut memory = memory();
+        for text in ["a", "b", "c"] {
+            memory.append(LOG, text.as_bytes()).unwrap();
+        }
+        change(memory.storage_mut());
+        let looked_up = memory.verified_lookup(LOG, 3).unwrap_err();
+        let opened = again(&mut memory, 2).err().unwrap();
+        (looked_up, opened)
+    }
+
+    #[test]
+    fn a_context_is_caught() {
+        let (looked_up, opened) =
+            caught(|memory| memory.entry_mut(LOG, 3).unwrap().context = b"B".to_vec());
+        assert!(matches!(looked_up, A2mError::Altered { sequence: 3, .. }));
+        assert!(matches!(opened, A2mError::Altered { sequence: 3, .. }));
+        assert_eq!(opened.fault(), Fault::Host);
+    }
+
+    #[test]
+    fn a_number_is_caught() {
+        let (looked_up, opened) = caught(|memory| {
+            let other = memory.entry_mut(LOG, 4).unwrap().clone();
+            *memory.entry_mut(LOG, 3).unwrap() = other;
+        });
+        assert!(matches!(looked_up, A2mError::Misplaced { sequence: 3, .. }));
+        assert!(matches!(opened, A2mError::Misplaced { sequence: 4, .. }));
+    }
+
+    #[test]
+    fn a_statement_is_caught() {
+        let (looked_up, _) =
+            caught(|memory| memory.entry_mut(LOG, 3).unwrap().statement.previous = [0; 32]);
+        assert!(matches!(looked_up, A2mError::Altered { sequence: 3, .. }));
+    }
+
+    #[test]
+    fn a_log_by_omitting_an_entry_is_caught() {
+        let (looked_up, opened) = caught(|memory| {
+            let kept = memory.entry_mut(LOG, 4).unwrap().clone();
+            memory.forget(LOG, 3);
+            memory.forget(LOG, 4);
+            memory.append(&kept).unwrap();
+        });
+        assert!(matches!(looked_up, A2mError::Misplaced { sequence: 3, .. }));
+        assert!(matches!(opened, A2mError::Misplaced { sequence: 4, .. }));
+    }
+}
+
+mod restarts {
+    use super::*;
+
+    #[test]
+    fn a_log_goes_on_in_the_next_epoch() {
+        let mut memory = memory();
+        memory.append(LOG, b"before").unwrap();
+        let mut memory = again(&mut memory, 2).unwrap();
+        let entry = memory.append(LOG, b"after").unwrap();
+        assert_eq!(entry.statement.sequence, 4);
+        let claim = entry.attestation.claim().unwrap();
+        assert_eq!((claim.epoch, claim.counter), (Epoch(2), 2));
+        for sequence in 1..=4 {
+            memory.verified_lookup(LOG, sequence).unwrap();
+        }
+        again(&mut memory, 3).unwrap();
+    }
+
+    #[test]
+    fn an_epoch_that_was_used_is_refused() {
+        let mut memory = memory();
+        memory.append(LOG, b"a").unwrap();
+        assert!(matches!(again(&mut memory, 1), Err(A2mError::RolledBack(_))));
+    }
+
+    /// The storage is restored to an older state, and the device goes on from there in a later
+    /// epoch: a client that knows the lost entry's digest sees that the fresh tail has not got it.
+    #[test]
+    fn a_rolled_back_log_has_another_digest_than_its_clients_know() {
+        let mut memory = memory();
+        memory.append(LOG, b"kept").unwrap();
+        let known = memory.append(LOG, b"lost").unwrap();
+        let mut older = Memory::default();
+        for sequence in 1..=2 {
+            older.append(&memory.lookup(LOG, sequence).unwrap()).unwrap();
+        }
+        let mut memory = A2m::open(identity(), Epoch(2), older).unwrap();
+        let tail = memory.tail(LOG, b"nonce").unwrap();
+        assert!(tail.entry.statement.sequence > known.statement.sequence);
+        let there = memory.verified_lookup(LOG, known.statement.sequence).unwrap();
+        assert_ne!(there.statement.digest(), known.statement.digest());
+    }
+}
+
+mod tails {
+    use super::*;
+
+    #[test]
+    fn a_fresh_tail_verifies_with_its_nonce_alone() {
+        let mut memory = memory();
+        let last = memory.append(LOG, b"a").unwrap();
+        let tail = memory.tail(LOG, b"nonce").unwrap();
+        let key = memory.public_key();
+        assert!(verify_tail(&key, LOG, b"nonce", &tail));
+        assert_eq!(tail.entry.statement.previous, last.statement.digest());
+        assert!(!verify_tail(&key, LOG, b"other", &tail));
+        assert!(!verify_tail(&key, LogId(8), b"nonce", &tail));
+        let mut altered = tail.clone();
+        altered.entry.statement.previous = [0; 32];
+        assert!(!verify_tail(&key, LOG, b"nonce", &altered));
+    }
+
+    /// An application cannot have its data pass for a tail.
+    #[test]
+    fn data_is_no_tail() {
+        let mut memory = memory();
+        let entry = memory.append(LOG, b"nonce").unwrap();
+        let mut tail = memory.tail(LOG, b"nonce").unwrap();
+        tail.entry = entry;
+        assert!(!verify_tail(&memory.public_key(), LOG, b"nonce", &tail));
+    }
+
+    #[test]
+    fn the_manifest_proves_what_is_truncated() {
+        let mut memory = memory();
+        assert!(verify_tail(
+            &memory.public_key(),
+            MANIFEST,
+            b"nonce",
+            &memory.tail(MANIFEST, b"nonce").unwrap()
+        ));
+    }
+}
+
+mod truncation {
+    use super::*;
+
+    #[test]
+    fn entries_before_the_head_are_forgotten() {
+        let mut memory = memory();
+        for text in ["a", "b", "c"] {
+            memory.append(LOG, text.as_bytes()).unwrap();
+        }
+        let proof = memory.truncate(LOG, 3, b"nonce").unwrap();
+        assert_eq!(proof.entry.log, MANIFEST);
+        let forgotten = memory.verified_lookup(LOG, 2);
+        assert!(matches!(forgotten, Err(A2mError::Forgotten { lowest: 3, .. })));
+        assert_eq!(memory.verified_lookup(LOG, 3).unwrap().context, b"b");
+        // The log's tail has the nonce of who truncated, and the manifest has its attestation.
+        let tail = memory.verified_lookup(LOG, 5).unwrap();
+        assert_eq!((tail.statement.kind, &tail.context[..]), (EntryKind::Tail, &b"nonce"[..]));
+        assert!(proof.entry.context.ends_with(&tail.attestation.0));
+    }
+
+    #[test]
+    fn a_head_outside_the_log_is_refused() {
+        let mut memory = memory();
+        memory.append(LOG, b"a").unwrap();
+        assert!(matches!(memory.truncate(LOG, 3, b""), Err(A2mError::Beyond { .. })));
+        memory.truncate(LOG, 2, b"").unwrap();
+        assert!(matches!(memory.truncate(LOG, 1, b""), Err(A2mError::Forgotten { .. })));
+        assert!(matches!(memory.truncate(MANIFEST, 1, b""), Err(A2mError::Manifest)));
+    }
+}
