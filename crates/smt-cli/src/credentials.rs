@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use smt::{Builder, ClientAuth, Identity, TlsClient, TlsServer, Trust};
+use smt::{Builder, ClientAuth, Identity, RevocationLists, SpiffeId, TlsClient, TlsServer, Trust};
 
 use crate::failure::Failure;
 use crate::private_key::Passphrase;
@@ -27,6 +27,11 @@ pub(crate) struct ServerCredentials {
     /// there are clients, and no authority is needed
     #[arg(long, value_name = "FILE", conflicts_with = "client_ca")]
     client_pin: Option<PathBuf>,
+    /// With --client-ca, refuse clients whose certificate this revocation list has (PEM or DER),
+    /// and those of authorities without a list; a list that has expired lets nobody in. May be
+    /// given several times
+    #[arg(long, value_name = "FILE", requires = "client_ca")]
+    crl: Vec<PathBuf>,
 }
 
 impl ServerCredentials {
@@ -49,7 +54,9 @@ impl ServerCredentials {
     /// Reads the authority or the certificates of the clients, if there are any.
     pub(crate) fn client_auth(&self) -> Result<ClientAuth, Failure> {
         let trust = match (&self.client_ca, &self.client_pin) {
-            (Some(authority), _) => Trust::roots_from_pem_files(&[authority])?,
+            (Some(authority), _) => {
+                with_lists(Trust::roots_from_pem_files(&[authority])?, &self.crl)?
+            }
             (None, Some(pinned)) => Trust::pinned_from_pem_file(pinned)?,
             (None, None) => return Ok(ClientAuth::None),
         };
@@ -60,7 +67,8 @@ impl ServerCredentials {
     pub(crate) fn unreadable_again(&self) -> Option<&Path> {
         let clients = [self.client_ca.as_ref(), self.client_pin.as_ref()];
         let own = [Some(&self.cert), Some(&self.key)];
-        let files = own.into_iter().chain(clients);
+        let lists = self.crl.iter().map(Some);
+        let files = own.into_iter().chain(clients).chain(lists);
         // A file that is missing now is told as such when it is read.
         let is_other = |path: &&PathBuf| path.metadata().is_ok_and(|facts| !facts.is_file());
         let other = files.flatten().find(is_other);
@@ -73,6 +81,11 @@ impl ServerCredentials {
 pub(crate) struct ClientCredentials {
     #[command(flatten)]
     pub(crate) anchors: Anchors,
+    /// With --ca, refuse servers whose certificate this revocation list has (PEM or DER), and those
+    /// of authorities without a list; a list that has expired accepts no server. May be given
+    /// several times
+    #[arg(long, value_name = "FILE", requires = "ca")]
+    crl: Vec<PathBuf>,
     /// The client's certificate, for servers that ask for one (PEM)
     #[arg(long, value_name = "FILE", requires = "key")]
     cert: Option<PathBuf>,
@@ -84,6 +97,9 @@ pub(crate) struct ClientCredentials {
     /// The name that the server must prove; by default the host part of the address
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// The SPIFFE ID that the server must prove, in the place of a name
+    #[arg(long, value_name = "URI", conflicts_with = "name", value_parser = SpiffeId::parse)]
+    pub(crate) server_id: Option<SpiffeId>,
 }
 
 /// Exactly one of the two ways to believe a server.
@@ -102,14 +118,30 @@ pub(crate) struct Anchors {
 impl ClientCredentials {
     /// Begins a client with them.
     pub(crate) fn builder(&self) -> Result<Builder<TlsClient>, Failure> {
-        let mut builder = smt::client(self.anchors.trust()?);
+        let mut builder = smt::client(self.trust()?);
         if let (Some(cert), Some(key)) = (&self.cert, &self.key) {
             builder = builder.identity(self.passphrase.identity(cert, key)?);
         }
         if let Some(name) = &self.name {
             builder = builder.server_name(name);
         }
+        if let Some(id) = &self.server_id {
+            builder = builder.server_id(id);
+        }
         Ok(builder)
+    }
+
+    /// Which servers it believes.
+    pub(crate) fn trust(&self) -> Result<Trust, Failure> {
+        with_lists(self.anchors.trust()?, &self.crl)
+    }
+}
+
+/// Adds revocation lists to a trust, if there are some.
+fn with_lists(trust: Trust, files: &[PathBuf]) -> Result<Trust, Failure> {
+    match files {
+        [] => Ok(trust),
+        files => Ok(trust.with_revocation_lists(RevocationLists::from_files(files)?)),
     }
 }
 

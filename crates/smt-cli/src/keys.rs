@@ -3,7 +3,8 @@
 //!
 //! 1. `ca` makes an authority: `ca.pem`, which peers get, and `ca.key`, which stays.
 //! 2. `server` and `client` make keys and certificates that the authority signs.
-//! 3. `show` tells what certificates say, and when they expire.
+//! 3. `crl` makes a list of certificates that count no more.
+//! 4. `show` tells what certificates say, and when they expire.
 //!
 //! Nothing is overwritten without --force, and private keys are for their owner alone (mode 0600).
 
@@ -13,13 +14,15 @@ mod show;
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use smt::pki::limits::CERTIFICATE_DAYS_MAX;
 use smt::pki::{
-    CertificateAuthority, CertificatePlan, DAYS_DEFAULT, IssuedCertificate, KeyKind, Validity,
+    CertificateAuthority, CertificatePlan, DAYS_DEFAULT, IssuedCertificate, KeyKind, SubjectName,
+    Validity,
 };
+use smt::{Pem, SpiffeId};
 
 use crate::failure::{Doing, Failure};
 use crate::private_key::Passphrase;
@@ -65,6 +68,26 @@ enum Command {
         #[command(flatten)]
         leaf: Leaf,
     },
+    /// Make a revocation list: the certificates of the authority that count no more
+    ///
+    /// The list is whole: give all that are revoked each time. Servers and clients that were given
+    /// the list (--crl) let nobody in once its days are over, so make the next one before.
+    Crl {
+        /// Certificates that are revoked (PEM); none makes an empty list
+        #[arg(value_name = "FILE")]
+        revoked: Vec<PathBuf>,
+        /// The directory with the authority's ca.pem and ca.key
+        #[arg(long, value_name = "DIR")]
+        ca: PathBuf,
+        #[command(flatten)]
+        passphrase: Passphrase,
+        /// The file to write, which is replaced
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+        /// Days until the next list is there
+        #[arg(long, default_value_t = CRL_DAYS_DEFAULT, value_parser = days, allow_negative_numbers = true)]
+        days: u32,
+    },
     Show(show::Arguments),
 }
 
@@ -75,6 +98,10 @@ struct Leaf {
     ca: PathBuf,
     #[command(flatten)]
     passphrase: Passphrase,
+    /// A URI that it proves beside its names, e.g. a SPIFFE ID; a certificate with two proves no
+    /// SPIFFE ID
+    #[arg(long, value_name = "URI", value_parser = uri)]
+    uri: Vec<SubjectName>,
     /// The directory to write to
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
@@ -107,6 +134,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             issue(leaf, names[0], CertificatePlan::server(&names)?)
         }
         Command::Client { name, leaf } => issue(leaf, name, CertificatePlan::client(name)?),
+        Command::Crl {
+            revoked,
+            ca,
+            passphrase,
+            out,
+            days,
+        } => {
+            let revoked = revoked.iter().map(|path| Pem::read(path));
+            let revoked: Vec<Pem> = revoked.collect::<Result<_, _>>()?;
+            let authority = load_authority(ca, passphrase)?;
+            let list = authority.revocation_list(&revoked, Validity::days(*days)?)?;
+            key_files::replace(out, list.as_bytes(), 0o644)?;
+            tell(std::slice::from_ref(out))
+        }
         Command::Show(arguments) => show::run(arguments),
     }
 }
@@ -120,7 +161,8 @@ fn issue(leaf: &Leaf, name: &str, mut plan: CertificatePlan) -> Result<(), Failu
     }
     let files = KeyFiles::plan(&leaf.out, &file_name(name), leaf.force)?;
     plan.validity = Validity::days(leaf.days)?;
-    let authority = load_authority(leaf)?;
+    plan.names.extend(leaf.uri.iter().cloned());
+    let authority = load_authority(&leaf.ca, &leaf.passphrase)?;
     let IssuedCertificate {
         certificate_pem,
         key_pem,
@@ -134,6 +176,18 @@ fn days(text: &str) -> Result<u32, String> {
         .ok_or_else(|| format!("give 1 to {CERTIFICATE_DAYS_MAX} days"))
 }
 
+/// A URI of a certificate; a value parser for clap. A SPIFFE ID that is none is found here, and not
+/// by a peer.
+fn uri(text: &str) -> Result<SubjectName, String> {
+    if text.starts_with("spiffe:") {
+        SpiffeId::parse(text).map_err(|error| error.to_string())?;
+    }
+    match SubjectName::parse(text) {
+        Ok(name @ SubjectName::Uri(_)) => Ok(name),
+        _ => Err("give a URI, e.g. spiffe://prod.example/db".to_owned()),
+    }
+}
+
 /// A name that no other authority has. If two authorities had one name, peers of the wrong one
 /// would be told of a bad signature, which sounds like damage, and not of an unknown issuer.
 fn authority_name() -> String {
@@ -141,11 +195,11 @@ fn authority_name() -> String {
     format!("smt authority {random:08x}")
 }
 
-fn load_authority(leaf: &Leaf) -> Result<CertificateAuthority, Failure> {
-    let path = leaf.ca.join("ca.pem");
+fn load_authority(ca: &Path, passphrase: &Passphrase) -> Result<CertificateAuthority, Failure> {
+    let path = ca.join("ca.pem");
     let certificate = fs::read_to_string(&path);
     let certificate = certificate.doing(format!("reading the authority's {}", path.display()))?;
-    let key = leaf.passphrase.key(&leaf.ca.join("ca.key"))?;
+    let key = passphrase.key(&ca.join("ca.key"))?;
     Ok(CertificateAuthority::from_pem_and_key(&certificate, &key)?)
 }
 
@@ -169,6 +223,9 @@ fn file_name(name: &str) -> String {
     // Neither hidden nor a directory.
     text.trim_start_matches('.').to_owned()
 }
+
+/// Days of a revocation list: a week with time left to find out why the next one is missing.
+const CRL_DAYS_DEFAULT: u32 = 14;
 
 #[cfg(test)]
 mod tests {

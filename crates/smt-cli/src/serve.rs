@@ -55,8 +55,8 @@ use worker::Worker;
 /// On Ctrl-C and SIGTERM new requests are refused, those in progress get 10 seconds to be answered,
 /// and the server ends with exit code 0. A second signal kills the commands of --exec and closes
 /// all sessions at once; the exit code is then 128 and the signal's number. On SIGHUP the files of
-/// --cert, --key, --client-ca and --client-pin are read again: new clients meet what is in them,
-/// sessions go on, and if they cannot be used all stays as it was. Docs: docs/SERVE.md.
+/// --cert, --key, --client-ca, --client-pin and --crl are read again: new clients meet what is in
+/// them, sessions go on, and if they cannot be used all stays as it was. Docs: docs/SERVE.md.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// The address to listen on; port 0 lets the system choose

@@ -11,8 +11,10 @@ use std::path::Path;
 use rustls::crypto::aws_lc_rs;
 use rustls::sign::CertifiedKey;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use smt_proto::WallTime;
 
 use crate::limits::CHAIN_LEN_MAX;
+use crate::peer_certificate::PeerCertificate;
 use crate::pem::{CredentialError, Pem};
 use crate::tls::certificate_refusal;
 
@@ -83,6 +85,11 @@ impl Identity {
     /// The chain in DER, leaf first.
     pub fn certificates(&self) -> impl Iterator<Item = &[u8]> {
         self.certified.cert.iter().map(AsRef::as_ref)
+    }
+
+    /// When it counts no more.
+    pub(crate) fn expires(&self) -> Option<WallTime> {
+        PeerCertificate::expiry(self.certified.cert.first()?)
     }
 
     pub(crate) fn certified(&self) -> CertifiedKey {

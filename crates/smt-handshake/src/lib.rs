@@ -38,7 +38,9 @@ mod params_exchange;
 mod peer_certificate;
 mod pem;
 mod plaintext;
+mod revocation;
 mod several_kinds;
+mod spiffe_id;
 mod ticket;
 mod tls;
 mod told_time;
@@ -51,7 +53,9 @@ pub use identity::Identity;
 pub use peer_certificate::PeerCertificate;
 pub use pem::{CredentialError, KeyEncryption, Pem};
 pub use plaintext::PlaintextProvider;
+pub use revocation::RevocationLists;
 pub use several_kinds::SeveralKinds;
+pub use spiffe_id::{SpiffeId, SpiffeIdError};
 pub use ticket::{
     IssuedTicket, Ticket, TicketClient, TicketError, TicketIssuer, TicketKey, TicketKeys,
     TicketPlan, TicketServer, TicketStore, TicketVerifier, VerifiedTicket, chain_hash,

@@ -70,15 +70,18 @@ impl SecretSource {
                     certificates: Vec::new(),
                     key_name: Some(key.name().to_vec()),
                     key_identity: Some(key.ends().peer.to_owned()),
+                    expires: None,
                 },
                 key_exchange: "registered key",
                 early_taken: false,
+                own_expires: None,
             },
             Self::Plaintext => Finished {
                 secrets: SessionSecrets::plaintext(),
                 peer: PeerIdentity::default(),
                 key_exchange: "plaintext",
                 early_taken: false,
+                own_expires: None,
             },
         }
     }

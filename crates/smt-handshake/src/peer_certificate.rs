@@ -9,9 +9,11 @@
 use std::net::IpAddr;
 
 use rustls_pki_types::{CertificateDer, ServerName};
+use smt_proto::WallTime;
 use webpki::EndEntityCert;
 
 use crate::pem::CredentialError;
+use crate::spiffe_id::SpiffeId;
 
 /// The content of a peer's certificate.
 #[non_exhaustive]
@@ -26,10 +28,14 @@ pub struct PeerCertificate {
     /// Common name of the subject: the last one, if there are several. Text for people mostly;
     /// authorities check alternative names, and may not check this.
     pub common_name: Option<String>,
+    /// The last second in which the certificate is valid.
+    pub not_after: WallTime,
     /// The subject, in DER without the outer SEQUENCE.
     pub subject: Vec<u8>,
     /// The public key (SubjectPublicKeyInfo), in DER.
     pub public_key: Vec<u8>,
+    /// URIs among the subject alternative names, those too that webpki takes for none.
+    uris_len: usize,
 }
 
 impl PeerCertificate {
@@ -44,6 +50,10 @@ impl PeerCertificate {
                 place: "the peer's certificate".to_owned(),
                 reason: error.to_string(),
             })?;
+        let not_after = not_after(&der).ok_or_else(|| CredentialError::BadCertificate {
+            place: "the peer's certificate".to_owned(),
+            reason: "it has no date on which it ends".to_owned(),
+        })?;
         let is_for = |address: &IpAddr| {
             let name = ServerName::IpAddress((*address).into());
             certificate.verify_is_valid_for_subject_name(&name).is_ok()
@@ -51,6 +61,8 @@ impl PeerCertificate {
         let mut ip_addresses = ip_addresses(&der).unwrap_or_default();
         ip_addresses.retain(is_for);
         Ok(Self {
+            not_after,
+            uris_len: alternative_names(&der, URI).map_or(0, Iterator::count),
             dns_names: certificate.valid_dns_names().map(str::to_owned).collect(),
             ip_addresses,
             uris: certificate.valid_uri_names().map(str::to_owned).collect(),
@@ -60,11 +72,18 @@ impl PeerCertificate {
         })
     }
 
-    /// The SPIFFE id, if this is an X.509-SVID: its only URI, which begins with `spiffe://`.
+    /// The first second in which a certificate in DER counts no more.
+    pub(crate) fn expiry(der: &[u8]) -> Option<WallTime> {
+        let last = not_after(der)?;
+        Some(WallTime::from_secs(last.as_secs() + 1))
+    }
+
+    /// The SPIFFE ID, if this is an X.509-SVID: its only URI, which is a valid ID
+    /// ([`crate::SpiffeId`]). A certificate with several URIs has none (X.509-SVID §2).
     #[must_use]
     pub fn spiffe_id(&self) -> Option<&str> {
         match self.uris.as_slice() {
-            [uri] if uri.starts_with("spiffe://") => Some(uri),
+            [uri] if self.uris_len == 1 && SpiffeId::parse(uri).is_ok() => Some(uri),
             _ => None,
         }
     }
@@ -106,20 +125,80 @@ fn first(within: &[u8], tag: u8) -> Option<&[u8]> {
         .map(|(_, content)| content)
 }
 
-/// Addresses among the subject alternative names (RFC 5280 §4.2.1.6).
-fn ip_addresses(certificate: &[u8]) -> Option<Vec<IpAddr>> {
+/// The subject alternative names of one kind (RFC 5280 §4.2.1.6).
+fn alternative_names(certificate: &[u8], kind: u8) -> Option<impl Iterator<Item = &[u8]>> {
     let to_be_signed = first(first(certificate, SEQUENCE)?, SEQUENCE)?;
     let extensions = first(first(to_be_signed, EXTENSIONS)?, SEQUENCE)?;
     let names = Elements(extensions).find_map(|(_, extension)| {
         let is_names = first(extension, OBJECT_ID)? == SUBJECT_ALTERNATIVE_NAMES;
         is_names.then(|| first(first(extension, OCTETS)?, SEQUENCE))?
     })?;
-    let addresses = Elements(names).filter(|(tag, _)| *tag == IP_ADDRESS);
+    let names = Elements(names).filter(move |(tag, _)| *tag == kind);
+    Some(names.map(|(_, content)| content))
+}
+
+/// Addresses among the subject alternative names.
+fn ip_addresses(certificate: &[u8]) -> Option<Vec<IpAddr>> {
     Some(
-        addresses
-            .filter_map(|(_, octets)| address(octets))
+        alternative_names(certificate, IP_ADDRESS)?
+            .filter_map(address)
             .collect(),
     )
+}
+
+/// The end of the validity (RFC 5280 §4.1.2.5).
+fn not_after(certificate: &[u8]) -> Option<WallTime> {
+    let to_be_signed = first(first(certificate, SEQUENCE)?, SEQUENCE)?;
+    // Signature algorithm, issuer, validity.
+    let mut sequences = Elements(to_be_signed).filter(|(tag, _)| *tag == SEQUENCE);
+    let (_, validity) = sequences.nth(2)?;
+    let (tag, text) = Elements(validity).nth(1)?;
+    let text = std::str::from_utf8(text).ok()?.strip_suffix('Z')?;
+    let (year, rest) = match tag {
+        UTC_TIME => {
+            let (year, rest) = text.split_at_checked(2)?;
+            let year = number(year)?;
+            (
+                if year < 50 {
+                    2_000 + year
+                } else {
+                    1_900 + year
+                },
+                rest,
+            )
+        }
+        GENERALIZED_TIME => {
+            let (year, rest) = text.split_at_checked(4)?;
+            (number(year)?, rest)
+        }
+        _ => return None,
+    };
+    let at = |place: usize| rest.get(place..place + 2).and_then(number);
+    let (month, day) = (at(0)?, at(2)?);
+    if rest.len() != 10 || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    let seconds = at(4)? * 3_600 + at(6)? * 60 + at(8)?;
+    let days = days_since_1970(year, month, day)?;
+    Some(WallTime::from_secs(days * 86_400 + seconds))
+}
+
+fn number(digits: &str) -> Option<u64> {
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|_| is_number)
+}
+
+/// Days from the first of 1970 to a day of the Gregorian calendar, whose years begin in March here.
+fn days_since_1970(year: u64, month: u64, day: u64) -> Option<u64> {
+    let year = if month <= 2 {
+        year.checked_sub(1)?
+    } else {
+        year
+    };
+    let month_from_march = (month + 9) % 12;
+    let of_year = (153 * month_from_march + 2) / 5 + day - 1;
+    let days = 365 * year + year / 4 - year / 100 + year / 400 + of_year;
+    days.checked_sub(719_468)
 }
 
 fn address(octets: &[u8]) -> Option<IpAddr> {
@@ -149,6 +228,10 @@ const IA5: u8 = 0x16;
 const EXTENSIONS: u8 = 0xA3;
 /// `iPAddress [7]` of a general name.
 const IP_ADDRESS: u8 = 0x87;
+/// `uniformResourceIdentifier [6]` of a general name.
+const URI: u8 = 0x86;
+const UTC_TIME: u8 = 0x17;
+const GENERALIZED_TIME: u8 = 0x18;
 /// 2.5.29.17.
 const SUBJECT_ALTERNATIVE_NAMES: &[u8] = &[0x55, 0x1D, 0x11];
 /// 2.5.4.3.
@@ -157,6 +240,66 @@ const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn element(tag: u8, content: &[&[u8]]) -> Vec<u8> {
+        let content = content.concat();
+        [&[tag, u8::try_from(content.len()).unwrap()], &content[..]].concat()
+    }
+
+    /// The end of a certificate that has nothing else.
+    fn end_of(tag: u8, text: &str) -> Option<u64> {
+        let begin = element(UTC_TIME, &[b"200101000000Z"]);
+        let validity = element(SEQUENCE, &[&begin, &element(tag, &[text.as_bytes()])]);
+        let (version, other) = (element(0xA0, &[]), element(SEQUENCE, &[]));
+        let content = element(SEQUENCE, &[&version, &other, &other, &validity]);
+        not_after(&element(SEQUENCE, &[&content])).map(WallTime::as_secs)
+    }
+
+    #[test]
+    fn the_end_of_a_certificate_is_read_in_both_forms_of_time() {
+        assert_eq!(end_of(UTC_TIME, "261126015300Z"), Some(1_795_657_980));
+        assert_eq!(end_of(UTC_TIME, "700101000001Z"), Some(1));
+        assert_eq!(
+            end_of(GENERALIZED_TIME, "20261126015300Z"),
+            Some(1_795_657_980)
+        );
+        assert_eq!(
+            end_of(GENERALIZED_TIME, "99991231235959Z"),
+            Some(253_402_300_799)
+        );
+        for text in [
+            "",
+            "Z",
+            "261126015300",
+            "2611260153Z",
+            "261326015300Z",
+            "26112601530\u{fc}Z",
+        ] {
+            assert_eq!(end_of(UTC_TIME, text), None, "{text}");
+        }
+        assert_eq!(
+            end_of(UTC_TIME, "500101000000Z"),
+            None,
+            "it ended before 1970"
+        );
+    }
+
+    #[test]
+    fn days_are_counted_as_the_calendar_has_them() {
+        for (date, days) in [
+            ((1970, 1, 1), 0),
+            ((1972, 2, 29), 789),
+            ((1972, 3, 1), 790),
+            ((2000, 2, 29), 11_016),
+            ((2026, 11, 26), 20_783),
+            ((2100, 3, 1), 47_541),
+            ((9999, 12, 31), 2_932_896),
+        ] {
+            let (year, month, day) = date;
+            assert_eq!(days_since_1970(year, month, day), Some(days), "{date:?}");
+        }
+        assert_eq!(days_since_1970(1969, 12, 31), None);
+    }
 
     #[test]
     fn elements_end_where_one_is_not_whole() {

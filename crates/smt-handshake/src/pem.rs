@@ -11,7 +11,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
 use zeroize::Zeroizing;
 
 use crate::limits::PEM_FILE_LEN_MAX;
@@ -79,6 +79,26 @@ impl Pem {
             return Err(self.missing("certificate"));
         }
         Ok(certificates)
+    }
+
+    /// All revocation lists, in order; at least one. Bytes in DER are one list.
+    ///
+    /// # Errors
+    /// [`CredentialError::NotPem`], or [`CredentialError::Missing`] says what there is instead.
+    pub fn revocation_lists(
+        &self,
+    ) -> Result<Vec<CertificateRevocationListDer<'static>>, CredentialError> {
+        // An ASN.1 SEQUENCE, as no PEM begins.
+        if self.text.first() == Some(&0x30) {
+            return Ok(vec![self.text.to_vec().into()]);
+        }
+        let lists = CertificateRevocationListDer::pem_slice_iter(&self.text)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| self.not_pem(&error))?;
+        if lists.is_empty() {
+            return Err(self.missing("revocation list"));
+        }
+        Ok(lists)
     }
 
     /// The first private key, if it is not encrypted.
@@ -173,7 +193,7 @@ pub enum CredentialError {
     /// The place holds something, but not what is wanted: give the file that does.
     #[error("no {wanted} in {place}: it holds {found}")]
     Missing {
-        /// "certificate" or "private key".
+        /// "certificate", "revocation list" or "private key".
         wanted: &'static str,
         /// The file, or the name of the given text.
         place: String,
@@ -183,6 +203,14 @@ pub enum CredentialError {
     /// A certificate cannot be parsed or used.
     #[error("the certificate in {place} cannot be used: {reason}")]
     BadCertificate {
+        /// The file, or the name of the given text.
+        place: String,
+        /// Why not.
+        reason: String,
+    },
+    /// A revocation list cannot be parsed or used: give the list as its authority made it.
+    #[error("the revocation list in {place} cannot be used: {reason}")]
+    BadRevocationList {
         /// The file, or the name of the given text.
         place: String,
         /// Why not.

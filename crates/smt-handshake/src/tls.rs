@@ -14,6 +14,7 @@ pub(crate) mod failure;
 mod verify;
 mod verify_chain;
 mod verify_pinned;
+pub(crate) mod verify_server_id;
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -33,12 +34,15 @@ use smt_record::{Side, Suite};
 
 use self::algorithms::Algorithms;
 use self::entropy::EntropySources;
-use self::exchange::TlsExchange;
+use self::exchange::{Dates, TlsExchange};
 use self::verify::Verifier;
 use self::verify_chain::{ClientChains, ServerChains};
 use self::verify_pinned::Pinned;
+use self::verify_server_id::{Issuers, ServerOfId};
 use crate::failure::{caller, environment, nothing_common, parse_params};
 use crate::identity::Identity;
+use crate::revocation::RevocationLists;
+use crate::spiffe_id::SpiffeId;
 use crate::told_time::ToldTime;
 use crate::trust::{Anchors, Trust};
 
@@ -65,12 +69,40 @@ impl ClientTls {
         self
     }
 
+    /// Shows no identity.
+    #[must_use]
+    pub fn without_identity(mut self) -> Self {
+        self.identity = None;
+        self
+    }
+
+    /// Accepts other servers.
+    #[must_use]
+    pub fn with_trust(mut self, trust: Trust) -> Self {
+        self.trust = trust;
+        self
+    }
+
     /// A provider for a client with the default algorithms.
     ///
     /// # Errors
     /// [`TlsConfigError`] if the trust cannot be used.
     pub fn build(self) -> Result<TlsProvider, TlsConfigError> {
         TlsProvider::new(Some(self), None, &Algorithms::default())
+    }
+
+    fn side(self, library: &Library) -> Result<ClientSide, TlsConfigError> {
+        let trust = self.trust.clone();
+        let dates = Dates {
+            of_peer: trust.judges_dates(),
+            own: self.identity.as_ref().and_then(Identity::expires),
+        };
+        let config = Arc::new(self.config(library)?);
+        Ok(ClientSide {
+            config,
+            trust,
+            dates,
+        })
     }
 
     fn config(self, library: &Library) -> Result<ClientConfig, TlsConfigError> {
@@ -130,6 +162,15 @@ impl ServerTls {
         TlsProvider::new(None, Some(self), &Algorithms::default())
     }
 
+    fn side(self, library: &Library) -> Result<ServerSide, TlsConfigError> {
+        let dates = Dates {
+            of_peer: self.client_auth.judges_dates(),
+            own: None,
+        };
+        let config = Arc::new(self.config(library)?);
+        Ok(ServerSide { config, dates })
+    }
+
     fn config(self, library: &Library) -> Result<ServerConfig, TlsConfigError> {
         let provider = &library.provider;
         let builder = ServerConfig::builder_with_details(Arc::clone(provider), library.time())
@@ -161,10 +202,20 @@ pub enum ClientAuth {
     Required(Trust),
 }
 
+impl ClientAuth {
+    /// Whether dates of client certificates matter.
+    pub(crate) fn judges_dates(&self) -> bool {
+        match self {
+            Self::None => false,
+            Self::Optional(trust) | Self::Required(trust) => trust.judges_dates(),
+        }
+    }
+}
+
 /// The TLS key exchange of an endpoint: client, server or both.
 pub struct TlsProvider {
-    client: Option<Arc<ClientConfig>>,
-    server: Option<RwLock<Arc<ServerConfig>>>,
+    client: Option<RwLock<ClientSide>>,
+    server: Option<RwLock<ServerSide>>,
     suites: Vec<Suite>,
     library: Library,
 }
@@ -223,11 +274,11 @@ impl TlsProvider {
         suites: &[Suite],
         library: Library,
     ) -> Result<Self, TlsConfigError> {
-        let client = client.map(|client| client.config(&library)).transpose()?;
-        let server = server.map(|server| server.config(&library)).transpose()?;
+        let client = client.map(|client| client.side(&library)).transpose()?;
+        let server = server.map(|server| server.side(&library)).transpose()?;
         Ok(Self {
-            client: client.map(Arc::new),
-            server: server.map(|config| RwLock::new(Arc::new(config))),
+            client: client.map(RwLock::new),
+            server: server.map(RwLock::new),
             suites: suites.to_vec(),
             library,
         })
@@ -242,28 +293,38 @@ impl TlsProvider {
     /// used. Then nothing has changed.
     pub fn set_server(&self, server: ServerTls) -> Result<(), TlsConfigError> {
         let present = self.server.as_ref().ok_or(TlsConfigError::NoServer)?;
-        let config = Arc::new(server.config(&self.library)?);
-        *present.write().unwrap_or_else(PoisonError::into_inner) = config;
+        let side = server.side(&self.library)?;
+        *present.write().unwrap_or_else(PoisonError::into_inner) = side;
+        Ok(())
+    }
+
+    /// Calls servers from now on as this client: with another trust, or a renewed certificate.
+    /// Handshakes in progress go on with what they have begun with, and sessions are not touched.
+    ///
+    /// # Errors
+    /// [`TlsConfigError`] if the provider calls no servers, or the trust cannot be used. Then
+    /// nothing has changed.
+    pub fn set_client(&self, client: ClientTls) -> Result<(), TlsConfigError> {
+        let present = self.client.as_ref().ok_or(TlsConfigError::NoClient)?;
+        let side = client.side(&self.library)?;
+        *present.write().unwrap_or_else(PoisonError::into_inner) = side;
         Ok(())
     }
 }
 
 impl KeyExchangeProvider for TlsProvider {
     fn client(&self, request: ClientRequest<'_>) -> Result<Attempt, HandshakeFailure> {
-        let config = self.client.as_ref().ok_or_else(|| {
+        let side = self.client.as_ref().ok_or_else(|| {
             caller("this endpoint is only a server: give it a ClientTls to make calls".to_owned())
         })?;
         let ClientRequest {
             server_name, wall, ..
         } = request;
-        let name = ServerName::try_from(server_name.to_owned()).map_err(|_| {
-            caller(format!(
-                "{server_name:?} is no server name: give a DNS name or an IP address"
-            ))
-        })?;
+        let side = side.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let (config, name) = side.to_call(server_name, &self.library)?;
         self.library.time.set(wall);
-        let connection = ClientConnection::new(Arc::clone(config), name).map_err(not_begun)?;
-        Ok(self.attempt(TlsExchange::client(connection)))
+        let connection = ClientConnection::new(config, name).map_err(not_begun)?;
+        Ok(self.attempt(TlsExchange::client(connection, side.dates)))
     }
 
     fn server(
@@ -278,13 +339,14 @@ impl KeyExchangeProvider for TlsProvider {
                 params.key_exchange
             )));
         }
-        let config = self.server.as_ref().ok_or_else(|| {
+        let side = self.server.as_ref().ok_or_else(|| {
             caller("this endpoint is only a client: give it a ServerTls to answer".to_owned())
         })?;
         self.library.time.set(wall);
-        let config = Arc::clone(&config.read().unwrap_or_else(PoisonError::into_inner));
-        let connection = ServerConnection::new(config).map_err(not_begun)?;
-        Ok(self.attempt(TlsExchange::server(connection, client_params)))
+        let side = side.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let connection = ServerConnection::new(side.config).map_err(not_begun)?;
+        let exchange = TlsExchange::server(connection, client_params, side.dates);
+        Ok(self.attempt(exchange))
     }
 }
 
@@ -308,6 +370,63 @@ impl std::fmt::Debug for TlsProvider {
             .field("suites", &self.suites)
             .finish()
     }
+}
+
+/// How servers are called.
+#[derive(Clone)]
+struct ClientSide {
+    config: Arc<ClientConfig>,
+    /// The trust of the configuration, for servers that are called by their SPIFFE ID.
+    trust: Trust,
+    dates: Dates,
+}
+
+/// How clients are answered.
+#[derive(Clone)]
+struct ServerSide {
+    config: Arc<ServerConfig>,
+    dates: Dates,
+}
+
+impl ClientSide {
+    /// The configuration for the server of this name, and the name in TLS's form.
+    fn to_call(
+        &self,
+        server_name: &str,
+        library: &Library,
+    ) -> Result<(Arc<ClientConfig>, ServerName<'static>), HandshakeFailure> {
+        if !SpiffeId::is_meant(server_name) {
+            let name = ServerName::try_from(server_name.to_owned()).map_err(|_| {
+                caller(format!(
+                    "{server_name:?} is no server name: give a DNS name, an IP address or a SPIFFE ID"
+                ))
+            })?;
+            return Ok((Arc::clone(&self.config), name));
+        }
+        let unusable = |error: &dyn std::fmt::Display| caller(format!("{server_name:?}: {error}"));
+        let id = SpiffeId::parse(server_name).map_err(|error| unusable(&error))?;
+        let name = name_for(&id);
+        let verifier = server_id_verifier(&self.trust, id, &library.provider);
+        let verifier = verifier.map_err(|error| unusable(&error))?;
+        let mut config = ClientConfig::clone(&self.config);
+        config.dangerous().set_certificate_verifier(verifier);
+        config.enable_sni = false;
+        Ok((Arc::new(config), name))
+    }
+}
+
+/// A DNS name that stands for an ID where TLS's library wants one. It is never sent, and no two IDs
+/// have one, in case that the library keeps something by name.
+fn name_for(id: &SpiffeId) -> ServerName<'static> {
+    let hash = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, id.as_str().as_bytes());
+    let hex: String = hash
+        .as_ref()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let (one, other) = hex.split_at(hex.len() / 2);
+    let name = format!("{one}.{other}.spiffe.invalid");
+    ServerName::try_from(name).expect("hexadecimal labels of 32 letters are a DNS name")
 }
 
 /// The algorithms of both roles, and their clock.
@@ -336,6 +455,11 @@ pub enum TlsConfigError {
         "caller: this endpoint answers no clients by TLS, so it has neither an identity nor a trust to replace"
     )]
     NoServer,
+    /// The endpoint calls no servers by TLS, so it has no trust in servers.
+    #[error(
+        "caller: this endpoint calls no servers by TLS, so it has neither a trust nor a client's identity to replace"
+    )]
+    NoClient,
     /// The roots cannot be used.
     #[error("caller: the trusted roots cannot be used: {0}")]
     Trust(String),
@@ -355,12 +479,22 @@ pub(crate) fn server_verifier(
     let algorithms = provider.signature_verification_algorithms;
     Ok(match trust.anchors {
         Anchors::Roots(roots) => {
-            let chains = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(provider))
+            let mut builder =
+                WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(provider));
+            if let Some(revocation) = &trust.revocation {
+                builder = builder.with_crls(revocation.ders());
+                builder = builder.enforce_revocation_expiration();
+                if revocation.accepts_unknown() {
+                    builder = builder.allow_unknown_revocation_status();
+                }
+            }
+            let chains = builder
                 .build()
                 .map_err(|error| TlsConfigError::Trust(error.to_string()))?;
             Arc::new(Verifier::new(ServerChains(chains), algorithms))
         }
         Anchors::Pinned(certificates) => {
+            check_no_lists(trust.revocation.as_ref())?;
             let pinned = Pinned {
                 certificates,
                 is_mandatory: true,
@@ -384,6 +518,7 @@ pub(crate) fn client_verifier(
     let roots = match trust.anchors {
         Anchors::Roots(roots) => roots,
         Anchors::Pinned(certificates) => {
+            check_no_lists(trust.revocation.as_ref())?;
             let pinned = Pinned {
                 certificates,
                 is_mandatory,
@@ -391,7 +526,14 @@ pub(crate) fn client_verifier(
             return Ok(Some(Arc::new(Verifier::new(pinned, algorithms))));
         }
     };
-    let builder = WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(provider));
+    let mut builder = WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(provider));
+    if let Some(revocation) = &trust.revocation {
+        builder = builder.with_crls(revocation.ders());
+        builder = builder.enforce_revocation_expiration();
+        if revocation.accepts_unknown() {
+            builder = builder.allow_unknown_revocation_status();
+        }
+    }
     let builder = if is_mandatory {
         builder
     } else {
@@ -404,6 +546,42 @@ pub(crate) fn client_verifier(
         ClientChains(chains),
         algorithms,
     ))))
+}
+
+/// Judges the servers of one SPIFFE ID.
+fn server_id_verifier(
+    trust: &Trust,
+    id: SpiffeId,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<dyn ServerCertVerifier>, TlsConfigError> {
+    let algorithms = provider.signature_verification_algorithms;
+    let issuers = match &trust.anchors {
+        Anchors::Roots(roots) => Issuers::Roots {
+            roots: Arc::clone(roots),
+            revocation: trust.revocation.clone(),
+            algorithms,
+        },
+        Anchors::Pinned(certificates) => {
+            check_no_lists(trust.revocation.as_ref())?;
+            Issuers::Pinned(Pinned {
+                certificates: Arc::clone(certificates),
+                is_mandatory: true,
+            })
+        }
+    };
+    let check = ServerOfId { id, issuers };
+    Ok(Arc::new(Verifier::new(check, algorithms)))
+}
+
+/// Pinned certificates are judged by no authority, and no authority revokes them.
+fn check_no_lists(revocation: Option<&RevocationLists>) -> Result<(), TlsConfigError> {
+    match revocation {
+        None => Ok(()),
+        Some(_) => Err(TlsConfigError::Trust(
+            "pinned certificates have no authority that revokes them; take those that count no more off the pinned ones"
+                .to_owned(),
+        )),
+    }
 }
 
 /// The configuration was checked when it was built, so what is left is the system's randomness.

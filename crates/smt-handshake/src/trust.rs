@@ -13,12 +13,14 @@ use rustls::RootCertStore;
 use rustls_pki_types::CertificateDer;
 
 use crate::pem::{CredentialError, Pem};
+use crate::revocation::RevocationLists;
 use crate::tls::certificate_refusal;
 
 /// The certificates by which a peer's certificate is judged. Cheap to clone.
 #[derive(Clone)]
 pub struct Trust {
     pub(crate) anchors: Anchors,
+    pub(crate) revocation: Option<RevocationLists>,
 }
 
 /// The two ways to trust.
@@ -65,6 +67,20 @@ impl Trust {
         Self::pinned(&Pem::read(path.as_ref())?)
     }
 
+    /// Refuses the certificates that these lists revoke, and all of whose issuers no list tells
+    /// (see [`RevocationLists`]). They go with roots; an endpoint with pinned certificates and
+    /// lists is not opened, since a pinned certificate has no authority that could revoke it.
+    #[must_use]
+    pub fn with_revocation_lists(mut self, lists: RevocationLists) -> Self {
+        self.revocation = Some(lists);
+        self
+    }
+
+    /// Whether dates of certificates matter: those of pinned ones do not.
+    pub(crate) fn judges_dates(&self) -> bool {
+        matches!(self.anchors, Anchors::Roots(_))
+    }
+
     fn roots(pems: &[Pem]) -> Result<Self, CredentialError> {
         let mut store = RootCertStore::empty();
         for pem in pems {
@@ -86,12 +102,14 @@ impl Trust {
         }
         Ok(Self {
             anchors: Anchors::Roots(Arc::new(store)),
+            revocation: None,
         })
     }
 
     fn pinned(pem: &Pem) -> Result<Self, CredentialError> {
         Ok(Self {
             anchors: Anchors::Pinned(pem.certificates()?.into()),
+            revocation: None,
         })
     }
 }

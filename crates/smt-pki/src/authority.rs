@@ -3,8 +3,9 @@
 //!
 //! Flow: 1. make a [`CertificateAuthority`], or load one from PEM  2. describe a leaf by a
 //! [`CertificatePlan`]  3. [`CertificateAuthority::issue`] makes its key and certificate (PEM).
-//! For a private authority of a cluster, for tests and examples. Not here: revocation, requests
-//! signed elsewhere (CSR), storing keys; files are the caller's.
+//! For a private authority of a cluster, for tests and examples. Revocation lists are in
+//! `revocation_list.rs`. Not here: requests signed elsewhere (CSR), storing keys; files are the
+//! caller's.
 
 use std::time::SystemTime;
 
@@ -110,6 +111,15 @@ impl CertificateAuthority {
         Zeroizing::new(self.key.serialize_pem())
     }
 
+    /// The authority as rcgen signs with it.
+    pub(crate) fn issuer(&self) -> Result<Issuer<'_, &KeyPair>, MakeCertificateError> {
+        Ok(Issuer::from_ca_cert_der(&self.certificate, &*self.key)?)
+    }
+
+    pub(crate) fn certificate_der(&self) -> &[u8] {
+        &self.certificate
+    }
+
     /// Makes a leaf: a new key, and a certificate for it as planned.
     ///
     /// # Errors
@@ -134,8 +144,7 @@ impl CertificateAuthority {
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = plan.purpose.extended_key_usages();
         params.use_authority_key_identifier_extension = true;
-        let issuer = Issuer::from_ca_cert_der(&self.certificate, &*self.key)?;
-        let certificate = params.signed_by(&*key, &issuer)?;
+        let certificate = params.signed_by(&*key, &self.issuer()?)?;
         Ok(IssuedCertificate {
             certificate_pem: certificate.pem(),
             key_pem: Zeroizing::new(key.serialize_pem()),

@@ -26,6 +26,7 @@ mod ephemeral_ca;
 mod error;
 pub mod limits;
 mod plan;
+mod revocation_list;
 mod text;
 
 pub use authority::{CertificateAuthority, IssuedCertificate};

@@ -200,6 +200,11 @@ impl Validity {
         })
     }
 
+    /// The first moment and the last.
+    pub(crate) fn bounds(self) -> (SystemTime, SystemTime) {
+        (self.not_before, self.not_after)
+    }
+
     /// The last moment, in Unix seconds.
     pub(crate) fn not_after_s(self) -> i64 {
         unix_s(self.not_after)

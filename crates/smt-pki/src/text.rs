@@ -9,7 +9,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use aws_lc_rs::digest::{SHA256, digest};
-use smt_handshake::{CredentialError, Pem};
+use smt_handshake::{CredentialError, PeerCertificate, Pem};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 use x509_parser::oid_registry::{
@@ -31,6 +31,8 @@ pub struct CertificateText {
     /// Subject alternative names: DNS names, IP addresses and URIs as such, others with their
     /// kind.
     pub names: Vec<String>,
+    /// The SPIFFE ID, if it proves one.
+    pub spiffe_id: Option<String>,
     /// First moment of validity, UTC.
     pub not_before: String,
     /// The same in Unix seconds, to compare with a clock.
@@ -78,6 +80,7 @@ impl CertificateText {
             subject: certificate.subject().to_string().escape_debug().to_string(),
             issuer: certificate.issuer().to_string().escape_debug().to_string(),
             names: names(&certificate),
+            spiffe_id: spiffe_id(der),
             not_before: validity.not_before.to_string(),
             not_before_s: validity.not_before.timestamp(),
             not_after: validity.not_after.to_string(),
@@ -106,6 +109,9 @@ impl fmt::Display for CertificateText {
         };
         writeln!(f, "subject      {}", self.subject)?;
         writeln!(f, "names        {names}")?;
+        if let Some(id) = &self.spiffe_id {
+            writeln!(f, "spiffe id    {id}")?;
+        }
         writeln!(f, "issuer       {}", self.issuer)?;
         writeln!(f, "not before   {}", self.not_before)?;
         writeln!(f, "not after    {}", self.not_after)?;
@@ -118,6 +124,12 @@ impl fmt::Display for CertificateText {
         writeln!(f, "key          {}", self.key_kind)?;
         write!(f, "fingerprint  sha256 {}", self.fingerprint)
     }
+}
+
+/// The SPIFFE ID as a handshake sees it. Its letters are plain ones.
+fn spiffe_id(der: &[u8]) -> Option<String> {
+    let certificate = PeerCertificate::from_der(der).ok()?;
+    certificate.spiffe_id().map(str::to_owned)
 }
 
 fn names(certificate: &X509Certificate<'_>) -> Vec<String> {

@@ -173,6 +173,8 @@ pub enum CloseCode {
     Violation,
     /// The peer's application does not serve this side, though its credentials are in order.
     Refused,
+    /// A certificate of the handshake has ended, or is about to.
+    Expired,
     /// A code that this version does not know.
     Unknown(u16),
 }
@@ -188,6 +190,7 @@ impl CloseCode {
             3 => Self::UsedUp,
             4 => Self::Violation,
             5 => Self::Refused,
+            6 => Self::Expired,
             other => Self::Unknown(other),
         }
     }
@@ -202,6 +205,7 @@ impl CloseCode {
             Self::UsedUp => 3,
             Self::Violation => 4,
             Self::Refused => 5,
+            Self::Expired => 6,
             Self::Unknown(code) => code,
         }
     }
@@ -215,6 +219,7 @@ impl core::fmt::Display for CloseCode {
             Self::ShuttingDown => f.write_str("shutting down"),
             Self::UsedUp => f.write_str("ids or keys used up"),
             Self::Violation => f.write_str("it says that we broke a rule"),
+            Self::Expired => f.write_str("a certificate of its handshake ends"),
             Self::Refused => f.write_str("its application does not serve this side"),
             Self::Unknown(code) => write!(f, "code {code}"),
         }
@@ -422,4 +427,9 @@ pub enum Refused {
     /// The session's ids are used up: connect again.
     #[error("limit: the session's message ids are used up; connect again")]
     UsedUp,
+    /// A certificate of the session's handshake has ended, or is about to: connect again.
+    #[error(
+        "limit: a certificate of the session's handshake ends, so nothing more begins in it; connect again"
+    )]
+    Expired,
 }

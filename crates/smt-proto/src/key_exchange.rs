@@ -115,6 +115,9 @@ pub struct Finished {
     pub key_exchange: &'static str,
     /// At a client: whether the server has taken its early data.
     pub early_taken: bool,
+    /// The moment from which this side's own credentials count no more, if the peer may have judged
+    /// them by a date. A client begins another session before (SPEC §10).
+    pub own_expires: Option<WallTime>,
 }
 
 /// The identity that the peer has proved.
@@ -126,6 +129,9 @@ pub struct PeerIdentity {
     pub key_name: Option<Vec<u8>>,
     /// Identity that the registered key gives the peer, if that was used (SPEC §7.2).
     pub key_identity: Option<String>,
+    /// The moment from which the peer's credentials count no more, if they were judged by a date:
+    /// the second behind the last one of its certificate. The session ends then (SPEC §10).
+    pub expires: Option<WallTime>,
 }
 
 /// Makes key exchanges; held by an endpoint. One provider may offer several kinds of key exchange.

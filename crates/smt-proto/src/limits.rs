@@ -114,6 +114,14 @@ pub(crate) const CALLER_QUIET_MAX: Duration = Duration::from_millis(625);
 pub(crate) const PINGS_UNTIL_DEAD: u32 = 4;
 /// The server closes a session that had no live message for this time.
 pub(crate) const IDLE_LIFE: Duration = Duration::from_secs(600);
+/// A client begins nothing more in a session this long before a certificate ends, at most: time for
+/// calls in progress to end (SPEC §10).
+pub(crate) const RETIRED_BEFORE_MAX: Duration = Duration::from_secs(300);
+/// Validity of a certificate when its session begins, from which on the session ends before the
+/// certificate. The calendar has whole seconds: sessions would follow each other ever sooner.
+pub(crate) const RETIRED_FROM: Duration = Duration::from_secs(2);
+/// How often a session whose certificate ends is looked after, until nothing is in progress.
+pub(crate) const EXPIRY_CHECK: Duration = Duration::from_secs(1);
 /// Timers of one session fire at most once per this time for each live message, since a pass looks
 /// at all of them: some nanoseconds each, so a hundredth of a core at most.
 pub(crate) const TIMER_GRAIN_EACH: Duration = Duration::from_micros(2);

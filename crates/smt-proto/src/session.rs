@@ -13,8 +13,8 @@
 //! 6. `parts`: calls whose request or reply comes in parts.
 //! 7. `receive::trimmed`: headers of packets that the network has trimmed.
 //! 8. `timers`: deadlines, death, and when to ask; `retransmit`: what is asked.
-//! 9. `key_epochs`: which messages hold an epoch; `hibernate`: memory that an unused session gives
-//!    up.
+//! 9. `expiry`: the end of certificates; `key_epochs`: which messages hold an epoch; `hibernate`:
+//!    memory that an unused session gives up.
 //!
 //! The state is in groups, each with its rules: `keys`, `liveness`, `recovery`, `pass_timer`, and
 //! the `lane` of `stripe`, `client_messages`, `memory_share` and `reordered`.
@@ -25,6 +25,7 @@ mod cancel;
 mod client_messages;
 mod commands;
 mod early;
+mod expiry;
 mod hibernate;
 mod kept_parts;
 mod key_epochs;
@@ -43,6 +44,8 @@ mod stripe;
 mod timers;
 
 pub(crate) use commands::CallKind;
+pub(crate) use expiry::CredentialEnds;
+use expiry::Expiry;
 use keys::Keys;
 use lane::Lane;
 use liveness::Liveness;
@@ -89,6 +92,7 @@ pub(crate) struct Session {
     recovery: Recovery,
     pass_timer: PassTimer,
     liveness: Liveness,
+    expiry: Expiry,
     /// How it holds its ciphers' tables.
     pub(crate) cipher_slot: CipherSlot,
     ended: Option<SessionEnd>,
@@ -128,6 +132,7 @@ impl Session {
             recovery: Recovery::new(now, indices.jitter(), interval, datagram_limit),
             pass_timer: PassTimer::new(now),
             liveness: Liveness::new(now),
+            expiry: Expiry::new(agreement.side, now, factory.wall(now), established.ends),
             cipher_slot: CipherSlot::Empty,
             ended: None,
             slot: Slot::default(),

@@ -44,6 +44,8 @@ pub struct ExchangeSettings {
     /// Whether exchanges are as those by tickets: the server is done after flight 1, which has
     /// early data.
     pub early: Early,
+    /// When the credentials of the peer end, and those of this side.
+    pub expires: [Option<WallTime>; 2],
     /// Flights have randoms and proofs.
     is_proven: bool,
     /// Flights 1 whose early data a server has taken.
@@ -89,6 +91,7 @@ impl FakeKeyExchange {
                 kind: smt_wire::KeyExchange::Tls13,
                 observer: |_| {},
                 early: Early::None,
+                expires: [None; 2],
                 is_proven: true,
                 seen: Arc::default(),
             },
@@ -294,7 +297,11 @@ impl Exchange {
             (self.settings.observer)(&transcript);
             Finished {
                 secrets: transcript.secrets(),
-                peer: PeerIdentity::default(),
+                peer: PeerIdentity {
+                    expires: self.settings.expires[0],
+                    ..PeerIdentity::default()
+                },
+                own_expires: self.settings.expires[1],
                 key_exchange: "none",
                 early_taken: self.early.is_some(),
             }

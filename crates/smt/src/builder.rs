@@ -16,12 +16,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use smt_handshake::{ClientAuth, Group, Identity, RegisteredKey, TicketKeys, TicketStore, Trust};
+use smt_handshake::{
+    ClientAuth, Group, Identity, RegisteredKey, SpiffeId, TicketKeys, TicketStore, Trust,
+};
 use smt_io::UdpOptions;
 use smt_proto::{Failure, TransportConfig};
 use smt_record::{KeyLimits, KeyLog, Padding, Suite};
 
-use crate::authorization::Authorization;
+use crate::authorization::{Authorization, MessageAuthorization, MessageHead};
 use crate::operation::CallDefaults;
 use crate::peer::Peer;
 use crate::retry::Retry;
@@ -98,6 +100,7 @@ pub struct Builder<R> {
     has_dscp: bool,
     state_file: Option<PathBuf>,
     authorization: Option<Authorization>,
+    message_authorization: Option<MessageAuthorization>,
 }
 
 impl<R> Builder<R> {
@@ -117,6 +120,7 @@ impl<R> Builder<R> {
             has_dscp: false,
             state_file: None,
             authorization: None,
+            message_authorization: None,
         }
     }
 
@@ -137,6 +141,7 @@ impl<R> Builder<R> {
             has_dscp: self.has_dscp,
             state_file: self.state_file,
             authorization: self.authorization,
+            message_authorization: self.message_authorization,
         }
     }
 
@@ -273,6 +278,44 @@ impl<R: ServerRole> Builder<R> {
         self
     }
 
+    /// Decides which messages are served: `rule` sees each message of a client that is served
+    /// ([`Self::authorize`]), with what the handshake has proved of the client and with the
+    /// message's metadata, before the application does. By default all are served, and nothing is
+    /// spent on it.
+    ///
+    /// A request that is refused does not run: its call fails with the code, the text and the
+    /// metadata of the [`Failure`] ([`CallFailure::Refused`](crate::CallFailure::Refused)). A
+    /// one-way message that is refused is dropped, and its sender is not told. The session goes on.
+    ///
+    /// The rule runs with the endpoint's lock held, once for each message, or again for a request
+    /// that had to wait: it must neither block nor use the endpoint. It may keep what it has found
+    /// out about a client ([`Peer::data`]). If it panics, the message is refused. Polled endpoints
+    /// have no rule: their owners see each message first.
+    ///
+    /// ```no_run
+    /// # fn server(identity: smt::Identity, trust: smt::Trust) -> Result<(), smt::OpenError> {
+    /// let server = smt::server(identity)
+    ///     .client_auth(smt::ClientAuth::Required(trust))
+    ///     .authorize_messages(|peer, head| {
+    ///         let is_admin = peer.spiffe_id() == Some("spiffe://example/admin");
+    ///         match head.metadata.get("method") {
+    ///             Some(b"read") => Ok(()),
+    ///             _ if is_admin => Ok(()),
+    ///             _ => Err(smt::Failure::refusal(403, "only administrators write")),
+    ///         }
+    ///     })
+    ///     .bind_blocking("0.0.0.0")?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn authorize_messages(
+        mut self,
+        rule: impl Fn(&Peer, MessageHead<'_>) -> Result<(), Failure> + Send + Sync + 'static,
+    ) -> Self {
+        self.message_authorization = Some(MessageAuthorization::new(rule));
+        self
+    }
+
     /// Lets the endpoint call servers too, by the same socket: see [`crate::Endpoint`].
     pub fn with_client<C: ClientRole>(self, client: C) -> Builder<Both<R, C>> {
         self.in_role(|server| Both { server, client })
@@ -325,8 +368,16 @@ impl Builder<TlsClient> {
         self
     }
 
-    /// Sets the name that the server's certificate must have; by default the host part of the
-    /// address.
+    /// Accepts only servers whose certificate proves this SPIFFE ID, whatever other names it has:
+    /// in the place of [`Self::server_name`]. The chain is judged as ever. Tickets are not used
+    /// then.
+    pub fn server_id(mut self, id: &SpiffeId) -> Self {
+        self.role = self.role.server_id(id);
+        self
+    }
+
+    /// Sets the name that the server's certificate must have, a DNS name or an IP address; by
+    /// default the host part of the address. A SPIFFE ID is taken too, as by [`Self::server_id`].
     pub fn server_name(mut self, name: impl Into<String>) -> Self {
         self.role = self.role.server_name(name);
         self

@@ -47,12 +47,12 @@ use waking::DeferredWakes;
 use crate::accept_queue::AcceptQueue;
 use crate::answer_queue::AnswerQueue;
 use crate::clock::Clock;
+use crate::credentials::Credentials;
 use crate::driver_signal::DriverSignal;
 use crate::endpoint_state::EndpointState;
 use crate::error::OpenError;
 #[cfg(feature = "async")]
 use crate::runtime::Runtime;
-use crate::server_credentials::{ServerCredentials, credentials_of};
 use crate::spin::Spin;
 use crate::statistics::Statistics;
 use crate::sync::{Mutex, thread};
@@ -68,7 +68,7 @@ pub(crate) struct Driver {
     local_address: SocketAddr,
     clock: Clock,
     span: tracing::Span,
-    credentials: Option<Arc<ServerCredentials>>,
+    credentials: Credentials,
     receiver: Mutex<Receiver>,
     background_thread: OnceLock<thread::Thread>,
     /// Where it was opened.
@@ -167,16 +167,14 @@ impl Driver {
             sessions: state.endpoint.sessions_len(),
             memory: state.endpoint.memory(),
             messages_dropped: self.messages_dropped.load(Ordering::Relaxed),
+            messages_refused: state.messages_refused,
             sessions_refused: state.sessions_refused,
         })
     }
 
-    /// The credentials of a server, to be replaced.
-    ///
-    /// # Errors
-    /// The endpoint takes no clients by TLS.
-    pub(crate) fn credentials(&self) -> Result<&ServerCredentials, OpenError> {
-        credentials_of(self.credentials.as_ref())
+    /// The credentials that may be replaced.
+    pub(crate) fn credentials(&self) -> &Credentials {
+        &self.credentials
     }
 
     /// A one-way message has come to an acceptor that takes requests alone.
@@ -257,8 +255,8 @@ pub(crate) struct Drive {
     pub(crate) spin: Duration,
     /// Named by the role: everything that is logged on the way stands in it.
     pub(crate) span: tracing::Span,
-    /// Those of a server that takes clients by TLS.
-    pub(crate) credentials: Option<Arc<ServerCredentials>>,
+    /// Those that may be replaced.
+    pub(crate) credentials: Credentials,
     /// The runtime of an endpoint for tasks.
     #[cfg(feature = "async")]
     pub(crate) runtime: Option<Arc<dyn Runtime>>,

@@ -32,7 +32,7 @@ use smt_wire::SessionIndex;
 use crate::accept_queue::AcceptQueue;
 use crate::acceptors::Acceptors;
 use crate::answer_queue::Answer;
-use crate::authorization::Authorization;
+use crate::authorization::{Authorization, MessageAuthorization};
 use crate::builder::endpoint_parts::OpenedEndpoint;
 use crate::clock::WallTimeTold;
 use crate::completion::{Completion, Completions};
@@ -79,6 +79,9 @@ pub(crate) struct EndpointState {
     peers: Peers,
     /// Decides which clients are served.
     pub(crate) authorization: Option<Authorization>,
+    /// Decides which messages are served.
+    pub(crate) message_authorization: Option<MessageAuthorization>,
+    pub(crate) messages_refused: u64,
     /// Sessions of clients that are not served, and when they are closed.
     refused: VecDeque<(Time, SessionIndex)>,
     pub(crate) sessions_refused: u64,
@@ -142,6 +145,8 @@ impl EndpointState {
             state_lock: None,
             peers: Peers::new(),
             authorization: None,
+            message_authorization: None,
+            messages_refused: 0,
             refused: VecDeque::new(),
             sessions_refused: 0,
             peer_log: PeerLog::default(),

@@ -79,8 +79,9 @@
 //!
 //! # Identity of peers
 //! [`Peer::certificate`] has the names and the key that a peer has proved, and
-//! [`Builder::authorize`] decides by them which clients a server serves. [`Peer::data`] keeps what
-//! the application knows of a peer as long as the session lives.
+//! [`Builder::authorize`] decides by them which clients a server serves, and
+//! [`Builder::authorize_messages`] which of their messages. [`Peer::data`] keeps what the
+//! application knows of a peer as long as the session lives.
 //!
 //! # Logs
 //! Endpoints log by `tracing`. At level info, with the target `smt`, they tell each session's begin
@@ -92,8 +93,15 @@
 //! # Renewed certificates
 //! [`Server::set_identity`] and [`Server::set_client_auth`], which endpoints of all kinds have,
 //! replace what a server shows to its clients and asks of them while it runs: clients that connect
-//! from then on meet it, and sessions go on. A session never ends because a certificate of its
-//! handshake expires, nor because a client is no longer trusted: close it, or the server.
+//! from then on meet it, and sessions go on. [`Client::set_trust`] and
+//! [`Client::set_client_identity`] do the same at the other side. Revocation lists
+//! ([`RevocationLists`]) go with the trust, and are replaced with it. A session does not end
+//! because a peer is no longer trusted: close it, or the endpoint.
+//!
+//! A session ends when a certificate of its handshake does, unless that is pinned. The client
+//! begins no calls in it from five minutes before, or a tenth of what was left, and connects anew
+//! by itself: calls in progress end in the old session, which closes then. A peer whose certificate
+//! has expired is served no more.
 //!
 //! # Secrets of a session
 //! [`Session::export`] gives both ends of a session equal secrets for uses of their own: to bind a
@@ -121,9 +129,11 @@ mod authorization;
 pub mod blocking;
 mod builder;
 mod client_choice;
+mod client_credentials;
 mod clock;
 mod completion;
 mod cork;
+mod credentials;
 mod driver;
 mod driver_signal;
 mod early_call;
@@ -168,6 +178,7 @@ mod turn;
 pub use asynchronous::{
     CallBuilder, CallFuture, Client, Endpoint, ReplyFuture, SendBuilder, SendFuture, Server,
 };
+pub use authorization::MessageHead;
 pub use builder::{
     Address, Both, Builder, ClientRole, DEFAULT_PORT, KeyClient, KeyServer, Role, ServerRole,
     TlsClient, TlsRole, TlsServer, client, client_by_key, server, server_by_keys,
@@ -188,9 +199,9 @@ pub use bytes::Bytes;
 pub use smt_carrier::Carrier;
 pub use smt_handshake::{
     Algorithms, ClientAuth, CredentialError, Group, Identity, IssuedTicket, KeyEncryption, KeyEnds,
-    PeerCertificate, Pem, RegisteredKey, RegisteredKeyError, Ticket, TicketError, TicketIssuer,
-    TicketKey, TicketKeys, TicketPlan, TicketStore, TicketVerifier, TlsTrafficKey, Trust,
-    VerifiedTicket,
+    PeerCertificate, Pem, RegisteredKey, RegisteredKeyError, RevocationLists, SpiffeId,
+    SpiffeIdError, Ticket, TicketError, TicketIssuer, TicketKey, TicketKeys, TicketPlan,
+    TicketStore, TicketVerifier, TlsTrafficKey, Trust, VerifiedTicket,
 };
 pub use smt_io::UdpOptions;
 #[cfg(feature = "pki")]

@@ -331,7 +331,9 @@ impl Operation {
                     .map_ok(|(rpc, slot)| Begun::Call(rpc, slot))
             };
             match ready!(begun) {
-                Err(Refused::UsedUp) if matches!(self.to, Destination::Server(_)) => {
+                Err(Refused::UsedUp | Refused::Expired)
+                    if matches!(self.to, Destination::Server(_)) =>
+                {
                     state.retire_session(session);
                 }
                 begun => {

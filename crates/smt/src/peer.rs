@@ -37,6 +37,7 @@ impl Peer {
             certificates,
             key_name,
             key_identity,
+            expires: _,
         } = identity;
         Self {
             address,
@@ -61,6 +62,13 @@ impl Peer {
             read.ok().map(Box::new)
         };
         self.certificate.get_or_init(read).as_deref()
+    }
+
+    /// Returns the SPIFFE ID that the peer has proved
+    /// ([`PeerCertificate::spiffe_id`]).
+    #[must_use]
+    pub fn spiffe_id(&self) -> Option<&str> {
+        self.certificate()?.spiffe_id()
     }
 
     /// Returns the application's own values of this session: the user whom the peer stands for, or

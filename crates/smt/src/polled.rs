@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use smt_carrier::{Carrier, Path, Wait};
-use smt_handshake::{ClientAuth, Identity};
+use smt_handshake::{ClientAuth, Identity, Trust};
 use smt_io::{PollDescriptor, Process, UdpCarrier};
 use smt_proto::{CloseCode, ConnectError, Failure, OutgoingMessage, Refused, Time};
 use smt_wire::AbortCode;
@@ -28,10 +28,10 @@ use smt_wire::AbortCode;
 use crate::builder::bound_socket::BoundSocket;
 use crate::builder::endpoint_parts::EndpointParts;
 use crate::clock::{Clock, WallTimeTold};
+use crate::credentials::Credentials;
 use crate::endpoint_state::{SEND_AGAIN, SENT_WITHIN};
 use crate::error::OpenError;
 use crate::pump::Pump;
-use crate::server_credentials::{ServerCredentials, credentials_of};
 use crate::state_lock::StateLock;
 
 use batch_window::BatchWindow;
@@ -63,8 +63,8 @@ pub struct Endpoint {
     /// The address at which the endpoint was opened.
     process: Process,
     wall_time_told: WallTimeTold,
-    /// Those of a server that takes clients by TLS.
-    credentials: Option<Arc<ServerCredentials>>,
+    /// Those that may be replaced.
+    credentials: Credentials,
     /// Keeps other endpoints from the state file.
     _state_lock: Option<Arc<StateLock>>,
 }
@@ -109,7 +109,7 @@ impl Endpoint {
     /// # Errors
     /// The endpoint takes no clients by TLS.
     pub fn set_identity(&self, identity: Identity) -> Result<(), OpenError> {
-        Ok(credentials_of(self.credentials.as_ref())?.set_identity(identity)?)
+        Ok(self.credentials.server()?.set_identity(identity)?)
     }
 
     /// Asks TLS clients that connect from now on for other certificates, or for none, at all shards
@@ -119,7 +119,27 @@ impl Endpoint {
     /// The endpoint takes no clients by TLS, or the trust cannot be used; then nothing
     /// has changed.
     pub fn set_client_auth(&self, client_auth: ClientAuth) -> Result<(), OpenError> {
-        Ok(credentials_of(self.credentials.as_ref())?.set_client_auth(client_auth)?)
+        Ok(self.credentials.server()?.set_client_auth(client_auth)?)
+    }
+
+    /// Accepts servers by another trust from now on, revocation lists included, at all shards.
+    /// Sessions and handshakes in progress go on with what they began with. Tickets that were
+    /// verified by the trust before are forgotten; give their [`crate::TicketVerifier`] the new one
+    /// before.
+    ///
+    /// # Errors
+    /// The endpoint calls no servers by TLS, or the trust cannot be used; then nothing has changed.
+    pub fn set_trust(&self, trust: Trust) -> Result<(), OpenError> {
+        Ok(self.credentials.client()?.set_trust(trust)?)
+    }
+
+    /// Shows this identity from now on to servers that ask for one, or none, at all shards.
+    /// Sessions and handshakes in progress go on with what they began with.
+    ///
+    /// # Errors
+    /// The endpoint calls no servers by TLS.
+    pub fn set_client_identity(&self, identity: Option<Identity>) -> Result<(), OpenError> {
+        Ok(self.credentials.client()?.set_identity(identity)?)
     }
 
     /// Begins a session with the server at `remote`, which must prove that it is `server_name`. An
@@ -339,6 +359,7 @@ impl Endpoint {
             sessions: self.endpoint.sessions_len(),
             memory: self.endpoint.memory(),
             messages_dropped: 0,
+            messages_refused: 0,
             sessions_refused: 0,
         }
     }

@@ -6,9 +6,7 @@
 use std::sync::Arc;
 
 use smt_handshake::{ClientAuth, Identity, ServerTls, TicketServer, TlsConfigError, TlsProvider};
-use smt_proto::key_exchange::KeyExchangeProvider;
 
-use crate::error::OpenError;
 use crate::sync::{Mutex, PoisonError};
 
 /// The TLS side of a server, and what it was made of.
@@ -49,31 +47,4 @@ impl ServerCredentials {
         *present = next;
         Ok(())
     }
-}
-
-/// The key exchanges of a role, and the credentials among them that may be replaced.
-#[expect(unnameable_types, reason = "other crates add no roles")]
-pub struct KeyExchanges {
-    pub(crate) provider: Arc<dyn KeyExchangeProvider>,
-    pub(crate) credentials: Option<Arc<ServerCredentials>>,
-}
-
-impl<P: KeyExchangeProvider + 'static> From<P> for KeyExchanges {
-    fn from(provider: P) -> Self {
-        Self {
-            provider: Arc::new(provider),
-            credentials: None,
-        }
-    }
-}
-
-/// The credentials of an endpoint, which has some if it takes clients by TLS.
-///
-/// # Errors
-/// It has none.
-pub(crate) fn credentials_of(
-    credentials: Option<&Arc<ServerCredentials>>,
-) -> Result<&ServerCredentials, OpenError> {
-    let credentials = credentials.map(|credentials| &**credentials);
-    Ok(credentials.ok_or(TlsConfigError::NoServer)?)
 }

@@ -16,6 +16,9 @@ pub struct Statistics {
     pub memory: usize,
     /// One-way messages that were dropped because the application accepts requests alone.
     pub messages_dropped: u64,
+    /// Messages of clients that the application's rule has refused
+    /// ([`crate::Builder::authorize_messages`]).
+    pub messages_refused: u64,
     /// Sessions of clients whom the application's rule has refused ([`crate::Builder::authorize`]).
     pub sessions_refused: u64,
 }

@@ -47,9 +47,14 @@ impl TicketArguments {
                 false => Ok(None),
             };
         }
+        if credentials.server_id.is_some() {
+            return Err(Failure::usage(
+                "--tickets finds servers by a DNS name: it does not go with --server-id",
+            ));
+        }
         let (host, port) = host_and_port(address);
         let name = credentials.name.as_deref().unwrap_or(host);
-        let verifier = TicketVerifier::new(credentials.anchors.trust()?)?;
+        let verifier = TicketVerifier::new(credentials.trust()?)?;
         let store = TicketStore::new();
         let looked_up = block_on(async {
             let lookup = TicketLookup {

@@ -59,9 +59,7 @@ impl KeyFiles {
     }
 
     fn write_one(&self, path: &Path, bytes: &[u8], mode: u32) -> Result<(), Failure> {
-        let mut beside = path.as_os_str().to_owned();
-        beside.push(format!(".new-{}", std::process::id()));
-        let beside = PathBuf::from(beside);
+        let beside = beside(path);
         let written = write_new(&beside, bytes, mode).and_then(|()| {
             if self.is_forced {
                 return fs::rename(&beside, path);
@@ -75,6 +73,23 @@ impl KeyFiles {
         }
         written.doing(format!("writing {}", path.display()))
     }
+}
+
+/// Writes a file whole, in the place of one that is there.
+pub(super) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Failure> {
+    let beside = beside(path);
+    let written = write_new(&beside, bytes, mode).and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    written.doing(format!("writing {}", path.display()))
+}
+
+/// Where a file is written before it is renamed.
+fn beside(path: &Path) -> PathBuf {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".new-{}", std::process::id()));
+    PathBuf::from(beside)
 }
 
 fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {

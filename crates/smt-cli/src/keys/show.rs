@@ -185,6 +185,7 @@ fn object(path: &Path, place: usize, text: &CertificateText, days: i64) -> serde
         "subject": text.subject,
         "issuer": text.issuer,
         "names": text.names,
+        "spiffe_id": text.spiffe_id,
         "not_before_s": text.not_before_s,
         "not_after_s": text.not_after_s,
         "days_left": days,

@@ -4,7 +4,7 @@
 
 use rustix::process::Signal;
 
-use crate::program::{Files, Serving, smt};
+use crate::program::{Files, Serving, smt, smt_with_input};
 
 /// The variables about the request, as a command of the server has them.
 fn variables(text: &str) -> Vec<&str> {
@@ -119,4 +119,38 @@ fn a_server_lets_only_the_pinned_clients_in_and_reads_the_pins_again() {
     serving.signal(Signal::HUP);
     serving.next_words_with("SIGHUP: certificates were read again");
     call(&serving, "bob").text();
+}
+
+#[test]
+fn a_server_is_called_by_its_spiffe_id() {
+    let files = Files::new();
+    let directory = files.path("");
+    let id = "spiffe://prod.example/db";
+    let words = ["keys", "server", "localhost", "--uri", id, "--force"];
+    let made = smt(&[&words[..], &["--ca", &directory, "--out", &directory]].concat());
+    made.text();
+    let shown = smt(&["keys", "show", &files.path("localhost.pem")]);
+    let line = format!("spiffe id    {id}\n");
+    assert!(shown.text().contains(&line), "{}", shown.text());
+    let serving = Serving::start(&files, &["--echo"]);
+    let authority = files.path("ca.pem");
+    let call = |id| {
+        let words = ["call", serving.address(), "--ca", &authority];
+        smt_with_input(&[&words[..], &["--server-id", id]].concat(), b"hi")
+    };
+    assert_eq!(call(id).text(), "hi");
+    let other = "spiffe://prod.example/web";
+    call(other).fails(3, &["was called by the SPIFFE ID", other, id]);
+    let bad = smt(&[
+        "keys",
+        "server",
+        "x",
+        "--uri",
+        "spiffe://Prod/db",
+        "--ca",
+        &directory,
+        "--out",
+        &directory,
+    ]);
+    bad.fails(2, &["the trust domain of a SPIFFE ID"]);
 }

@@ -121,3 +121,43 @@ fn files_that_can_be_read_once_are_left_alone() {
     assert_eq!(files.run_call(serving.address(), &[], b"hi").text(), "hi");
     assert!(serving.end().0.success());
 }
+
+#[test]
+fn a_revocation_list_is_read_again_and_a_bad_one_changes_nothing() {
+    let files = Files::new();
+    let (directory, authority) = (files.path(""), files.path("ca.pem"));
+    let (alice, list) = (files.path("alice.pem"), files.path("ca.crl"));
+    let crl = ["keys", "crl", "--ca", &directory, "--out", &list];
+    assert_eq!(smt_with_input(&crl, b"").text(), format!("{list}\n"));
+    let words = [
+        "--log",
+        "info",
+        "--echo",
+        "--client-ca",
+        &authority,
+        "--crl",
+        &list,
+    ];
+    let mut serving = Serving::start(&files, &words);
+    let address = serving.address().to_owned();
+    let call = || {
+        let words = ["--cert", &alice, "--key", &files.path("alice.key")];
+        files.run_call(&address, &words, b"hi")
+    };
+    assert_eq!(call().text(), "hi");
+    fs::write(&list, "nothing").unwrap();
+    serving.signal(Signal::HUP);
+    let line = serving.next_words_with("SIGHUP: the certificates so far stay in use");
+    assert!(line.contains("no revocation list in"), "{line}");
+    assert_eq!(call().text(), "hi");
+    smt_with_input(&[&crl[..], &[&alice]].concat(), b"").text();
+    serving.signal(Signal::HUP);
+    serving.next_words_with("SIGHUP: certificates were read again");
+    call().fails(3, &["refused this client's certificate: revoked"]);
+    // The client refuses the server likewise.
+    let server = files.path("localhost.pem");
+    smt_with_input(&[&crl[..], &[&server]].concat(), b"").text();
+    let outcome = files.run_call(&address, &["--crl", &list], b"hi");
+    outcome.fails(3, &["the server's certificate is revoked"]);
+    assert!(serving.end().0.success());
+}

@@ -27,7 +27,7 @@ use crate::tls::{ClientAuth, TlsConfigError, TlsProvider, client_verifier};
 pub struct TicketClient {
     tls: Arc<TlsProvider>,
     store: TicketStore,
-    identity: Option<CertifiedKey>,
+    identity: RwLock<Option<CertifiedKey>>,
     suites: Vec<Suite>,
     forward_secrecy: bool,
     requires_post_quantum: bool,
@@ -40,7 +40,7 @@ impl TicketClient {
         Self {
             tls,
             store,
-            identity: None,
+            identity: RwLock::new(None),
             suites: Algorithms::default().suites,
             forward_secrecy: true,
             requires_post_quantum: false,
@@ -50,8 +50,23 @@ impl TicketClient {
     /// Shows this identity to servers that want a certificate.
     #[must_use]
     pub fn with_identity(mut self, identity: &Identity) -> Self {
-        self.identity = Some(identity.certified());
+        self.identity = RwLock::new(Some(identity.certified()));
         self
+    }
+
+    /// Shows another identity from now on, or none.
+    pub fn set_identity(&self, identity: Option<&Identity>) {
+        *self
+            .identity
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = identity.map(Identity::certified);
+    }
+
+    fn identity(&self) -> Option<CertifiedKey> {
+        self.identity
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Accepts these suites alone, preferred first.
@@ -88,7 +103,8 @@ impl TicketClient {
         if self.requires_post_quantum && content.group != Group::X25519MlKem768 {
             return None;
         }
-        if content.requires.client_certificate && self.identity.is_none() {
+        let identity = self.identity();
+        if content.requires.client_certificate && identity.is_none() {
             return None;
         }
         // The server's order decides, as in TLS.
@@ -101,7 +117,7 @@ impl TicketClient {
         let side = ClientSide {
             suite,
             forward_secrecy: self.forward_secrecy || content.requires.forward_secrecy,
-            identity: self.identity.clone(),
+            identity,
             store: self.store.clone(),
             ticket,
         };
@@ -147,6 +163,7 @@ impl TicketServer {
         let provider = Arc::new(Algorithms::default().provider());
         let side = ServerSide {
             keys,
+            judges_dates: client_auth.judges_dates(),
             clients: client_verifier(client_auth, &provider)?,
             algorithms: provider.signature_verification_algorithms,
         };
@@ -162,11 +179,10 @@ impl TicketServer {
     /// # Errors
     /// [`TlsConfigError`] if the trust in clients cannot be used. Then nothing has changed.
     pub fn set_client_auth(&self, client_auth: ClientAuth) -> Result<(), TlsConfigError> {
+        let judges_dates = client_auth.judges_dates();
         let clients = client_verifier(client_auth, &self.provider)?;
-        self.side
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clients = clients;
+        let mut side = self.side.write().unwrap_or_else(PoisonError::into_inner);
+        (side.clients, side.judges_dates) = (clients, judges_dates);
         Ok(())
     }
 

@@ -58,6 +58,11 @@ impl TicketStore {
         None
     }
 
+    /// Forgets all tickets: those for which another trust has been decided on, for example.
+    pub fn clear(&self) {
+        self.lock().clear();
+    }
+
     /// Forgets the ticket of this hash: the server does not take it.
     pub(super) fn remove(&self, ticket: &VerifiedTicket) {
         let mut tickets = self.lock();

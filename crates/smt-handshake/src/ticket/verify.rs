@@ -3,7 +3,7 @@
 //! over the ticket, and the time. The channel that tickets come by (DNS, a file) need not be
 //! trusted.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use rustls::client::danger::ServerCertVerifier;
@@ -16,16 +16,33 @@ use super::format::Ticket;
 use super::keys::CLOCK_SKEW;
 use super::signature::{Context, is_valid};
 use crate::failure::caller;
+use crate::peer_certificate::PeerCertificate;
 use crate::tls::algorithms::Algorithms;
 use crate::tls::{TlsConfigError, failure, server_verifier};
 use crate::trust::Trust;
 use smt_record::Side;
 
-/// Judges tickets as a client judges servers.
+/// Judges tickets as a client judges servers. Cheap to clone: all clones have one trust.
 #[derive(Clone, Debug)]
 pub struct TicketVerifier {
-    servers: Arc<dyn ServerCertVerifier>,
+    servers: Arc<RwLock<Servers>>,
     provider: Arc<CryptoProvider>,
+}
+
+/// The judgement of servers.
+#[derive(Clone, Debug)]
+struct Servers {
+    verifier: Arc<dyn ServerCertVerifier>,
+    judges_dates: bool,
+}
+
+impl Servers {
+    fn new(trust: Trust, provider: &Arc<CryptoProvider>) -> Result<Self, TlsConfigError> {
+        Ok(Self {
+            judges_dates: trust.judges_dates(),
+            verifier: server_verifier(trust, provider)?,
+        })
+    }
 }
 
 /// A ticket that is good for one server.
@@ -33,6 +50,8 @@ pub struct TicketVerifier {
 pub struct VerifiedTicket {
     pub(super) ticket: Ticket,
     pub(super) hash: [u8; 32],
+    /// When the server's certificate counts no more.
+    pub(super) expires: Option<WallTime>,
     pub(super) chain: Vec<CertificateDer<'static>>,
     server_name: String,
 }
@@ -45,9 +64,25 @@ impl TicketVerifier {
     pub fn new(trust: Trust) -> Result<Self, TlsConfigError> {
         let provider = Arc::new(Algorithms::default().provider());
         Ok(Self {
-            servers: server_verifier(trust, &provider)?,
+            servers: Arc::new(RwLock::new(Servers::new(trust, &provider)?)),
             provider,
         })
+    }
+
+    /// Judges tickets by another trust from now on, in all clones. Tickets that were verified stay
+    /// in their stores until their client is given another trust too, which clears its store.
+    ///
+    /// # Errors
+    /// [`TlsConfigError`] if the trust cannot be used. Then nothing has changed.
+    pub fn set_trust(&self, trust: Trust) -> Result<(), TlsConfigError> {
+        let servers = Servers::new(trust, &self.provider)?;
+        *self.servers.write().unwrap_or_else(PoisonError::into_inner) = servers;
+        Ok(())
+    }
+
+    fn servers(&self) -> Servers {
+        let servers = self.servers.read();
+        servers.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Verifies a ticket for the server of this name (a DNS name or an IP address). `chain` is the
@@ -86,7 +121,10 @@ impl TicketVerifier {
             return Err(refused("no certificate came with the ticket".to_owned()));
         };
         let at = UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs()));
-        self.servers
+        let servers = self.servers();
+        let expires = PeerCertificate::expiry(leaf).filter(|_| servers.judges_dates);
+        servers
+            .verifier
             .verify_server_cert(leaf, intermediates, &name, &[], at)
             .map_err(|error| failure::from_tls(&error, Side::Client))?;
         let algorithms = &self.provider.signature_verification_algorithms;
@@ -98,6 +136,7 @@ impl TicketVerifier {
         }
         Ok(VerifiedTicket {
             hash: ticket.hash(),
+            expires,
             ticket,
             chain,
             server_name: server_name.to_owned(),

@@ -9,11 +9,12 @@
 
 use std::net::IpAddr;
 
-use rustls::{CertificateError, Error, ExtendedKeyPurpose};
+use rustls::{CertRevocationListError, CertificateError, Error, ExtendedKeyPurpose};
 use smt_record::Side;
 use webpki::Error as Defect;
 
 use crate::tls::verify_chain::ChainSignature;
+use crate::tls::verify_server_id::WrongId;
 
 /// Why the certificate of `peer` is refused, and what to do, in one line.
 pub(crate) fn text(error: &CertificateError, peer: Side) -> String {
@@ -46,9 +47,10 @@ pub(crate) fn text(error: &CertificateError, peer: Side) -> String {
             "{subject} is not signed by the trusted authority that it names; another authority of \
             the same name issued it, or it is damaged: trust that one, or renew it"
         ),
-        C::Other(error) => match error.0.downcast_ref::<Defect>() {
-            Some(defect) => of_defect(defect, peer),
-            None => damaged(peer),
+        C::Other(error) => match (error.0.downcast_ref(), error.0.downcast_ref()) {
+            (Some(wrong), _) => wrong_id(wrong, peer),
+            (_, Some(defect)) => of_defect(defect, peer),
+            _ => damaged(peer),
         },
         C::NotValidForNameContext {
             expected,
@@ -65,6 +67,21 @@ pub(crate) fn text(error: &CertificateError, peer: Side) -> String {
             format!("{subject} is none of the pinned ones; pin it, if it is known to be right")
         }
         C::Revoked => format!("{subject} is revoked; renew it"),
+        C::UnknownRevocationStatus => format!(
+            "no revocation list here tells of {subject}, or of one of its issuers'; give the lists of \
+            all authorities of its chain but the root's own (--crl)"
+        ),
+        C::ExpiredRevocationListContext { time, next_update } => {
+            let ago = duration(time.as_secs().saturating_sub(next_update.as_secs()));
+            format!(
+                "the revocation list that tells of {subject} expired {ago} ago; give the present list \
+                of its authority, or set this host's clock"
+            )
+        }
+        C::ExpiredRevocationList => format!(
+            "the revocation list that tells of {subject} is expired; give the present list of its \
+            authority, or set this host's clock"
+        ),
         C::UnsupportedSignatureAlgorithmContext { .. }
         | C::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => format!(
             "{subject} is signed in a way that is not accepted here, e.g. with SHA-1 or an RSA key \
@@ -72,6 +89,43 @@ pub(crate) fn text(error: &CertificateError, peer: Side) -> String {
         ),
         _ => damaged(peer),
     }
+}
+
+/// Why the revocation list that tells of the certificate of `peer` cannot be used.
+pub(crate) fn list(error: &CertRevocationListError, peer: Side) -> String {
+    let why = match error {
+        CertRevocationListError::BadSignature => {
+            "is not signed by the authority that it names: another of the same name made it"
+                .to_owned()
+        }
+        CertRevocationListError::IssuerInvalidForCrl => {
+            "is of an authority that may not sign lists (key usage cRLSign)".to_owned()
+        }
+        other => format!("cannot be used: {other:?}"),
+    };
+    format!(
+        "the revocation list that tells of the {peer}'s certificate {why}; give the list that its authority made"
+    )
+}
+
+/// The server is another than the one that was called by its SPIFFE ID.
+fn wrong_id(wrong: &WrongId, peer: Side) -> String {
+    let presented = match wrong.presented.as_slice() {
+        [] => "it has no URI at all".to_owned(),
+        all => {
+            let shown: Vec<String> = all
+                .iter()
+                .take(SHOWN_MAX)
+                .map(|uri| format!("{uri:?}"))
+                .collect();
+            format!("it has {}, and exactly one counts", shown.join(", "))
+        }
+    };
+    format!(
+        "the {peer} was called by the SPIFFE ID {}, but its certificate does not have it: {presented}; call \
+        it by its own, or give it a certificate with that URI, e.g. by `smt keys {peer} --uri`",
+        wrong.expected
+    )
 }
 
 /// Why a certificate of one's own, or one that is to be trusted, cannot be used.

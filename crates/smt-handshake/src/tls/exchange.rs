@@ -9,6 +9,7 @@
 //! tickets, early data. TLS's own traffic keys protect nothing but the handshake.
 
 use rustls::{AlertDescription, ClientConnection, Connection, ServerConnection};
+use smt_proto::WallTime;
 use smt_proto::key_exchange::{
     Failed, Finished, HandshakeFailure, Input, KeyExchange, PeerIdentity, Step,
 };
@@ -16,6 +17,7 @@ use smt_record::{AwsLc, SessionSecrets, Side, Suite, parameter_hash};
 
 use crate::failure::{caller, check_suite, environment, malformed, nothing_common};
 use crate::limits::FLIGHT_LEN_MAX;
+use crate::peer_certificate::PeerCertificate;
 use crate::tls::ALPN;
 use crate::tls::failure;
 
@@ -31,12 +33,22 @@ pub(crate) struct TlsExchange {
     connection: Connection,
     side: Side,
     state: State,
+    dates: Dates,
     own_params: Option<Vec<u8>>,
     peer_params: Option<Vec<u8>>,
     /// The alert that a failed attempt still has to send.
     alert: Alert,
     /// The result, until the step that yields it ends.
     finished: Option<Finished>,
+}
+
+/// The dates that bound the session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dates {
+    /// Whether the peer's certificate was judged by its dates.
+    pub(crate) of_peer: bool,
+    /// When the own certificate counts no more, if one may be shown.
+    pub(crate) own: Option<WallTime>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -59,22 +71,25 @@ enum Alert {
 }
 
 impl TlsExchange {
-    pub(crate) fn client(connection: ClientConnection) -> Self {
-        Self::new(Connection::Client(connection), Side::Client, None)
+    pub(crate) fn client(connection: ClientConnection, dates: Dates) -> Self {
+        Self::new(Connection::Client(connection), Side::Client, dates)
     }
 
-    pub(crate) fn server(connection: ServerConnection, client_params: &[u8]) -> Self {
-        let peer_params = Some(client_params.to_vec());
-        Self::new(Connection::Server(connection), Side::Server, peer_params)
+    pub(crate) fn server(connection: ServerConnection, client_params: &[u8], dates: Dates) -> Self {
+        Self {
+            peer_params: Some(client_params.to_vec()),
+            ..Self::new(Connection::Server(connection), Side::Server, dates)
+        }
     }
 
-    fn new(connection: Connection, side: Side, peer_params: Option<Vec<u8>>) -> Self {
+    fn new(connection: Connection, side: Side, dates: Dates) -> Self {
         Self {
             connection,
             side,
             state: State::Exchanging,
+            dates,
             own_params: None,
-            peer_params,
+            peer_params: None,
             alert: Alert::None,
             finished: None,
         }
@@ -248,13 +263,16 @@ impl TlsExchange {
         .map_err(|error| environment(format!("TLS exports no secrets: {error}")))?;
         let group = self.connection.negotiated_key_exchange_group();
         let certificates = self.connection.peer_certificates().unwrap_or_default();
+        let leaf = certificates.first().filter(|_| self.dates.of_peer);
         Ok(Finished {
             secrets,
             peer: PeerIdentity {
                 certificates: certificates.iter().map(|der| der.to_vec()).collect(),
                 key_name: None,
                 key_identity: None,
+                expires: leaf.and_then(|leaf| PeerCertificate::expiry(leaf)),
             },
+            own_expires: self.dates.own,
             key_exchange: group
                 .and_then(|group| group.name().as_str())
                 .unwrap_or("unknown group"),

@@ -20,6 +20,7 @@ pub(crate) fn from_tls(error: &Error, side: Side) -> HandshakeFailure {
     match error {
         Error::AlertReceived(alert) => alert_received(*alert, side),
         Error::InvalidCertificate(error) => refused(certificate_refusal::text(error, peer)),
+        Error::InvalidCertRevocationList(error) => refused(certificate_refusal::list(error, peer)),
         Error::NoCertificatesPresented => refused(format!(
             "the {peer} sent no certificate, and this {side} requires one; give the {peer} an \
             identity"
@@ -45,7 +46,7 @@ pub(crate) fn alert_received(alert: AlertDescription, side: Side) -> HandshakeFa
     let text = match alert {
         A::UnknownCA => refused(&format!(
             "unknown ca; let the {peer} trust its authority, or use one issued by an authority \
-            that it trusts"
+            that it trusts; a {peer} without a present revocation list says so too"
         )),
         A::CertificateExpired => refused(&format!(
             "expired, or not yet valid by the {peer}'s clock; renew it, or set that clock"

@@ -29,7 +29,7 @@ impl ChainSignature {
     }
 
     /// Marks a bad signature as one of the chain.
-    fn mark(error: Error) -> Error {
+    pub(crate) fn mark(error: Error) -> Error {
         match error {
             Error::InvalidCertificate(CertificateError::BadSignature) => {
                 CertificateError::Other(OtherError(Arc::new(Self))).into()

@@ -84,6 +84,7 @@ impl Refused {
             Self::UsedUp => 306,
             Self::NoParts => 307,
             Self::PartWindowFull => 308,
+            Self::Expired => 309,
         }
     }
 }

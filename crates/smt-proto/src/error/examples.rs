@@ -105,5 +105,6 @@ fn of_commands() -> Vec<Refused> {
         Refused::UsedUp,
         Refused::NoParts,
         Refused::PartWindowFull,
+        Refused::Expired,
     ]
 }

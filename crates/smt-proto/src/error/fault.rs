@@ -67,9 +67,11 @@ impl Refused {
     pub fn fault(&self) -> Fault {
         match self {
             Self::NoSession | Self::NoRpc | Self::Export(_) => Fault::Caller,
-            Self::Blocked | Self::TooLarge { .. } | Self::UsedUp | Self::PartWindowFull => {
-                Fault::Limit
-            }
+            Self::Blocked
+            | Self::TooLarge { .. }
+            | Self::UsedUp
+            | Self::PartWindowFull
+            | Self::Expired => Fault::Limit,
             Self::NoParts => Fault::Peer,
         }
     }

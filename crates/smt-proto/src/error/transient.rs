@@ -76,7 +76,11 @@ impl Refused {
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Blocked | Self::NoSession | Self::UsedUp | Self::PartWindowFull => true,
+            Self::Blocked
+            | Self::NoSession
+            | Self::UsedUp
+            | Self::PartWindowFull
+            | Self::Expired => true,
             Self::NoRpc | Self::TooLarge { .. } | Self::NoParts | Self::Export(_) => false,
         }
     }

@@ -13,6 +13,7 @@ use smt_wire::ControlNumber;
 
 use crate::establish::agreement::{Agreement, Indices};
 use crate::key_exchange::PeerIdentity;
+use crate::session::CredentialEnds;
 use crate::time::Time;
 
 /// The agreement of both sides and the keys that follow from it. A session begins with it.
@@ -26,6 +27,8 @@ pub(crate) struct Established {
     pub(crate) open: OpenKeys,
     pub(crate) exporter: Exporter,
     pub(crate) peer: PeerIdentity,
+    /// When the certificates of both sides end.
+    pub(crate) ends: CredentialEnds,
     /// The token that a RESET of the peer must carry (SPEC §12.1); known once its CONFIRM has
     /// opened.
     pub(crate) peer_reset_token: Option<[u8; 16]>,

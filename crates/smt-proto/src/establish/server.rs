@@ -26,6 +26,7 @@ use crate::key_exchange::{FailureKind, Finished, Input, KeyExchange};
 use crate::limits::{ACCEPT_LIFE, AMPLIFICATION, FLIGHTS_MAX};
 use crate::send::batch::DatagramBatch;
 use crate::send::ready_queue::Slot;
+use crate::session::CredentialEnds;
 use crate::statistics::Statistics;
 use crate::time::Time;
 
@@ -371,6 +372,7 @@ impl ServerHandshake {
             seal,
             open,
             exporter,
+            ends: CredentialEnds::of(&finished.peer, finished.own_expires),
             peer: finished.peer,
             peer_reset_token: None,
             controls: 0,

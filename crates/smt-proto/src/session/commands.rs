@@ -36,6 +36,9 @@ impl Session {
         if self.ended.is_some() {
             return Err(Refused::NoSession);
         }
+        if self.expiry.is_retired(now) {
+            return Err(Refused::Expired);
+        }
         self.check_parts(kind.parts)?;
         let (body, has_metadata) = message.into_application_bytes();
         let padded = self.padded_length(&body, shared)?;
@@ -76,6 +79,9 @@ impl Session {
     pub(crate) fn has_room(&mut self, now: Time) -> Result<bool, Refused> {
         if self.ended.is_some() {
             return Err(Refused::NoSession);
+        }
+        if self.expiry.is_retired(now) {
+            return Err(Refused::Expired);
         }
         let is_blocked = self.lane.stripes.is_blocked();
         if is_blocked {

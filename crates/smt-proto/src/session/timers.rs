@@ -52,6 +52,7 @@ impl Session {
         self.pass_timer.set_if(self.recovery.pmtud.due());
         self.hibernate_if_unused(now, shared);
         self.close_if_idle(now, shared);
+        self.close_if_expired(now, shared);
         self.pass_timer.end_pass(now, self.timer_grain());
     }
 

@@ -53,6 +53,7 @@ mod parts_of_replies_count_until_they_are_acknowledged;
 mod pulls_keep_to_the_pace_of_the_link;
 mod sessions_are_shared_between_networks;
 mod sessions_do_not_mix;
+mod sessions_end_before_their_certificates;
 mod sessions_end_in_order;
 mod sessions_export_secrets;
 mod shards_answer_for_themselves_alone;

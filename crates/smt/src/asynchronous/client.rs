@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use smt_handshake::{Identity, Trust};
 use smt_proto::{CloseCode, OutgoingMessage};
 
 use super::accept::{accept, accept_request};
 use super::call::{CallBuilder, SendBuilder};
 use super::close::{close, close_server};
 use super::polled;
-use crate::error::Error;
+use crate::error::{Error, OpenError};
 use crate::message::{Incoming, Request};
 use crate::operation::{CallDefaults, Destination, Operation};
 use crate::server_handle::ServerHandle;
@@ -113,6 +114,38 @@ impl Client {
     /// The same for requests alone: a one-way message that comes is dropped.
     pub async fn accept_request(&self) -> Option<Request> {
         accept_request(self.server.guard()).await
+    }
+
+    /// Accepts servers by another trust from now on, revocation lists included, for all clients of
+    /// the endpoint. Sessions and handshakes in progress go on with what they began with. Tickets
+    /// that were verified by the trust before are forgotten; give their [`crate::TicketVerifier`]
+    /// the new one before.
+    ///
+    /// # Errors
+    /// The endpoint calls no servers by TLS, or the trust cannot be used; then nothing has changed.
+    pub fn set_trust(&self, trust: Trust) -> Result<(), OpenError> {
+        Ok(self
+            .server
+            .guard()
+            .driver()
+            .credentials()
+            .client()?
+            .set_trust(trust)?)
+    }
+
+    /// Shows this identity from now on to servers that ask for one, or none, for all clients of the
+    /// endpoint. Sessions and handshakes in progress go on with what they began with.
+    ///
+    /// # Errors
+    /// The endpoint calls no servers by TLS.
+    pub fn set_client_identity(&self, identity: Option<Identity>) -> Result<(), OpenError> {
+        Ok(self
+            .server
+            .guard()
+            .driver()
+            .credentials()
+            .client()?
+            .set_identity(identity)?)
     }
 
     /// Closes the client, for all of its clones. Further calls fail with

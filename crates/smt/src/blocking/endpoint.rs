@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use smt_handshake::{ClientAuth, Identity};
+use smt_handshake::{ClientAuth, Identity, Trust};
 use smt_proto::CloseCode;
 
 use super::accept::{accept, accept_request};
@@ -120,7 +120,7 @@ impl Endpoint {
     /// # Errors
     /// The endpoint takes no clients by TLS.
     pub fn set_identity(&self, identity: Identity) -> Result<(), OpenError> {
-        let credentials = self.guard.driver().credentials()?;
+        let credentials = self.guard.driver().credentials().server()?;
         Ok(credentials.set_identity(identity)?)
     }
 
@@ -131,8 +131,37 @@ impl Endpoint {
     /// The endpoint takes no clients by TLS, or the trust cannot be used; then nothing
     /// has changed.
     pub fn set_client_auth(&self, client_auth: ClientAuth) -> Result<(), OpenError> {
-        let credentials = self.guard.driver().credentials()?;
+        let credentials = self.guard.driver().credentials().server()?;
         Ok(credentials.set_client_auth(client_auth)?)
+    }
+
+    /// Accepts servers by another trust from now on, revocation lists included. Sessions and
+    /// handshakes in progress go on with what they began with. Tickets that were verified by
+    /// the trust before are forgotten; give their [`crate::TicketVerifier`] the new one before.
+    ///
+    /// # Errors
+    /// The endpoint calls no servers by TLS, or the trust cannot be used; then nothing has changed.
+    pub fn set_trust(&self, trust: Trust) -> Result<(), OpenError> {
+        Ok(self
+            .guard
+            .driver()
+            .credentials()
+            .client()?
+            .set_trust(trust)?)
+    }
+
+    /// Shows this identity from now on to servers that ask for one, or none.
+    /// Sessions and handshakes in progress go on with what they began with.
+    ///
+    /// # Errors
+    /// The endpoint calls no servers by TLS.
+    pub fn set_client_identity(&self, identity: Option<Identity>) -> Result<(), OpenError> {
+        Ok(self
+            .guard
+            .driver()
+            .credentials()
+            .client()?
+            .set_identity(identity)?)
     }
 
     /// Refuses new requests, waits until those in progress are answered and their replies

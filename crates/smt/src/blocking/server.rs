@@ -64,7 +64,7 @@ impl Server {
     /// # Errors
     /// The server takes clients by registered keys alone.
     pub fn set_identity(&self, identity: Identity) -> Result<(), OpenError> {
-        let credentials = self.guard.driver().credentials()?;
+        let credentials = self.guard.driver().credentials().server()?;
         Ok(credentials.set_identity(identity)?)
     }
 
@@ -75,7 +75,7 @@ impl Server {
     /// The server takes clients by registered keys alone, or the trust cannot be used; then nothing
     /// has changed.
     pub fn set_client_auth(&self, client_auth: ClientAuth) -> Result<(), OpenError> {
-        let credentials = self.guard.driver().credentials()?;
+        let credentials = self.guard.driver().credentials().server()?;
         Ok(credentials.set_client_auth(client_auth)?)
     }
 

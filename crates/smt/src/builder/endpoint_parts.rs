@@ -18,8 +18,8 @@ use smt_wire::Shard;
 use super::role::Role;
 use super::{Builder, ranges};
 use crate::clock::{Clock, WallTimeTold};
+use crate::credentials::Credentials;
 use crate::error::OpenError;
-use crate::server_credentials::ServerCredentials;
 use crate::state_file::{BOOTS, StateFile};
 use crate::state_lock::StateLock;
 
@@ -28,7 +28,7 @@ pub(crate) struct EndpointParts {
     config: Config,
     provider: Arc<dyn KeyExchangeProvider>,
     /// Those of the provider that may be replaced; all shards share them.
-    pub(crate) credentials: Option<Arc<ServerCredentials>>,
+    pub(crate) credentials: Credentials,
     mac: Arc<dyn TokenMac>,
     key_log: Option<Arc<dyn KeyLog>>,
     pub(crate) clock: Clock,

@@ -107,6 +107,8 @@ impl<R: Role> Builder<R> {
         let mut state = EndpointState::new(opened, carrier, bound_socket.udp);
         state.state_lock.clone_from(&endpoint_parts.state_lock);
         state.authorization.clone_from(&self.authorization);
+        let rule = &self.message_authorization;
+        state.message_authorization.clone_from(rule);
         Driver::open(state, bound_socket.carrier, drive)
     }
 

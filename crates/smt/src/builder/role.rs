@@ -13,8 +13,8 @@ pub use server::{KeyServer, TlsServer};
 #[cfg(feature = "unstable-plaintext")]
 pub(crate) use unprotected::Unprotected;
 
+use crate::credentials::KeyExchanges;
 use crate::error::OpenError;
-use crate::server_credentials::KeyExchanges;
 
 /// A role of an endpoint. The roles are those of this crate.
 pub trait Role: Clone + sealed::Sealed {}

@@ -92,6 +92,12 @@ impl EndpointState {
                 self.refuse_message(now, &message, refusal);
                 continue;
             }
+            let rule = self.message_authorization.as_ref();
+            if let Some(refusal) = rule.and_then(|rule| rule.refusal(peer, &message)) {
+                self.messages_refused += 1;
+                self.refuse_message(now, &message, refusal);
+                continue;
+            }
             let peer = Arc::clone(peer);
             break Some(Delivered { message, peer });
         };

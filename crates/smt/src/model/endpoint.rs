@@ -73,7 +73,7 @@ impl Tested {
             by,
             spin: SPIN,
             span: tracing::Span::none(),
-            credentials: None,
+            credentials: crate::credentials::Credentials::default(),
             runtime: None,
         };
         let guard = Driver::open(state, carrier, drive).expect("a background thread");

@@ -13,6 +13,7 @@ use smt_record::{Side, Suite};
 use super::client_proof::ClientProof;
 use super::{BothParams, bad_length, bad_share, not_begun, out_of_turn};
 use crate::failure::{check_suite, environment, malformed, nothing_common};
+use crate::peer_certificate::PeerCertificate;
 use crate::ticket::hello::{
     ClientFlight, ClientHello, ServerFlight, ServerHello, hash_of_hello, hash_of_hellos,
 };
@@ -187,13 +188,16 @@ impl ClientExchange {
             server: params.to_vec(),
         };
         let chain = side.ticket.chain.iter();
+        let own = side.identity.as_ref().and_then(|own| own.cert.first());
         Ok(Finished {
             secrets: both.session_secrets(&secret, &hellos),
             peer: PeerIdentity {
                 certificates: chain.map(|der| der.to_vec()).collect(),
                 key_name: None,
                 key_identity: None,
+                expires: side.ticket.expires,
             },
+            own_expires: own.and_then(|leaf| PeerCertificate::expiry(leaf)),
             key_exchange: name(side),
             early_taken: answer.takes_early,
         })

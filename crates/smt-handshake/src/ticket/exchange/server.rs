@@ -16,6 +16,7 @@ use smt_record::{Side, Suite};
 use super::client_proof::ClientProof;
 use super::{BothParams, bad_length, bad_share, not_begun, out_of_turn};
 use crate::failure::{check_suite, environment, malformed, nothing_common};
+use crate::peer_certificate::PeerCertificate;
 use crate::ticket::hello::{ClientFlight, Refusal, ServerHello, hash_of_hello, hash_of_hellos};
 use crate::ticket::keys::{TicketKey, TicketKeys};
 use crate::ticket::schedule::{EarlySecret, TranscriptHash};
@@ -26,6 +27,8 @@ pub(in crate::ticket) struct ServerSide {
     pub(in crate::ticket) keys: TicketKeys,
     /// Judges client certificates, if clients may show any.
     pub(in crate::ticket) clients: Option<Arc<dyn ClientCertVerifier>>,
+    /// Whether dates of client certificates matter.
+    pub(in crate::ticket) judges_dates: bool,
     pub(in crate::ticket) algorithms: WebPkiSupportedAlgorithms,
 }
 
@@ -163,13 +166,17 @@ impl ServerExchange {
         bytes.extend_from_slice(&secret.finished(&hellos));
         let has_asked = self.side.clients.is_some();
         let chain = begun.chain.iter().filter(|_| has_asked);
+        let judges_dates = has_asked && self.side.judges_dates;
+        let leaf = begun.chain.first().filter(|_| judges_dates);
         let finished = Finished {
             secrets: self.params.session_secrets(&secret, &hellos),
             peer: PeerIdentity {
                 certificates: chain.map(|der| der.to_vec()).collect(),
                 key_name: None,
                 key_identity: None,
+                expires: leaf.and_then(|leaf| PeerCertificate::expiry(leaf)),
             },
+            own_expires: None,
             key_exchange: match share.is_empty() {
                 true => "ticket",
                 false => "ticket with forward secrecy",

@@ -24,6 +24,7 @@ use crate::key_exchange::{
 use crate::limits::HANDSHAKE_RETRY;
 use crate::recovery::jitter::Jitter;
 use crate::recovery::retry_timer::RetryTimer;
+use crate::session::CredentialEnds;
 use crate::time::Time;
 
 /// One attempt: one session index, one key exchange.
@@ -182,6 +183,7 @@ impl Attempt {
             seal,
             open,
             exporter,
+            ends: CredentialEnds::of(&finished.peer, finished.own_expires),
             peer: finished.peer,
             peer_reset_token: None,
             controls: 0,

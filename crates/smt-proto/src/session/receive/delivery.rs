@@ -158,7 +158,7 @@ impl Session {
             deadline,
             parts,
         } = request;
-        if shared.is_draining {
+        if shared.is_draining || self.expiry.has_ended(now) {
             // It waits for its reply, so this cannot be refused.
             let _ = self.abort(now, id, smt_wire::AbortCode::ShuttingDown, shared);
             return;
@@ -238,7 +238,8 @@ impl Session {
         };
         let window = &mut self.lane.stripes.of_mut(id).window;
         window.mark_delivered(parts.counter);
-        if deadline.is_some_and(|deadline| deadline < now) {
+        let is_late = deadline.is_some_and(|deadline| deadline < now);
+        if is_late || self.expiry.has_ended(now) {
             shared.statistics.messages_expired += 1;
             return;
         }

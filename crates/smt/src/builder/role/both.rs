@@ -8,8 +8,8 @@ use smt_proto::key_exchange::{Attempt, ClientRequest, HandshakeFailure, KeyExcha
 
 use super::sealed::Sealed;
 use super::{ClientRole, ServerRole};
+use crate::credentials::{Credentials, KeyExchanges};
 use crate::error::OpenError;
-use crate::server_credentials::KeyExchanges;
 
 /// A server that connects to other servers by the same socket.
 #[derive(Clone, Debug)]
@@ -28,13 +28,17 @@ impl<S: ServerRole, C: ClientRole> Sealed for Both<S, C> {
 
     fn key_exchanges(&self) -> Result<KeyExchanges, OpenError> {
         let server = self.server.key_exchanges()?;
+        let client = self.client.key_exchanges()?;
         let both = BothSides {
             server: server.provider,
-            client: self.client.key_exchanges()?.provider,
+            client: client.provider,
         };
         Ok(KeyExchanges {
             provider: Arc::new(both),
-            credentials: server.credentials,
+            credentials: Credentials {
+                server: server.credentials.server,
+                client: client.credentials.client,
+            },
         })
     }
 

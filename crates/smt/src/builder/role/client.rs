@@ -4,15 +4,16 @@
 use std::sync::Arc;
 
 use smt_handshake::{
-    Algorithms, ClientTls, Group, Identity, RegisteredKey, RegisteredProvider, TicketClient,
-    TicketStore, TlsProvider, Trust,
+    Algorithms, ClientTls, Group, Identity, RegisteredKey, RegisteredProvider, SpiffeId,
+    TicketClient, TicketStore, TlsProvider, Trust,
 };
 use smt_record::Suite;
 
 use super::ClientRole;
 use super::sealed::{Sealed, WithAlgorithms};
+use crate::client_credentials::ClientCredentials;
+use crate::credentials::{Credentials, KeyExchanges};
 use crate::error::OpenError;
-use crate::server_credentials::KeyExchanges;
 
 /// A client by TLS 1.3: whom it believes, and who it is if a server asks.
 #[derive(Clone, Debug)]
@@ -57,8 +58,14 @@ impl TlsClient {
         self
     }
 
-    /// Sets the name that every server's certificate must have; by default the host part of its
-    /// address.
+    /// Accepts only servers whose certificate proves this SPIFFE ID, whatever other names it has:
+    /// in the place of [`Self::server_name`]. Tickets are not used then.
+    pub fn server_id(self, id: &SpiffeId) -> Self {
+        self.server_name(id.as_str())
+    }
+
+    /// Sets the name that every server's certificate must have, a DNS name or an IP address; by
+    /// default the host part of its address. A SPIFFE ID is taken too, as by [`Self::server_id`].
     pub fn server_name(mut self, name: impl Into<String>) -> Self {
         self.server_name = Some(name.into());
         self
@@ -94,12 +101,30 @@ impl Sealed for TlsClient {
             Some(identity) => tls.with_identity(identity.clone()),
             None => tls,
         };
-        let provider = TlsProvider::new(Some(tls), None, &self.algorithms)?;
-        let Some(store) = &self.tickets else {
-            return Ok(provider.into());
-        };
+        let provider = TlsProvider::new(Some(tls.clone()), None, &self.algorithms)?;
+        let provider = Arc::new(provider);
+        let tickets = self.tickets.as_ref();
+        let tickets = tickets.map(|store| Arc::new(self.ticket_client(&provider, store)));
+        let client = ClientCredentials::new(Arc::clone(&provider), tickets.clone(), tls);
+        Ok(KeyExchanges {
+            provider: tickets.map_or(provider, |tickets| tickets as _),
+            credentials: Credentials {
+                server: None,
+                client: Some(client),
+            },
+        })
+    }
+
+    fn server_name(&self) -> Option<&str> {
+        self.server_name.as_deref()
+    }
+}
+
+impl TlsClient {
+    /// The client by the tickets of `store`, and by TLS where it has none.
+    fn ticket_client(&self, provider: &Arc<TlsProvider>, store: &TicketStore) -> TicketClient {
         let suites = self.algorithms.suites.clone();
-        let mut by_ticket = TicketClient::new(Arc::new(provider), store.clone());
+        let mut by_ticket = TicketClient::new(Arc::clone(provider), store.clone());
         by_ticket = by_ticket.with_suites(suites);
         if let Some(identity) = &self.identity {
             by_ticket = by_ticket.with_identity(identity);
@@ -110,11 +135,7 @@ impl Sealed for TlsClient {
         if self.algorithms.groups == [Group::X25519MlKem768] {
             by_ticket = by_ticket.requiring_post_quantum();
         }
-        Ok(by_ticket.into())
-    }
-
-    fn server_name(&self) -> Option<&str> {
-        self.server_name.as_deref()
+        by_ticket
     }
 }
 

@@ -13,8 +13,9 @@ use smt_wire::KeyExchange;
 
 use super::ServerRole;
 use super::sealed::{Sealed, WithAlgorithms};
+use crate::credentials::{Credentials, KeyExchanges};
 use crate::error::OpenError;
-use crate::server_credentials::{KeyExchanges, ServerCredentials};
+use crate::server_credentials::ServerCredentials;
 
 /// A server by TLS 1.3, and by registered keys too if it is given some: each client comes by its
 /// own kind.
@@ -95,7 +96,10 @@ impl Sealed for TlsServer {
         let credentials = ServerCredentials::new(Arc::clone(&tls), tickets.clone(), present);
         Ok(KeyExchanges {
             provider: self.with_others(tls, tickets)?,
-            credentials: Some(credentials),
+            credentials: Credentials {
+                server: Some(credentials),
+                client: None,
+            },
         })
     }
 }

@@ -6,8 +6,8 @@ use smt_handshake::PlaintextProvider;
 
 use super::sealed::Sealed;
 use super::{ClientRole, ServerRole};
+use crate::credentials::KeyExchanges;
 use crate::error::OpenError;
-use crate::server_credentials::KeyExchanges;
 
 /// A side without any protection: a server if `ACCEPTS`, else a client.
 #[derive(Clone, Copy, Debug)]
