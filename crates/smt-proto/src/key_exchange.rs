@@ -159,7 +159,7 @@ pub trait KeyExchangeProvider: Send + Sync {
 /// The purpose of a client's attempt.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientRequest<'a> {
-    /// The server's name: a DNS name or an IP address.
+    /// The server's name: a DNS name, an IP address, or a SPIFFE ID if the provider knows these.
     pub server_name: &'a str,
     /// The wall time, if the endpoint's owner has told it ([`crate::Endpoint::set_wall_time`]).
     pub wall: Option<WallTime>,

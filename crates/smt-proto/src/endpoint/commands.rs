@@ -34,7 +34,7 @@ pub struct CallOptions {
 pub struct ConnectRequest<'a> {
     /// Where the server is.
     pub path: Path,
-    /// The name that the server must prove: a DNS name or an IP address.
+    /// The name that the server must prove: a DNS name, an IP address or a SPIFFE ID.
     pub server_name: &'a str,
     /// How long the connect may take.
     pub deadline: Duration,
