@@ -80,6 +80,7 @@ fn all() -> String {
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/tickets.json");
 
+// SMT [6.7-1], [6.7-4], [6.7-14]
 #[test]
 fn the_file_is_what_is_made_here() {
     let text = std::fs::read_to_string(PATH).unwrap();
