@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Carriers for SMT: UDP sockets with segmentation offload, and memory.
+//! Carriers for SMT: UDP sockets with segmentation offload, raw IP, and memory.
 //!
 //! - [`UdpCarrier`] sends a batch of datagrams by one system call and receives one likewise.
+//! - [`NativeCarrier`] (Linux) does so over an IP protocol of SMT's own, without UDP.
 //! - [`MemoryNetwork`] and [`MemoryCarrier`] move datagrams between threads of one process, with
 //!   the losses and limits of a real network, for tests.
 //! - [`PollDescriptor`] (Linux) is one file descriptor that becomes readable when a socket or a
@@ -34,7 +35,11 @@ mod watch;
 mod watch;
 
 #[cfg(target_os = "linux")]
+mod classic_bpf;
+#[cfg(target_os = "linux")]
 mod epoll;
+#[cfg(target_os = "linux")]
+mod native;
 #[cfg(target_os = "linux")]
 mod poll_descriptor;
 #[cfg(target_os = "linux")]
@@ -50,6 +55,8 @@ pub use watch::CarrierWatch;
 
 #[cfg(target_os = "linux")]
 pub use epoll::{Epoll, Token};
+#[cfg(target_os = "linux")]
+pub use native::{NativeCarrier, NativeError, NativeOptions};
 #[cfg(target_os = "linux")]
 pub use poll_descriptor::{PollDescriptor, Readiness};
 #[cfg(target_os = "linux")]

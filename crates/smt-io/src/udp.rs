@@ -392,7 +392,7 @@ impl AsRawFd for UdpCarrier {
 }
 
 /// The traffic class byte of a priority: the top three bits of DSCP, as Homa uses them.
-fn class_of(priority: u8) -> u8 {
+pub(crate) fn class_of(priority: u8) -> u8 {
     priority << 5
 }
 

@@ -7,34 +7,15 @@
 //! return 0. A number without a socket makes the kernel choose by itself; a datagram that then
 //! arrives at a wrong shard is handed over (`shard_socket.rs`).
 
-use libc::{c_void, sock_filter, sock_fprog, socklen_t};
+use crate::classic_bpf::{attach, branch, step};
+use libc::sock_filter;
 use smt_wire::{PacketType, Shard};
 use socket2::Socket;
 use std::io;
-use std::os::fd::AsRawFd;
 
 /// Makes the sockets that share an address with this one be chosen by shard.
 pub(crate) fn attach_selector(socket: &Socket, count: u16) -> io::Result<()> {
-    let mut program = program(count);
-    let description = sock_fprog {
-        len: program.len() as u16,
-        filter: program.as_mut_ptr(),
-    };
-    // SAFETY: the pointer and length name `description`, which names `program` and its length; both
-    // live across the call, and the kernel copies them.
-    let outcome = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_ATTACH_REUSEPORT_CBPF,
-            (&raw const description).cast::<c_void>(),
-            size_of::<sock_fprog>() as socklen_t,
-        )
-    };
-    if outcome == 0 {
-        return Ok(());
-    }
-    Err(io::Error::last_os_error())
+    attach(socket, libc::SO_ATTACH_REUSEPORT_CBPF, &mut program(count))
 }
 
 /// An index is a boot number and a serial, 4 bytes each; X is how far behind
@@ -64,20 +45,6 @@ const fn program(count: u16) -> [sock_filter; 16] {
         // No socket of this group.
         step(RETURN, 0),
     ]
-}
-
-const fn step(code: u32, k: u32) -> sock_filter {
-    branch(code, k, 0, 0)
-}
-
-/// Skips `jt` steps if the condition holds, and `jf` if not.
-const fn branch(code: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
-    sock_filter {
-        code: code as u16,
-        jt,
-        jf,
-        k,
-    }
 }
 
 /// Offset of the type byte, in the packets of every version.
