@@ -85,6 +85,8 @@ pub(crate) struct Session {
     permitted: u16,
     /// The first so many ids of the peer have come with early data.
     early_requests: u64,
+    /// The session has begun with early data.
+    began_early: bool,
     pub(crate) keys: Keys,
     pub(crate) exporter: Exporter,
     agreement: Agreement,
@@ -126,6 +128,7 @@ impl Session {
             confirm_due: agreement.side == Side::Server || sent == 0,
             permitted: u16::MAX,
             early_requests: 0,
+            began_early: false,
             keys: Keys::new(established.seal, established.open),
             exporter: established.exporter,
             lane,

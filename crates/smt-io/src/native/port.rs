@@ -30,7 +30,7 @@ impl ReservedPort {
         }
         socket.bind(&SockAddr::from(address))?;
         let bound = socket.local_addr()?.as_socket();
-        let number = bound.map_or(address.port(), |bound| bound.port());
+        let number = bound.unwrap_or(address).port();
         Ok(Self {
             _socket: socket,
             number,

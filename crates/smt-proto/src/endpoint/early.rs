@@ -119,11 +119,12 @@ impl Endpoint {
 
     /// Looks whether a client with an early session was heard: its handshake is over then.
     pub(super) fn finish_early_session(&mut self, index: SessionIndex) {
-        let session = self.sessions.get_mut(index.0);
         if self.accepts_early > 0
-            && session.is_some_and(|session| session.is_confirmed())
+            && let Some(session) = self.sessions.get_mut(index.0)
+            && session.is_confirmed()
             && self.accepts.contains(index.0)
         {
+            session.confirmed_early();
             self.remove_accept(index);
         }
     }

@@ -25,6 +25,18 @@ impl Session {
     pub(crate) fn limit_until_confirmed(&mut self, permitted: Option<usize>) {
         let permitted = permitted.map(|bytes| u16::try_from(bytes).unwrap_or(u16::MAX - 1));
         self.permitted = permitted.unwrap_or(u16::MAX);
+        self.began_early = true;
+    }
+
+    /// Whether the session has begun with early data and its client was not heard since: nothing
+    /// leaves but CONFIRM, replies to early requests and what those need ([6.8-5]).
+    pub(super) fn waits_to_be_confirmed(&self) -> bool {
+        self.began_early && !self.is_confirmed()
+    }
+
+    /// The client of an early session was heard: what had to wait for that is due.
+    pub(crate) fn confirmed_early(&mut self) {
+        self.pass_timer.set_if(self.recovery.pmtud.due());
     }
 
     /// Bytes that may leave now; `None` if there is no limit.

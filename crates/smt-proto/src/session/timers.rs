@@ -49,7 +49,9 @@ impl Session {
             self.end(SessionEnd::Silent(silent), shared);
             return;
         }
-        self.pass_timer.set_if(self.recovery.pmtud.due());
+        if !self.waits_to_be_confirmed() {
+            self.pass_timer.set_if(self.recovery.pmtud.due());
+        }
         self.hibernate_if_unused(now, shared);
         self.close_if_idle(now, shared);
         self.close_if_expired(now, shared);
@@ -228,6 +230,9 @@ impl Session {
     }
 
     fn probe_sizes(&mut self, now: Time) {
+        if self.waits_to_be_confirmed() {
+            return;
+        }
         for size in self.recovery.pmtud.probe(now) {
             let padding = size - smt_wire::ControlHeader::LEN - smt_wire::TAG_LEN;
             self.lane.control.push(0, Body::Probe { padding });

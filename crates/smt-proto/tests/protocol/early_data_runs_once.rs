@@ -7,6 +7,7 @@ use bytes::Bytes;
 use smt_carrier::Path;
 use smt_proto::{Config, ConnectRequest, EarlyCall, Event, OutgoingMessage, RpcId};
 use smt_testkit::{Early, FakeKeyExchange};
+use smt_wire::PacketType;
 
 use super::support::{Answer, Node, Verdict, World, body, ms};
 
@@ -178,6 +179,31 @@ fn an_early_call_may_take_its_time() {
 /// Anybody can send a flight in another's name: until the client is heard, its address gets at most
 /// three times the bytes that came from it.
 // SMT [6.2-17], [6.8-5]
+// SMT [6.8-5]
+#[test]
+fn a_server_probes_no_sizes_before_its_client_was_heard() {
+    let mut world = world(Early::Taken, Early::Taken);
+    world.is_recording = true;
+    let begun = world.now;
+    world.rule = Box::new(move |datagram, _| {
+        let is_first = datagram.at == begun;
+        let is_late = datagram.at > begun + ms(100);
+        match datagram.from == 0 && !is_first && !is_late {
+            true => Verdict::Drop,
+            false => Verdict::Deliver,
+        }
+    });
+    connect(&mut world, &bodies(1));
+    world.run_for(ms(90));
+    let probes = |world: &World| {
+        let of_server = world.sent.iter().filter(|sent| sent.from == 1);
+        of_server.filter(|sent| sent.has(PacketType::Probe)).count()
+    };
+    assert_eq!(probes(&world), 0, "{}", world.trace());
+    world.run_for(ms(500));
+    assert!(probes(&world) > 0, "{}", world.trace());
+}
+
 #[test]
 fn a_long_reply_waits_until_the_client_was_heard() {
     let mut world = world(Early::Taken, Early::Taken);
