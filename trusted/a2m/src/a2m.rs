@@ -51,7 +51,9 @@ impl<S: Storage> A2m<S> {
     /// later one; those of the storage.
     pub fn open(identity: Identity, epoch: Epoch, storage: S) -> Result<Self, A2mError> {
         // The nonce is for votes, and a memory has no peers.
-        let device = Device::start(Start { device: identity.device, epoch, nonce: [0; 16] });
+        let mut device = Device::start(Start { device: identity.device, epoch, nonce: [0; 16] });
+        // The manifest has its stream also when all others are taken.
+        stream_of(&mut device, &identity, MANIFEST)?;
         let mut chains = BTreeMap::new();
         let mut logs = Logs { identity: &identity, device, chains: &mut chains };
         storage.replay(&mut |entry| logs.push(&entry))?;

@@ -119,23 +119,21 @@ impl Disk {
     /// Walks over all records up to the first that does not fit.
     fn recover(&mut self, length: u64) -> Result<(), A2mError> {
         let durable = self.anchor.end;
-        let rolled_back = A2mError::RolledBack("the log is not the one that was durable");
+        let mut has_durable = self.end == durable;
         while self.end.length < length {
-            if self.end.length == durable.length && self.end != durable {
-                return Err(rolled_back);
-            }
             let Some((record, entry)) = self.record(self.end.length, length)? else {
                 break;
             };
             self.note(&entry, &record);
+            has_durable |= self.end == durable;
         }
-        if self.end.length < durable.length {
-            let damaged = A2mError::Damaged(self.end.length);
-            return Err(if length < durable.length { rolled_back } else { damaged });
-        }
-        // The last record may end exactly where the anchor stands.
-        if self.end.length == durable.length && self.end != durable {
-            return Err(rolled_back);
+        if !has_durable {
+            let is_damaged = self.end.length < durable.length && durable.length <= length;
+            return Err(if is_damaged {
+                A2mError::Damaged(self.end.length)
+            } else {
+                A2mError::RolledBack("the log is not the one that was durable")
+            });
         }
         if self.end.length < length {
             self.log.set_len(self.end.length)?;

@@ -195,17 +195,25 @@ mod roll_back {
         assert!(matches!(directory.anchored(), Err(A2mError::RolledBack(_))));
     }
 
-    #[test]
-    fn an_exchanged_log_of_the_same_length_is_refused() {
-        let logs = ["one", "two"].map(|text| {
+    /// The log of another text, in the place of the durable one.
+    fn exchanged(text: &str) -> Result<A2m<Disk>, A2mError> {
+        let logs = ["one", text].map(|text| {
             let directory = Directory::new();
             let mut memory = directory.anchored().unwrap();
+            memory.append(LOG, text.as_bytes()).unwrap();
             memory.append(LOG, text.as_bytes()).unwrap();
             memory.commit().unwrap();
             drop(memory);
             directory
         });
         fs::copy(logs[1].log(), logs[0].log()).unwrap();
-        assert!(matches!(logs[0].anchored(), Err(A2mError::RolledBack(_))));
+        logs[0].anchored()
+    }
+
+    #[test]
+    fn an_exchanged_log_of_any_length_is_refused() {
+        for text in ["", "two", "three and more"] {
+            assert!(matches!(exchanged(text), Err(A2mError::RolledBack(_))), "{text}");
+        }
     }
 }

@@ -2,8 +2,10 @@
 //! The operations of attested append-only memory, and hosts that alter its entries.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::io;
+
 use smt_a2m::{
-    A2m, A2mError, EntryKind, Fault, Identity, LogId, MANIFEST, Memory, Storage, verify_tail,
+    A2m, A2mError, Entry, EntryKind, Fault, Identity, LogId, MANIFEST, Memory, Storage, verify_tail,
 };
 use smt_attestation::{DeviceId, Epoch, GroupSecret, SigningKey};
 
@@ -66,6 +68,75 @@ fn misuse_is_the_callers_fault() {
     let error = memory.append(LOG, &long).unwrap_err();
     assert!(matches!(error, A2mError::TooLong(_)));
     assert_eq!(error.fault(), Fault::Caller);
+}
+
+/// Storage that loses an entry and says so.
+#[derive(Default)]
+struct Failing {
+    memory: Memory,
+    fails: bool,
+}
+
+impl Storage for Failing {
+    fn replay(&self, each: &mut dyn FnMut(Entry) -> Result<(), A2mError>) -> Result<(), A2mError> {
+        self.memory.replay(each)
+    }
+
+    fn append(&mut self, entry: &Entry) -> Result<(), A2mError> {
+        if self.fails { Err(io::Error::other("full").into()) } else { self.memory.append(entry) }
+    }
+
+    fn commit(&mut self) -> Result<(), A2mError> {
+        Ok(())
+    }
+
+    fn read(&self, log: LogId, sequence: u64) -> Result<Option<Entry>, A2mError> {
+        self.memory.read(log, sequence)
+    }
+
+    fn forget(&mut self, log: LogId, head: u64) {
+        self.memory.forget(log, head);
+    }
+}
+
+/// The counter of the lost entry is spent: an entry after it would not follow what is stored.
+#[test]
+fn a_memory_whose_storage_has_failed_takes_no_more_until_it_is_opened_again() {
+    let mut memory = A2m::open(identity(), Epoch(1), Failing::default()).unwrap();
+    memory.append(LOG, b"a").unwrap();
+    memory.storage_mut().fails = true;
+    assert!(matches!(memory.append(LOG, b"lost"), Err(A2mError::Storage(_))));
+    memory.storage_mut().fails = false;
+    assert!(matches!(memory.append(LOG, b"b"), Err(A2mError::Stopped)));
+    assert!(matches!(memory.commit(), Err(A2mError::Stopped)));
+    let storage = std::mem::take(memory.storage_mut());
+    let mut memory = A2m::open(identity(), Epoch(2), storage).unwrap();
+    assert_eq!(memory.append(LOG, b"b").unwrap().statement.sequence, 4);
+}
+
+#[test]
+fn a_memory_that_was_opened_to_read_attests_nothing() {
+    let mut memory = memory();
+    memory.append(LOG, b"a").unwrap();
+    let storage = std::mem::take(memory.storage_mut());
+    let mut memory = A2m::open_to_read(identity(), storage).unwrap();
+    assert_eq!(memory.verified_lookup(LOG, 2).unwrap().context, b"a");
+    assert!(matches!(memory.append(LOG, b"b"), Err(A2mError::Stopped)));
+    assert!(matches!(memory.tail(LOG, b"nonce"), Err(A2mError::Stopped)));
+}
+
+#[test]
+fn the_number_of_logs_is_the_devices_limit() {
+    let mut memory = memory();
+    for log in 1..=63 {
+        memory.append(LogId(log), b"a").unwrap();
+    }
+    let error = memory.append(LogId(64), b"a").unwrap_err();
+    assert_eq!(error.fault(), Fault::Limit);
+    assert!(matches!(memory.lookup(LogId(64), 1), Err(A2mError::UnknownLog(64))));
+    // The others go on, and the manifest has its place.
+    memory.append(LogId(63), b"b").unwrap();
+    memory.truncate(LogId(63), 2, b"nonce").unwrap();
 }
 
 mod a_host_that_alters {
