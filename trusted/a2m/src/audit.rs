@@ -49,13 +49,13 @@ impl Chain {
         let misplaced = A2mError::Misplaced { log, sequence };
         let begins = statement.kind == EntryKind::Begin;
         if begins {
-            let is_newest = self.epochs.keys().all(|epoch| *epoch < header.epoch);
-            if header.counter != 1 || !is_newest {
+            if header.counter != 1 {
                 return Err(misplaced);
             }
             self.epochs.insert(header.epoch, sequence);
         }
         let is_next = sequence == self.highest + 1 && statement.previous == self.digest;
+        // In the newest epoch, also if this entry begins one.
         let in_last = self.epochs.last_key_value().is_some_and(|(epoch, first)| {
             *epoch == header.epoch && first.checked_add(header.counter - 1) == Some(sequence)
         });

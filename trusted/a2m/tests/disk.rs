@@ -91,7 +91,7 @@ fn crashed() -> (Directory, usize) {
     }
     memory.commit().unwrap();
     let durable = fs::metadata(directory.log()).unwrap().len() as usize;
-    for text in ["not", "committed"] {
+    for text in ["not", "committed", "at all"] {
         memory.append(LOG, text.as_bytes()).unwrap();
     }
     (directory, durable)
@@ -125,8 +125,22 @@ fn a_batch_that_was_torn_in_its_middle_is_cut_off_there() {
         fs::write(directory.anchor(), &anchor).unwrap();
         let memory = directory.anchored().unwrap();
         assert_eq!(memory.verified_lookup(LOG, 3).unwrap().context, b"too", "byte {offset}");
-        assert!(matches!(memory.lookup(LOG, 5), Err(A2mError::Beyond { .. })), "byte {offset}");
+        assert!(matches!(memory.lookup(LOG, 6), Err(A2mError::Beyond { .. })), "byte {offset}");
     }
+}
+
+/// The torn record is followed by whole ones, and the new log ends exactly before one of them.
+#[test]
+fn a_record_behind_a_torn_one_does_not_come_back() {
+    let (directory, durable) = crashed();
+    change(&directory.log(), |log| log[durable + 9] ^= 1);
+    let mut memory = directory.anchored().unwrap();
+    // With the entry that begins the epoch, as long as the two torn off: 3 + 9 bytes.
+    memory.append(LOG, b"twelve bytes").unwrap();
+    memory.commit().unwrap();
+    drop(memory);
+    let memory = directory.anchored().unwrap();
+    assert_eq!(memory.logs().collect::<Vec<_>>(), [(LOG, 1, 5)]);
 }
 
 #[test]

@@ -194,6 +194,109 @@ mod a_host_that_alters {
     }
 }
 
+/// A host that has the device attest statements as it likes: the kernel gives each one counter, and
+/// that tells which place is an entry's own.
+mod a_host_that_lies {
+    use smt_a2m::Statement;
+    use smt_attestation::{Algorithm, Group, Kernel, Member, Start, StreamId};
+
+    use super::*;
+
+    struct Liar(Kernel<1, 1, 4>);
+
+    impl Liar {
+        fn start(epoch: u64) -> Self {
+            let start = Start { device: DeviceId(1), epoch: Epoch(epoch), nonce: [0; 16] };
+            let mut kernel = Kernel::start(start);
+            let members = [Member { device: DeviceId(1), epoch: Epoch(1) }];
+            let (stream, algorithm) = (StreamId(LOG.0), Algorithm::HmacSha256);
+            let group = Group { stream, algorithm, quorum: 1, members: &members };
+            kernel.open(&identity().secret, &group).unwrap();
+            Self(kernel)
+        }
+
+        fn entry(&mut self, kind: EntryKind, sequence: u64, before: Option<&Entry>) -> Entry {
+            let previous = before.map_or([0; 32], |it| it.statement.digest());
+            // The hash of an empty context, from an honest entry without one.
+            let context_hash = begin_hash();
+            let statement = Statement { kind, sequence, context_hash, previous };
+            let stream = self.0.stream_mut(StreamId(LOG.0)).unwrap();
+            let attestation = stream.attest(&statement.encode()).unwrap();
+            Entry { log: LOG, statement, attestation, context: Vec::new() }
+        }
+    }
+
+    fn begin_hash() -> [u8; 32] {
+        let mut memory = memory();
+        memory.append(LOG, b"").unwrap();
+        memory.lookup(LOG, 1).unwrap().statement.context_hash
+    }
+
+    /// Opens a storage that gives these entries, in this order.
+    fn opened(entries: &[&Entry]) -> Result<A2m<Listed>, A2mError> {
+        let entries = entries.iter().map(|entry| (*entry).clone()).collect();
+        A2m::open(identity(), Epoch(9), Listed(entries))
+    }
+
+    struct Listed(Vec<Entry>);
+
+    impl Storage for Listed {
+        fn replay(
+            &self,
+            each: &mut dyn FnMut(Entry) -> Result<(), A2mError>,
+        ) -> Result<(), A2mError> {
+            self.0.iter().cloned().try_for_each(each)
+        }
+
+        fn append(&mut self, _: &Entry) -> Result<(), A2mError> {
+            Ok(())
+        }
+
+        fn commit(&mut self) -> Result<(), A2mError> {
+            Ok(())
+        }
+
+        fn read(&self, _: LogId, sequence: u64) -> Result<Option<Entry>, A2mError> {
+            Ok(self.0.get(sequence as usize - 1).cloned())
+        }
+
+        fn forget(&mut self, _: LogId, _: u64) {}
+    }
+
+    #[test]
+    fn gets_no_second_entry_into_one_place() {
+        let mut liar = Liar::start(1);
+        let begin = liar.entry(EntryKind::Begin, 1, None);
+        let first = liar.entry(EntryKind::Data, 2, Some(&begin));
+        let second = liar.entry(EntryKind::Data, 2, Some(&begin));
+        assert!(matches!(opened(&[&begin, &second]), Err(A2mError::Misplaced { .. })));
+        let mut memory = opened(&[&begin, &first]).unwrap();
+        assert!(memory.verified_lookup(LOG, 2).is_ok());
+        memory.storage_mut().0[1] = second;
+        let looked_up = memory.verified_lookup(LOG, 2);
+        assert!(matches!(looked_up, Err(A2mError::Misplaced { .. })));
+    }
+
+    #[test]
+    fn cannot_skip_a_number_or_break_the_chain() {
+        let mut liar = Liar::start(1);
+        let late = liar.entry(EntryKind::Begin, 5, None);
+        assert!(matches!(opened(&[&late]), Err(A2mError::Misplaced { .. })));
+        let mut liar = Liar::start(2);
+        let begin = liar.entry(EntryKind::Begin, 1, None);
+        let unchained = liar.entry(EntryKind::Data, 2, None);
+        assert!(matches!(opened(&[&begin, &unchained]), Err(A2mError::Misplaced { .. })));
+    }
+
+    #[test]
+    fn goes_not_back_to_an_older_epoch() {
+        let newer = Liar::start(2).entry(EntryKind::Begin, 1, None);
+        let older = Liar::start(1).entry(EntryKind::Begin, 2, Some(&newer));
+        assert!(opened(&[&newer]).is_ok());
+        assert!(matches!(opened(&[&newer, &older]), Err(A2mError::Misplaced { .. })));
+    }
+}
+
 mod restarts {
     use super::*;
 
@@ -256,14 +359,13 @@ mod tails {
         assert!(!verify_tail(&key, LOG, b"nonce", &altered));
     }
 
-    /// An application cannot have its data pass for a tail.
     #[test]
-    fn data_is_no_tail() {
+    fn the_proof_of_a_truncation_is_no_tail_of_the_manifest() {
         let mut memory = memory();
-        let entry = memory.append(LOG, b"nonce").unwrap();
-        let mut tail = memory.tail(LOG, b"nonce").unwrap();
-        tail.entry = entry;
-        assert!(!verify_tail(&memory.public_key(), LOG, b"nonce", &tail));
+        memory.append(LOG, b"a").unwrap();
+        let proof = memory.truncate(LOG, 2, b"nonce").unwrap();
+        let context = &proof.entry.context;
+        assert!(!verify_tail(&memory.public_key(), MANIFEST, context, &proof));
     }
 
     #[test]
