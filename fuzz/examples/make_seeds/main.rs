@@ -121,10 +121,11 @@ fn scripts() -> Vec<Vec<u8>> {
 }
 
 /// Targets whose input is a script.
-const SCRIPTED: [&str; 8] = [
+const SCRIPTED: [&str; 9] = [
     "connect",
     "endpoint",
     "epoch",
+    "esp",
     "geometry",
     "hostile_peer",
     "key_exchange",
