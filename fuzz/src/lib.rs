@@ -9,6 +9,7 @@ pub mod bundle;
 pub mod capture;
 pub mod credentials;
 pub mod epoch;
+pub mod esp;
 pub mod flight;
 pub mod geometry;
 pub mod hostile_peer;

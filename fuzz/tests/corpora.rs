@@ -11,18 +11,22 @@ use arbitrary::{Arbitrary, Unstructured};
 use smt_fuzz::{
     bundle, capture, credentials, epoch, flight, geometry, hostile_peer, inner_header,
     key_exchange, packet, record, scenario, script, ticket, ticket_flight, window,
+    bundle, capture, credentials, epoch, esp, flight, geometry, hostile_peer, inner_header,
+    key_exchange, packet, record, scenario, script, window,
 };
 
 type Body = fn(&[u8]);
 
 /// Every target.
 const TARGETS: [(&str, Body); 18] = [
+const TARGETS: [(&str, Body); 16] = [
     ("bundle", bundle::check),
     ("capture", capture::check),
     ("connect", |input| with(input, script::check_connect)),
     ("credentials", credentials::check),
     ("endpoint", |input| with(input, script::check_endpoint)),
     ("epoch", |input| with(input, epoch::check)),
+    ("esp", |input| with(input, esp::check)),
     ("flight", flight::check),
     ("geometry", |input| with(input, geometry::check)),
     ("hostile_peer", |input| with(input, hostile_peer::check)),

@@ -137,9 +137,11 @@ fn scripts() -> Vec<Vec<u8>> {
 
 /// Targets whose input is a script.
 const SCRIPTED: [&str; 10] = [
+const SCRIPTED: [&str; 9] = [
     "connect",
     "endpoint",
     "epoch",
+    "esp",
     "geometry",
     "hostile_peer",
     "key_exchange",
