@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The native carrier on loopback, where the process may open raw sockets.
 #![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

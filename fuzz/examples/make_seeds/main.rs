@@ -136,8 +136,7 @@ fn scripts() -> Vec<Vec<u8>> {
 }
 
 /// Targets whose input is a script.
-const SCRIPTED: [&str; 10] = [
-const SCRIPTED: [&str; 9] = [
+const SCRIPTED: [&str; 11] = [
     "connect",
     "endpoint",
     "epoch",
