@@ -70,6 +70,7 @@ impl SecretSource {
                     certificates: Vec::new(),
                     key_name: Some(key.name().to_vec()),
                     key_identity: Some(key.ends().peer.to_owned()),
+                    is_resumed: false,
                 },
                 key_exchange: "registered key",
                 early_taken: false,

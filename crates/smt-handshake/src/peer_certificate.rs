@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use rustls_pki_types::{CertificateDer, ServerName};
 use webpki::EndEntityCert;
 
+use crate::der::{Elements, SEQUENCE, first};
 use crate::pem::CredentialError;
 
 /// The content of a peer's certificate.
@@ -70,42 +71,6 @@ impl PeerCertificate {
     }
 }
 
-/// Elements of DER that follow each other. Ends at the first that is not whole.
-#[derive(Clone, Copy)]
-struct Elements<'a>(&'a [u8]);
-
-impl<'a> Iterator for Elements<'a> {
-    /// Tag and content.
-    type Item = (u8, &'a [u8]);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let (tag, rest) = self.0.split_first()?;
-        let (first, rest) = rest.split_first()?;
-        let (length, rest) = match first {
-            0..=0x7F => (usize::from(*first), rest),
-            0x81..=0x84 => {
-                let (bytes, rest) = rest.split_at_checked(usize::from(first & 0x0F))?;
-                let length = bytes
-                    .iter()
-                    .fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
-                (usize::try_from(length).ok()?, rest)
-            }
-            _ => return None,
-        };
-        let (content, rest) = rest.split_at_checked(length)?;
-        self.0 = rest;
-        Some((*tag, content))
-    }
-}
-
-/// The content of the first element with this tag.
-fn first(within: &[u8], tag: u8) -> Option<&[u8]> {
-    let mut elements = Elements(within);
-    elements
-        .find(|(of, _)| *of == tag)
-        .map(|(_, content)| content)
-}
-
 /// Addresses among the subject alternative names (RFC 5280 §4.2.1.6).
 fn ip_addresses(certificate: &[u8]) -> Option<Vec<IpAddr>> {
     let to_be_signed = first(first(certificate, SEQUENCE)?, SEQUENCE)?;
@@ -139,7 +104,6 @@ fn common_name(subject: &[u8]) -> Option<String> {
     String::from_utf8(last).ok()
 }
 
-const SEQUENCE: u8 = 0x30;
 const OBJECT_ID: u8 = 0x06;
 const OCTETS: u8 = 0x04;
 const UTF8: u8 = 0x0C;
@@ -153,23 +117,3 @@ const IP_ADDRESS: u8 = 0x87;
 const SUBJECT_ALTERNATIVE_NAMES: &[u8] = &[0x55, 0x1D, 0x11];
 /// 2.5.4.3.
 const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn elements_end_where_one_is_not_whole() {
-        let whole = [0x04, 1, 7, 0x0C, 0x81, 2, b'a', b'b', 0x30, 0];
-        let all: Vec<_> = Elements(&whole).collect();
-        assert_eq!(all, [(4, &[7][..]), (0x0C, b"ab"), (0x30, b"")]);
-        for length in 0..whole.len() {
-            let cut = Elements(&whole[..length]);
-            assert!(cut.count() < 3);
-        }
-        let endless = [0x30, 0x84, 0xFF, 0xFF, 0xFF, 0xFF, 1];
-        assert_eq!(Elements(&endless).count(), 0);
-        let indefinite = [0x30, 0x80, 1, 0, 0];
-        assert_eq!(Elements(&indefinite).count(), 0);
-    }
-}

@@ -3,25 +3,26 @@
 //!
 //! Flow: 1. a client says whom it trusts, a server who it is  2. [`TlsProvider`] checks all of it
 //! once and holds it  3. each attempt gets an exchange of its own (see `tls/exchange.rs`).
-//! TLS 1.3 only, ALPN `smt/1`, no tickets, no resumption, no early data: a session that ends is
-//! followed by a full handshake.
+//! TLS 1.3 only, ALPN `smt/1`, resumption with a fresh ECDHE (see `tls/resumption.rs`), no early
+//! data.
 
 pub(crate) mod algorithms;
 pub(crate) mod certificate_refusal;
 pub(crate) mod entropy;
 mod exchange;
 pub(crate) mod failure;
+mod resumption;
 mod verify;
 mod verify_chain;
 mod verify_pinned;
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
-use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
+use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
-use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::sign::SingleCertAndKey;
 use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
 use rustls::version::TLS13;
@@ -34,11 +35,13 @@ use smt_record::{Side, Suite};
 use self::algorithms::Algorithms;
 use self::entropy::EntropySources;
 use self::exchange::TlsExchange;
+use self::resumption::{ResumingClient, ResumingServer, SessionsPlan};
 use self::verify::Verifier;
 use self::verify_chain::{ClientChains, ServerChains};
 use self::verify_pinned::Pinned;
 use crate::failure::{caller, environment, nothing_common, parse_params};
 use crate::identity::Identity;
+use crate::limits::{CLIENT_SESSIONS_MEMORY, SERVER_SESSIONS_MEMORY, SESSIONS_OF_SERVER_MAX};
 use crate::told_time::ToldTime;
 use crate::trust::{Anchors, Trust};
 
@@ -47,6 +50,7 @@ use crate::trust::{Anchors, Trust};
 pub struct ClientTls {
     trust: Trust,
     identity: Option<Identity>,
+    sessions_memory: usize,
 }
 
 impl ClientTls {
@@ -55,6 +59,7 @@ impl ClientTls {
         Self {
             trust,
             identity: None,
+            sessions_memory: CLIENT_SESSIONS_MEMORY,
         }
     }
 
@@ -62,6 +67,15 @@ impl ClientTls {
     #[must_use]
     pub fn with_identity(mut self, identity: Identity) -> Self {
         self.identity = Some(identity);
+        self
+    }
+
+    /// Remembers sessions in so many bytes, to resume them later (SPEC §6.10): a new session with
+    /// the same server then begins without certificates, with keys that are as fresh. 0 resumes
+    /// nothing; the default is [`CLIENT_SESSIONS_MEMORY`].
+    #[must_use]
+    pub fn with_sessions_memory(mut self, bytes: usize) -> Self {
+        self.sessions_memory = bytes;
         self
     }
 
@@ -73,7 +87,12 @@ impl ClientTls {
         TlsProvider::new(Some(self), None, &Algorithms::default())
     }
 
-    fn config(self, library: &Library) -> Result<ClientConfig, TlsConfigError> {
+    fn config(self, library: &Library) -> Result<ResumingClient, TlsConfigError> {
+        let plan = SessionsPlan {
+            memory: self.sessions_memory,
+            of_name: SESSIONS_OF_SERVER_MAX,
+            judges_dates: self.trust.judges_dates(),
+        };
         let provider = &library.provider;
         let builder = ClientConfig::builder_with_details(Arc::clone(provider), library.time())
             .with_protocol_versions(&[&TLS13])
@@ -87,8 +106,7 @@ impl ClientTls {
             None => builder.with_no_client_auth(),
         };
         config.alpn_protocols = vec![ALPN.to_vec()];
-        config.resumption = Resumption::disabled();
-        Ok(config)
+        Ok(ResumingClient::new(config, plan, Arc::clone(&library.time)))
     }
 }
 
@@ -97,6 +115,7 @@ impl ClientTls {
 pub struct ServerTls {
     identity: Identity,
     client_auth: ClientAuth,
+    sessions_memory: usize,
 }
 
 impl ServerTls {
@@ -105,6 +124,7 @@ impl ServerTls {
         Self {
             identity,
             client_auth: ClientAuth::None,
+            sessions_memory: SERVER_SESSIONS_MEMORY,
         }
     }
 
@@ -112,6 +132,14 @@ impl ServerTls {
     #[must_use]
     pub fn with_client_auth(mut self, client_auth: ClientAuth) -> Self {
         self.client_auth = client_auth;
+        self
+    }
+
+    /// Remembers sessions in so many bytes, for clients to resume them (SPEC §6.10). 0 sends no
+    /// tickets; the default is [`SERVER_SESSIONS_MEMORY`].
+    #[must_use]
+    pub fn with_sessions_memory(mut self, bytes: usize) -> Self {
+        self.sessions_memory = bytes;
         self
     }
 
@@ -130,7 +158,13 @@ impl ServerTls {
         TlsProvider::new(None, Some(self), &Algorithms::default())
     }
 
-    fn config(self, library: &Library) -> Result<ServerConfig, TlsConfigError> {
+    fn config(self, library: &Library) -> Result<ResumingServer, TlsConfigError> {
+        let plan = SessionsPlan {
+            memory: self.sessions_memory,
+            // A ticket is a name of its own.
+            of_name: 1,
+            judges_dates: self.client_auth.judges_dates(),
+        };
         let provider = &library.provider;
         let builder = ServerConfig::builder_with_details(Arc::clone(provider), library.time())
             .with_protocol_versions(&[&TLS13])
@@ -143,9 +177,7 @@ impl ServerTls {
             builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(self.identity.certified())));
         config.alpn_protocols = vec![ALPN.to_vec()];
         config.ignore_client_order = true;
-        config.send_tls13_tickets = 0;
-        config.session_storage = Arc::new(NoServerSessionStorage {});
-        Ok(config)
+        Ok(ResumingServer::new(config, plan, Arc::clone(&library.time)))
     }
 }
 
@@ -161,10 +193,19 @@ pub enum ClientAuth {
     Required(Trust),
 }
 
+impl ClientAuth {
+    fn judges_dates(&self) -> bool {
+        match self {
+            Self::None => false,
+            Self::Optional(trust) | Self::Required(trust) => trust.judges_dates(),
+        }
+    }
+}
+
 /// The TLS key exchange of an endpoint: client, server or both.
 pub struct TlsProvider {
-    client: Option<Arc<ClientConfig>>,
-    server: Option<RwLock<Arc<ServerConfig>>>,
+    client: Option<ResumingClient>,
+    server: Option<RwLock<Arc<ResumingServer>>>,
     suites: Vec<Suite>,
     library: Library,
 }
@@ -226,7 +267,7 @@ impl TlsProvider {
         let client = client.map(|client| client.config(&library)).transpose()?;
         let server = server.map(|server| server.config(&library)).transpose()?;
         Ok(Self {
-            client: client.map(Arc::new),
+            client,
             server: server.map(|config| RwLock::new(Arc::new(config))),
             suites: suites.to_vec(),
             library,
@@ -235,7 +276,7 @@ impl TlsProvider {
 
     /// Answers clients that begin from now on as this server: with a renewed certificate, for
     /// example. Handshakes in progress go on with what they have begun with, and sessions are not
-    /// touched.
+    /// touched; those that ended before are not resumed.
     ///
     /// # Errors
     /// [`TlsConfigError`] if the provider answers no clients, or the trust in clients cannot be
@@ -254,7 +295,9 @@ impl KeyExchangeProvider for TlsProvider {
             caller("this endpoint is only a server: give it a ClientTls to make calls".to_owned())
         })?;
         let ClientRequest {
-            server_name, wall, ..
+            server_name,
+            wall,
+            is_retry,
         } = request;
         let name = ServerName::try_from(server_name.to_owned()).map_err(|_| {
             caller(format!(
@@ -262,8 +305,9 @@ impl KeyExchangeProvider for TlsProvider {
             ))
         })?;
         self.library.time.set(wall);
-        let connection = ClientConnection::new(Arc::clone(config), name).map_err(not_begun)?;
-        Ok(self.attempt(TlsExchange::client(connection)))
+        let (config, tickets) = config.for_attempt(is_retry);
+        let connection = ClientConnection::new(config, name).map_err(not_begun)?;
+        Ok(self.attempt(TlsExchange::client(connection, tickets)))
     }
 
     fn server(
@@ -283,8 +327,9 @@ impl KeyExchangeProvider for TlsProvider {
         })?;
         self.library.time.set(wall);
         let config = Arc::clone(&config.read().unwrap_or_else(PoisonError::into_inner));
+        let (config, tickets) = config.for_attempt();
         let connection = ServerConnection::new(config).map_err(not_begun)?;
-        Ok(self.attempt(TlsExchange::server(connection, client_params)))
+        Ok(self.attempt(TlsExchange::server(connection, client_params, tickets)))
     }
 }
 

@@ -44,6 +44,8 @@ pub struct ExchangeSettings {
     /// Whether exchanges are as those by tickets: the server is done after flight 1, which has
     /// early data.
     pub early: Early,
+    /// Bytes that a server leaves its client beside CONFIRM, if there are any.
+    pub parting: Vec<u8>,
     /// Flights have randoms and proofs.
     is_proven: bool,
     /// Flights 1 whose early data a server has taken.
@@ -89,6 +91,7 @@ impl FakeKeyExchange {
                 kind: smt_wire::KeyExchange::Tls13,
                 observer: |_| {},
                 early: Early::None,
+                parting: Vec::new(),
                 is_proven: true,
                 seen: Arc::default(),
             },
@@ -320,7 +323,14 @@ impl KeyExchange for Exchange {
         let send = self.next.take();
         let early = self.early.take().filter(|_| self.side == Side::Server);
         let step = Step::of(taken, send, self.finished.take())?;
-        Ok(Step { early, ..step })
+        let has_parting = self.side == Side::Server && step.finished.is_some();
+        let parting = Some(self.settings.parting.clone());
+        let parting = parting.filter(|bytes| has_parting && !bytes.is_empty());
+        Ok(Step {
+            early,
+            parting,
+            ..step
+        })
     }
 }
 

@@ -5,10 +5,11 @@
 //! send is the next flight, an alert too  3. once TLS is done (at the server: once the client's
 //! Finished is verified) ALPN and suite are checked and the exporter gives the secrets.
 //! After that the exchange still takes flights: a server that refuses the client's certificate
-//! says so in an alert that comes when the client is already done. Not here: application data,
-//! tickets, early data. TLS's own traffic keys protect nothing but the handshake.
+//! says so in an alert that comes when the client is already done, and one that lets it resume the
+//! session later sends a ticket. Not here: application data, early data. TLS's own traffic keys
+//! protect nothing but the handshake and tickets.
 
-use rustls::{AlertDescription, ClientConnection, Connection, ServerConnection};
+use rustls::{AlertDescription, ClientConnection, Connection, HandshakeKind, ServerConnection};
 use smt_proto::key_exchange::{
     Failed, Finished, HandshakeFailure, Input, KeyExchange, PeerIdentity, Step,
 };
@@ -18,6 +19,7 @@ use crate::failure::{caller, check_suite, environment, malformed, nothing_common
 use crate::limits::FLIGHT_LEN_MAX;
 use crate::tls::ALPN;
 use crate::tls::failure;
+use crate::tls::resumption::{Proof, Tickets};
 
 /// A TLS handshake of either side.
 ///
@@ -37,6 +39,7 @@ pub(crate) struct TlsExchange {
     alert: Alert,
     /// The result, until the step that yields it ends.
     finished: Option<Finished>,
+    tickets: Tickets,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -59,16 +62,24 @@ enum Alert {
 }
 
 impl TlsExchange {
-    pub(crate) fn client(connection: ClientConnection) -> Self {
-        Self::new(Connection::Client(connection), Side::Client, None)
+    pub(crate) fn client(connection: ClientConnection, tickets: Tickets) -> Self {
+        Self::new(Connection::Client(connection), None, tickets)
     }
 
-    pub(crate) fn server(connection: ServerConnection, client_params: &[u8]) -> Self {
+    pub(crate) fn server(
+        connection: ServerConnection,
+        client_params: &[u8],
+        tickets: Tickets,
+    ) -> Self {
         let peer_params = Some(client_params.to_vec());
-        Self::new(Connection::Server(connection), Side::Server, peer_params)
+        Self::new(Connection::Server(connection), peer_params, tickets)
     }
 
-    fn new(connection: Connection, side: Side, peer_params: Option<Vec<u8>>) -> Self {
+    fn new(connection: Connection, peer_params: Option<Vec<u8>>, tickets: Tickets) -> Self {
+        let side = match connection {
+            Connection::Client(_) => Side::Client,
+            Connection::Server(_) => Side::Server,
+        };
         Self {
             connection,
             side,
@@ -77,6 +88,7 @@ impl TlsExchange {
             peer_params,
             alert: Alert::None,
             finished: None,
+            tickets,
         }
     }
 
@@ -89,6 +101,7 @@ impl TlsExchange {
         self.take_params(flight, params)?;
         self.feed(bytes)?;
         if self.state == State::Complete {
+            self.keep_tickets(bytes.len());
             return Ok(());
         }
         if self.connection.is_handshaking() {
@@ -99,6 +112,7 @@ impl TlsExchange {
             Ok(finished) => {
                 self.finished = Some(finished);
                 self.state = State::Complete;
+                self.keep_tickets(bytes.len());
                 Ok(())
             }
             Err(failure) => {
@@ -108,6 +122,19 @@ impl TlsExchange {
                 Err(failure)
             }
         }
+    }
+
+    /// Keeps the tickets that a flight of so many bytes has brought, or has caused at the server.
+    fn keep_tickets(&self, flight: usize) {
+        self.tickets.keep(Proof {
+            is_resumed: self.is_resumed(),
+            certificates: self.connection.peer_certificates().unwrap_or_default(),
+            flight,
+        });
+    }
+
+    fn is_resumed(&self) -> bool {
+        self.connection.handshake_kind() == Some(HandshakeKind::Resumed)
     }
 
     /// The peer's parameters come in flight 1 at the server and in flight 2 at the client.
@@ -254,6 +281,7 @@ impl TlsExchange {
                 certificates: certificates.iter().map(|der| der.to_vec()).collect(),
                 key_name: None,
                 key_identity: None,
+                is_resumed: self.is_resumed(),
             },
             key_exchange: group
                 .and_then(|group| group.name().as_str())
@@ -309,7 +337,16 @@ impl KeyExchange for TlsExchange {
             } => self.take(number, params, bytes),
         };
         let send = self.next_flight();
-        Step::of(taken, send, self.finished.take())
+        let finished = self.finished.take();
+        if self.side == Side::Server && finished.is_some() {
+            // The client is done: what TLS has left are tickets.
+            return Ok(Step {
+                finished,
+                parting: send,
+                ..Step::default()
+            });
+        }
+        Step::of(taken, send, finished)
     }
 }
 

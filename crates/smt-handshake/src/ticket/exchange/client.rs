@@ -158,6 +158,7 @@ impl ClientExchange {
                 certificates: chain.map(|der| der.to_vec()).collect(),
                 key_name: None,
                 key_identity: None,
+                is_resumed: false,
             },
             key_exchange: name(side),
             early_taken: answer.takes_early,
@@ -199,7 +200,7 @@ impl KeyExchange for ClientExchange {
             ) => Ok(Step {
                 finished: Some(self.finish(*sent, params, bytes)?),
                 send: Some(Vec::new()),
-                early: None,
+                ..Step::default()
             }),
             (_, Input::Flight { number, .. }) => Err(out_of_turn(number, Side::Server).into()),
             (_, Input::Begin { .. }) => Err(not_begun().into()),

@@ -169,6 +169,7 @@ impl ServerExchange {
                 certificates: chain.map(|der| der.to_vec()).collect(),
                 key_name: None,
                 key_identity: None,
+                is_resumed: false,
             },
             key_exchange: match share.is_empty() {
                 true => "ticket",
@@ -180,6 +181,7 @@ impl ServerExchange {
             send: Some(bytes),
             finished: Some(finished),
             early: takes_early.then(|| begun.early_data.to_vec()),
+            parting: None,
         })
     }
 }

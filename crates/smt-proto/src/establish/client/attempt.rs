@@ -184,6 +184,7 @@ impl Attempt {
             exporter,
             peer: finished.peer,
             peer_reset_token: None,
+            parting: None,
             controls: 0,
             confirmed_by: None,
         })));
