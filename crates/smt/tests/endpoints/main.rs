@@ -40,6 +40,7 @@ mod polled_endpoints_need_no_thread;
 mod registered_keys_establish_sessions;
 mod replies_that_nobody_acknowledges_are_bounded;
 mod servers_choose_their_clients;
+mod sessions_are_resumed;
 mod sessions_begin_by_tickets;
 mod sessions_export_secrets;
 mod shards_work_side_by_side;
