@@ -29,6 +29,7 @@
 
 #![forbid(unsafe_code)]
 
+mod der;
 mod external_psk;
 mod failure;
 mod hmac_tokens;

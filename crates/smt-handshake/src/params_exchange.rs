@@ -71,6 +71,7 @@ impl SecretSource {
                     key_name: Some(key.name().to_vec()),
                     key_identity: Some(key.ends().peer.to_owned()),
                     expires: None,
+                    is_resumed: false,
                 },
                 key_exchange: "registered key",
                 early_taken: false,

@@ -12,6 +12,7 @@ use rustls_pki_types::{CertificateDer, ServerName};
 use smt_proto::WallTime;
 use webpki::EndEntityCert;
 
+use crate::der::{Elements, SEQUENCE, first};
 use crate::pem::CredentialError;
 use crate::spiffe_id::SpiffeId;
 
@@ -89,42 +90,6 @@ impl PeerCertificate {
     }
 }
 
-/// Elements of DER that follow each other. Ends at the first that is not whole.
-#[derive(Clone, Copy)]
-struct Elements<'a>(&'a [u8]);
-
-impl<'a> Iterator for Elements<'a> {
-    /// Tag and content.
-    type Item = (u8, &'a [u8]);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let (tag, rest) = self.0.split_first()?;
-        let (first, rest) = rest.split_first()?;
-        let (length, rest) = match first {
-            0..=0x7F => (usize::from(*first), rest),
-            0x81..=0x84 => {
-                let (bytes, rest) = rest.split_at_checked(usize::from(first & 0x0F))?;
-                let length = bytes
-                    .iter()
-                    .fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
-                (usize::try_from(length).ok()?, rest)
-            }
-            _ => return None,
-        };
-        let (content, rest) = rest.split_at_checked(length)?;
-        self.0 = rest;
-        Some((*tag, content))
-    }
-}
-
-/// The content of the first element with this tag.
-fn first(within: &[u8], tag: u8) -> Option<&[u8]> {
-    let mut elements = Elements(within);
-    elements
-        .find(|(of, _)| *of == tag)
-        .map(|(_, content)| content)
-}
-
 /// The subject alternative names of one kind (RFC 5280 §4.2.1.6).
 fn alternative_names(certificate: &[u8], kind: u8) -> Option<impl Iterator<Item = &[u8]>> {
     let to_be_signed = first(first(certificate, SEQUENCE)?, SEQUENCE)?;
@@ -147,7 +112,7 @@ fn ip_addresses(certificate: &[u8]) -> Option<Vec<IpAddr>> {
 }
 
 /// The end of the validity (RFC 5280 §4.1.2.5).
-fn not_after(certificate: &[u8]) -> Option<WallTime> {
+pub(crate) fn not_after(certificate: &[u8]) -> Option<WallTime> {
     let to_be_signed = first(first(certificate, SEQUENCE)?, SEQUENCE)?;
     // Signature algorithm, issuer, validity.
     let mut sequences = Elements(to_be_signed).filter(|(tag, _)| *tag == SEQUENCE);
@@ -218,7 +183,6 @@ fn common_name(subject: &[u8]) -> Option<String> {
     String::from_utf8(last).ok()
 }
 
-const SEQUENCE: u8 = 0x30;
 const OBJECT_ID: u8 = 0x06;
 const OCTETS: u8 = 0x04;
 const UTF8: u8 = 0x0C;
@@ -299,20 +263,5 @@ mod tests {
             assert_eq!(days_since_1970(year, month, day), Some(days), "{date:?}");
         }
         assert_eq!(days_since_1970(1969, 12, 31), None);
-    }
-
-    #[test]
-    fn elements_end_where_one_is_not_whole() {
-        let whole = [0x04, 1, 7, 0x0C, 0x81, 2, b'a', b'b', 0x30, 0];
-        let all: Vec<_> = Elements(&whole).collect();
-        assert_eq!(all, [(4, &[7][..]), (0x0C, b"ab"), (0x30, b"")]);
-        for length in 0..whole.len() {
-            let cut = Elements(&whole[..length]);
-            assert!(cut.count() < 3);
-        }
-        let endless = [0x30, 0x84, 0xFF, 0xFF, 0xFF, 0xFF, 1];
-        assert_eq!(Elements(&endless).count(), 0);
-        let indefinite = [0x30, 0x80, 1, 0, 0];
-        assert_eq!(Elements(&indefinite).count(), 0);
     }
 }

@@ -3,14 +3,15 @@
 //!
 //! Flow: 1. a client says whom it trusts, a server who it is  2. [`TlsProvider`] checks all of it
 //! once and holds it  3. each attempt gets an exchange of its own (see `tls/exchange.rs`).
-//! TLS 1.3 only, ALPN `smt/1`, no tickets, no resumption, no early data: a session that ends is
-//! followed by a full handshake.
+//! TLS 1.3 only, ALPN `smt/1`, resumption with a fresh ECDHE (see `tls/resumption.rs`), no early
+//! data.
 
 pub(crate) mod algorithms;
 pub(crate) mod certificate_refusal;
 pub(crate) mod entropy;
 mod exchange;
 pub(crate) mod failure;
+mod resumption;
 mod verify;
 mod verify_chain;
 mod verify_pinned;
@@ -18,11 +19,11 @@ pub(crate) mod verify_server_id;
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
-use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::CryptoProvider;
+use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
-use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::sign::SingleCertAndKey;
 use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
 use rustls::version::TLS13;
@@ -34,13 +35,15 @@ use smt_record::{Side, Suite};
 
 use self::algorithms::Algorithms;
 use self::entropy::EntropySources;
-use self::exchange::{Dates, TlsExchange};
+use self::exchange::{Dates, Terms, TlsExchange};
+use self::resumption::{ResumingClient, ResumingServer, SessionsPlan, Tickets};
 use self::verify::Verifier;
 use self::verify_chain::{ClientChains, ServerChains};
 use self::verify_pinned::Pinned;
 use self::verify_server_id::{Issuers, ServerOfId};
 use crate::failure::{caller, environment, nothing_common, parse_params};
 use crate::identity::Identity;
+use crate::limits::{CLIENT_SESSIONS_MEMORY, SERVER_SESSIONS_MEMORY, SESSIONS_OF_SERVER_MAX};
 use crate::revocation::RevocationLists;
 use crate::spiffe_id::SpiffeId;
 use crate::told_time::ToldTime;
@@ -51,6 +54,7 @@ use crate::trust::{Anchors, Trust};
 pub struct ClientTls {
     trust: Trust,
     identity: Option<Identity>,
+    sessions_memory: usize,
 }
 
 impl ClientTls {
@@ -59,6 +63,7 @@ impl ClientTls {
         Self {
             trust,
             identity: None,
+            sessions_memory: CLIENT_SESSIONS_MEMORY,
         }
     }
 
@@ -83,6 +88,15 @@ impl ClientTls {
         self
     }
 
+    /// Remembers sessions in so many bytes, to resume them later (SPEC §6.10): a new session with
+    /// the same server then begins without certificates, with keys that are as fresh. 0 resumes
+    /// nothing; the default is [`CLIENT_SESSIONS_MEMORY`].
+    #[must_use]
+    pub fn with_sessions_memory(mut self, bytes: usize) -> Self {
+        self.sessions_memory = bytes;
+        self
+    }
+
     /// A provider for a client with the default algorithms.
     ///
     /// # Errors
@@ -97,15 +111,19 @@ impl ClientTls {
             of_peer: trust.judges_dates(),
             own: self.identity.as_ref().and_then(Identity::expires),
         };
-        let config = Arc::new(self.config(library)?);
         Ok(ClientSide {
-            config,
+            config: self.config(library)?,
             trust,
             dates,
         })
     }
 
-    fn config(self, library: &Library) -> Result<ClientConfig, TlsConfigError> {
+    fn config(self, library: &Library) -> Result<ResumingClient, TlsConfigError> {
+        let plan = SessionsPlan {
+            memory: self.sessions_memory,
+            of_name: SESSIONS_OF_SERVER_MAX,
+            judges_dates: self.trust.judges_dates(),
+        };
         let provider = &library.provider;
         let builder = ClientConfig::builder_with_details(Arc::clone(provider), library.time())
             .with_protocol_versions(&[&TLS13])
@@ -119,8 +137,7 @@ impl ClientTls {
             None => builder.with_no_client_auth(),
         };
         config.alpn_protocols = vec![ALPN.to_vec()];
-        config.resumption = Resumption::disabled();
-        Ok(config)
+        Ok(ResumingClient::new(config, plan, Arc::clone(&library.time)))
     }
 }
 
@@ -129,6 +146,7 @@ impl ClientTls {
 pub struct ServerTls {
     identity: Identity,
     client_auth: ClientAuth,
+    sessions_memory: usize,
 }
 
 impl ServerTls {
@@ -137,6 +155,7 @@ impl ServerTls {
         Self {
             identity,
             client_auth: ClientAuth::None,
+            sessions_memory: SERVER_SESSIONS_MEMORY,
         }
     }
 
@@ -144,6 +163,14 @@ impl ServerTls {
     #[must_use]
     pub fn with_client_auth(mut self, client_auth: ClientAuth) -> Self {
         self.client_auth = client_auth;
+        self
+    }
+
+    /// Remembers sessions in so many bytes, for clients to resume them (SPEC §6.10). 0 sends no
+    /// tickets; the default is [`SERVER_SESSIONS_MEMORY`].
+    #[must_use]
+    pub fn with_sessions_memory(mut self, bytes: usize) -> Self {
+        self.sessions_memory = bytes;
         self
     }
 
@@ -167,11 +194,19 @@ impl ServerTls {
             of_peer: self.client_auth.judges_dates(),
             own: None,
         };
-        let config = Arc::new(self.config(library)?);
-        Ok(ServerSide { config, dates })
+        Ok(ServerSide {
+            config: self.config(library)?,
+            dates,
+        })
     }
 
-    fn config(self, library: &Library) -> Result<ServerConfig, TlsConfigError> {
+    fn config(self, library: &Library) -> Result<ResumingServer, TlsConfigError> {
+        let plan = SessionsPlan {
+            memory: self.sessions_memory,
+            // A ticket is a name of its own.
+            of_name: 1,
+            judges_dates: self.client_auth.judges_dates(),
+        };
         let provider = &library.provider;
         let builder = ServerConfig::builder_with_details(Arc::clone(provider), library.time())
             .with_protocol_versions(&[&TLS13])
@@ -184,9 +219,7 @@ impl ServerTls {
             builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(self.identity.certified())));
         config.alpn_protocols = vec![ALPN.to_vec()];
         config.ignore_client_order = true;
-        config.send_tls13_tickets = 0;
-        config.session_storage = Arc::new(NoServerSessionStorage {});
-        Ok(config)
+        Ok(ResumingServer::new(config, plan, Arc::clone(&library.time)))
     }
 }
 
@@ -286,7 +319,7 @@ impl TlsProvider {
 
     /// Answers clients that begin from now on as this server: with a renewed certificate, for
     /// example. Handshakes in progress go on with what they have begun with, and sessions are not
-    /// touched.
+    /// touched; those that ended before are not resumed.
     ///
     /// # Errors
     /// [`TlsConfigError`] if the provider answers no clients, or the trust in clients cannot be
@@ -318,13 +351,16 @@ impl KeyExchangeProvider for TlsProvider {
             caller("this endpoint is only a server: give it a ClientTls to make calls".to_owned())
         })?;
         let ClientRequest {
-            server_name, wall, ..
+            server_name,
+            wall,
+            is_retry,
         } = request;
         let side = side.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let (config, name) = side.to_call(server_name, &self.library)?;
+        let (call, tickets) = side.to_call(server_name, is_retry, &self.library)?;
         self.library.time.set(wall);
-        let connection = ClientConnection::new(config, name).map_err(not_begun)?;
-        Ok(self.attempt(TlsExchange::client(connection, side.dates)))
+        let connection = ClientConnection::new(call.config, call.name).map_err(not_begun)?;
+        let dates = side.dates;
+        Ok(self.attempt(TlsExchange::client(connection, Terms { dates, tickets })))
     }
 
     fn server(
@@ -344,8 +380,10 @@ impl KeyExchangeProvider for TlsProvider {
         })?;
         self.library.time.set(wall);
         let side = side.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let connection = ServerConnection::new(side.config).map_err(not_begun)?;
-        let exchange = TlsExchange::server(connection, client_params, side.dates);
+        let (config, tickets) = side.config.for_attempt();
+        let connection = ServerConnection::new(config).map_err(not_begun)?;
+        let dates = side.dates;
+        let exchange = TlsExchange::server(connection, client_params, Terms { dates, tickets });
         Ok(self.attempt(exchange))
     }
 }
@@ -375,7 +413,7 @@ impl std::fmt::Debug for TlsProvider {
 /// How servers are called.
 #[derive(Clone)]
 struct ClientSide {
-    config: Arc<ClientConfig>,
+    config: ResumingClient,
     /// The trust of the configuration, for servers that are called by their SPIFFE ID.
     trust: Trust,
     dates: Dates,
@@ -384,34 +422,55 @@ struct ClientSide {
 /// How clients are answered.
 #[derive(Clone)]
 struct ServerSide {
-    config: Arc<ServerConfig>,
+    config: ResumingServer,
     dates: Dates,
 }
 
+/// A call of a server: the configuration, and the server's name in TLS's form.
+struct ServerCall {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+}
+
 impl ClientSide {
-    /// The configuration for the server of this name, and the name in TLS's form.
+    /// How the server of this name is called, and by which tickets.
     fn to_call(
         &self,
         server_name: &str,
+        is_retry: bool,
         library: &Library,
-    ) -> Result<(Arc<ClientConfig>, ServerName<'static>), HandshakeFailure> {
-        if !SpiffeId::is_meant(server_name) {
-            let name = ServerName::try_from(server_name.to_owned()).map_err(|_| {
-                caller(format!(
-                    "{server_name:?} is no server name: give a DNS name, an IP address or a SPIFFE ID"
-                ))
-            })?;
-            return Ok((Arc::clone(&self.config), name));
+    ) -> Result<(ServerCall, Tickets), HandshakeFailure> {
+        if SpiffeId::is_meant(server_name) {
+            // Another verifier judges the server, so no session of this one's is resumed.
+            let call = self.to_call_by_id(server_name, library)?;
+            return Ok((call, Tickets::None));
         }
+        let name = ServerName::try_from(server_name.to_owned()).map_err(|_| {
+            caller(format!(
+                "{server_name:?} is no server name: give a DNS name, an IP address or a SPIFFE ID"
+            ))
+        })?;
+        let (config, tickets) = self.config.for_attempt(is_retry);
+        Ok((ServerCall { config, name }, tickets))
+    }
+
+    fn to_call_by_id(
+        &self,
+        server_name: &str,
+        library: &Library,
+    ) -> Result<ServerCall, HandshakeFailure> {
         let unusable = |error: &dyn std::fmt::Display| caller(format!("{server_name:?}: {error}"));
         let id = SpiffeId::parse(server_name).map_err(|error| unusable(&error))?;
         let name = name_for(&id);
         let verifier = server_id_verifier(&self.trust, id, &library.provider);
         let verifier = verifier.map_err(|error| unusable(&error))?;
-        let mut config = ClientConfig::clone(&self.config);
+        let mut config = self.config.without_resumption();
         config.dangerous().set_certificate_verifier(verifier);
         config.enable_sni = false;
-        Ok((Arc::new(config), name))
+        Ok(ServerCall {
+            config: Arc::new(config),
+            name,
+        })
     }
 }
 

@@ -154,8 +154,7 @@ impl KeyExchange for Plain {
         match taken {
             Ok(()) => Ok(Step {
                 send,
-                finished: None,
-                early: None,
+                ..Step::default()
             }),
             Err(error) => Err(Failed {
                 failure: HandshakeFailure {

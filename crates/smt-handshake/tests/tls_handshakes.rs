@@ -119,7 +119,8 @@ mod handshake {
         assert!(client.finished().is_some());
         server.receive(&client.flight(3).unwrap()).unwrap();
         assert!(server.finished().is_some());
-        assert!(server.flight(4).is_none(), "no tickets (SPEC §6.1)");
+        assert!(server.flight(4).is_none(), "tickets leave beside CONFIRM");
+        assert!(server.parting(4).is_some());
     }
 }
 

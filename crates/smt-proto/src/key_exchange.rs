@@ -60,6 +60,10 @@ pub struct Step {
     pub finished: Option<Finished>,
     /// Early data of the client that the server takes, in the step that yields the result.
     pub early: Option<Vec<u8>>,
+    /// At the server, with the result: key exchange bytes for the client that its session does not
+    /// need, such as session tickets. They leave once, beside CONFIRM (SPEC §6.10), if they fit in
+    /// its datagram.
+    pub parting: Option<Vec<u8>>,
 }
 
 impl Step {
@@ -77,6 +81,7 @@ impl Step {
                 send,
                 finished,
                 early: None,
+                parting: None,
             }),
             Err(failure) => Err(Failed {
                 failure,
@@ -132,6 +137,8 @@ pub struct PeerIdentity {
     /// The moment from which the peer's credentials count no more, if they were judged by a date:
     /// the second behind the last one of its certificate. The session ends then (SPEC §10).
     pub expires: Option<WallTime>,
+    /// Whether the peer has proved it in an earlier session, which this one resumes (SPEC §6.10).
+    pub is_resumed: bool,
 }
 
 /// Makes key exchanges; held by an endpoint. One provider may offer several kinds of key exchange.

@@ -54,6 +54,8 @@ use pass_timer::PassTimer;
 use recovery::Recovery;
 use stripe::Stripes;
 
+use alloc::boxed::Box;
+
 use smt_carrier::Path;
 use smt_record::{Exporter, Side};
 use smt_wire::{MessageId, SessionIndex};
@@ -61,6 +63,7 @@ use smt_wire::{MessageId, SessionIndex};
 use crate::error::SessionEnd;
 use crate::establish::agreement::Agreement;
 use crate::establish::established::Established;
+use crate::establish::flight::FlightOut;
 use crate::establish::session_factory::SessionFactory;
 use crate::event::{Event, RpcId};
 use crate::memory::cipher_cache::CipherSlot;
@@ -81,6 +84,8 @@ pub(crate) struct Session {
     own_reset_token: [u8; 16],
     /// The client waits for our CONFIRM.
     confirm_due: bool,
+    /// A flight that leaves once, beside CONFIRM.
+    parting: Option<Box<FlightOut>>,
     /// Bytes that may leave before the peer is heard (SPEC §6.8); all if it is the highest number.
     permitted: u16,
     /// The first so many ids of the peer have come with early data.
@@ -126,6 +131,7 @@ impl Session {
             // A client repeats its CONFIRM until ours opens. One whose server's CONFIRM came with
             // flight 2 has not sent its own yet.
             confirm_due: agreement.side == Side::Server || sent == 0,
+            parting: established.parting,
             permitted: u16::MAX,
             early_requests: 0,
             began_early: false,

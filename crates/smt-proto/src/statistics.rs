@@ -41,6 +41,8 @@ pub struct Statistics {
     pub resets_sent: u64,
     /// Sessions that have begun.
     pub sessions_begun: u64,
+    /// Those among them that resumed an earlier one (SPEC §6.10).
+    pub sessions_resumed: u64,
     /// Requests of this side that a server took as early data, and requests of clients that came so
     /// (SPEC §6.8).
     pub early_requests: u64,

@@ -46,6 +46,8 @@ pub struct ExchangeSettings {
     pub early: Early,
     /// When the credentials of the peer end, and those of this side.
     pub expires: [Option<WallTime>; 2],
+    /// Bytes that a server leaves its client beside CONFIRM, if there are any.
+    pub parting: Vec<u8>,
     /// Flights have randoms and proofs.
     is_proven: bool,
     /// Flights 1 whose early data a server has taken.
@@ -92,6 +94,7 @@ impl FakeKeyExchange {
                 observer: |_| {},
                 early: Early::None,
                 expires: [None; 2],
+                parting: Vec::new(),
                 is_proven: true,
                 seen: Arc::default(),
             },
@@ -327,7 +330,14 @@ impl KeyExchange for Exchange {
         let send = self.next.take();
         let early = self.early.take().filter(|_| self.side == Side::Server);
         let step = Step::of(taken, send, self.finished.take())?;
-        Ok(Step { early, ..step })
+        let has_parting = self.side == Side::Server && step.finished.is_some();
+        let parting = Some(self.settings.parting.clone());
+        let parting = parting.filter(|bytes| has_parting && !bytes.is_empty());
+        Ok(Step {
+            early,
+            parting,
+            ..step
+        })
     }
 }
 

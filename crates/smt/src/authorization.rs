@@ -101,6 +101,7 @@ mod tests {
             metadata: Metadata::new(),
             deadline: None,
             is_one_way,
+            is_early: false,
             parts: smt_proto::PartMarks::default(),
         };
         let rule = MessageAuthorization::new(|peer, head| {

@@ -397,6 +397,15 @@ impl Builder<TlsClient> {
         self.role = self.role.forward_secrecy(has_forward_secrecy);
         self
     }
+
+    /// Sets in how many bytes the endpoint remembers its sessions by TLS, to resume them within an
+    /// hour (SPEC §6.10): the next session with the same server then begins without certificates
+    /// and signatures, and with a key exchange that is as fresh. By default 1 MiB; 0 resumes
+    /// nothing.
+    pub fn sessions_memory(mut self, bytes: usize) -> Self {
+        self.role = self.role.sessions_memory(bytes);
+        self
+    }
 }
 
 impl Builder<TlsServer> {
@@ -413,6 +422,16 @@ impl Builder<TlsServer> {
     /// same own identity.
     pub fn registered_key(mut self, key: RegisteredKey) -> Self {
         self.role = self.role.registered_key(key);
+        self
+    }
+
+    /// Sets in how many bytes the server remembers sessions by TLS, for clients to resume them
+    /// within an hour (SPEC §6.10). The oldest make room for new ones, and all are forgotten when
+    /// its identity or its trust in clients is replaced. By default 0, which resumes nothing: a
+    /// server that resumes relies on proofs of identity that are up to an hour old. 4 MiB are for
+    /// some thousand clients.
+    pub fn sessions_memory(mut self, bytes: usize) -> Self {
+        self.role = self.role.sessions_memory(bytes);
         self
     }
 

@@ -22,6 +22,9 @@ pub struct Peer {
     pub key_name: Option<Vec<u8>>,
     /// Identity that the registered key gives the sender, if the session has one.
     pub key_identity: Option<String>,
+    /// Whether it has proved its identity in an earlier session, which this one resumes (SPEC
+    /// §6.10).
+    pub is_resumed: bool,
     /// Application bytes of the largest message that it accepts.
     pub(crate) message_max: u32,
     /// Why its requests are refused, if they are.
@@ -38,12 +41,14 @@ impl Peer {
             key_name,
             key_identity,
             expires: _,
+            is_resumed,
         } = identity;
         Self {
             address,
             certificates,
             key_name,
             key_identity,
+            is_resumed,
             message_max,
             refusal: None,
             certificate: OnceLock::new(),

@@ -5,10 +5,11 @@
 //! send is the next flight, an alert too  3. once TLS is done (at the server: once the client's
 //! Finished is verified) ALPN and suite are checked and the exporter gives the secrets.
 //! After that the exchange still takes flights: a server that refuses the client's certificate
-//! says so in an alert that comes when the client is already done. Not here: application data,
-//! tickets, early data. TLS's own traffic keys protect nothing but the handshake.
+//! says so in an alert that comes when the client is already done, and one that lets it resume the
+//! session later sends a ticket. Not here: application data, early data. TLS's own traffic keys
+//! protect nothing but the handshake and tickets.
 
-use rustls::{AlertDescription, ClientConnection, Connection, ServerConnection};
+use rustls::{AlertDescription, ClientConnection, Connection, HandshakeKind, ServerConnection};
 use smt_proto::WallTime;
 use smt_proto::key_exchange::{
     Failed, Finished, HandshakeFailure, Input, KeyExchange, PeerIdentity, Step,
@@ -20,6 +21,7 @@ use crate::limits::FLIGHT_LEN_MAX;
 use crate::peer_certificate::PeerCertificate;
 use crate::tls::ALPN;
 use crate::tls::failure;
+use crate::tls::resumption::{Proof, Tickets};
 
 /// A TLS handshake of either side.
 ///
@@ -40,6 +42,13 @@ pub(crate) struct TlsExchange {
     alert: Alert,
     /// The result, until the step that yields it ends.
     finished: Option<Finished>,
+    tickets: Tickets,
+}
+
+/// The dates and tickets of an attempt.
+pub(crate) struct Terms {
+    pub(crate) dates: Dates,
+    pub(crate) tickets: Tickets,
 }
 
 /// The dates that bound the session.
@@ -71,27 +80,31 @@ enum Alert {
 }
 
 impl TlsExchange {
-    pub(crate) fn client(connection: ClientConnection, dates: Dates) -> Self {
-        Self::new(Connection::Client(connection), Side::Client, dates)
+    pub(crate) fn client(connection: ClientConnection, terms: Terms) -> Self {
+        Self::new(Connection::Client(connection), None, terms)
     }
 
-    pub(crate) fn server(connection: ServerConnection, client_params: &[u8], dates: Dates) -> Self {
-        Self {
-            peer_params: Some(client_params.to_vec()),
-            ..Self::new(Connection::Server(connection), Side::Server, dates)
-        }
+    pub(crate) fn server(connection: ServerConnection, client_params: &[u8], terms: Terms) -> Self {
+        let peer_params = Some(client_params.to_vec());
+        Self::new(Connection::Server(connection), peer_params, terms)
     }
 
-    fn new(connection: Connection, side: Side, dates: Dates) -> Self {
+    fn new(connection: Connection, peer_params: Option<Vec<u8>>, terms: Terms) -> Self {
+        let side = match connection {
+            Connection::Client(_) => Side::Client,
+            Connection::Server(_) => Side::Server,
+        };
+        let Terms { dates, tickets } = terms;
         Self {
             connection,
             side,
             state: State::Exchanging,
             dates,
             own_params: None,
-            peer_params: None,
+            peer_params,
             alert: Alert::None,
             finished: None,
+            tickets,
         }
     }
 
@@ -104,6 +117,7 @@ impl TlsExchange {
         self.take_params(flight, params)?;
         self.feed(bytes)?;
         if self.state == State::Complete {
+            self.keep_tickets(bytes.len());
             return Ok(());
         }
         if self.connection.is_handshaking() {
@@ -114,6 +128,7 @@ impl TlsExchange {
             Ok(finished) => {
                 self.finished = Some(finished);
                 self.state = State::Complete;
+                self.keep_tickets(bytes.len());
                 Ok(())
             }
             Err(failure) => {
@@ -123,6 +138,19 @@ impl TlsExchange {
                 Err(failure)
             }
         }
+    }
+
+    /// Keeps the tickets that a flight of so many bytes has brought, or has caused at the server.
+    fn keep_tickets(&self, flight: usize) {
+        self.tickets.keep(Proof {
+            is_resumed: self.is_resumed(),
+            certificates: self.connection.peer_certificates().unwrap_or_default(),
+            flight,
+        });
+    }
+
+    fn is_resumed(&self) -> bool {
+        self.connection.handshake_kind() == Some(HandshakeKind::Resumed)
     }
 
     /// The peer's parameters come in flight 1 at the server and in flight 2 at the client.
@@ -271,6 +299,7 @@ impl TlsExchange {
                 key_name: None,
                 key_identity: None,
                 expires: leaf.and_then(|leaf| PeerCertificate::expiry(leaf)),
+                is_resumed: self.is_resumed(),
             },
             own_expires: self.dates.own,
             key_exchange: group
@@ -327,7 +356,16 @@ impl KeyExchange for TlsExchange {
             } => self.take(number, params, bytes),
         };
         let send = self.next_flight();
-        Step::of(taken, send, self.finished.take())
+        let finished = self.finished.take();
+        if self.side == Side::Server && finished.is_some() {
+            // The client is done: what TLS has left are tickets.
+            return Ok(Step {
+                finished,
+                parting: send,
+                ..Step::default()
+            });
+        }
+        Step::of(taken, send, finished)
     }
 }
 

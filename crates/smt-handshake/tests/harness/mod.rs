@@ -26,7 +26,7 @@ pub struct Outcome {
     pub client: Result<Finished, HandshakeFailure>,
     /// At the server.
     pub server: Result<Finished, HandshakeFailure>,
-    /// Flights that were sent.
+    /// Flights that were sent, without that beside CONFIRM.
     pub flights: u8,
 }
 
@@ -92,6 +92,8 @@ pub struct Side {
     finished: Option<Finished>,
     /// Early data that the last step has yielded.
     pub early: Option<Vec<u8>>,
+    /// Bytes that leave beside CONFIRM.
+    parting: Option<Vec<u8>>,
 }
 
 impl Side {
@@ -117,6 +119,7 @@ impl Side {
             send: None,
             finished: None,
             early: None,
+            parting: None,
         }
     }
 
@@ -152,6 +155,12 @@ impl Side {
         })
     }
 
+    /// Takes what the last step wants sent beside CONFIRM, as the flight of this number.
+    pub fn parting(&mut self, number: u8) -> Option<Flight> {
+        let bytes = self.parting.take()?;
+        Some(Flight::of(number, &[], &bytes))
+    }
+
     /// The result, if the last step has yielded one.
     pub fn finished(&mut self) -> Option<Finished> {
         self.finished.take()
@@ -170,8 +179,10 @@ impl Side {
                 send,
                 finished,
                 early,
+                parting,
             }) => {
                 (self.send, self.finished, self.early) = (send, finished, early);
+                self.parting = parting;
                 Ok(())
             }
             Err(Failed { failure, alert }) => {
@@ -201,17 +212,23 @@ pub fn run_at(
     wall: Option<WallTime>,
     client: &dyn KeyExchangeProvider,
     server: &dyn KeyExchangeProvider,
+    network: impl FnMut(&mut Flight),
+) -> Outcome {
+    let request = ClientRequest {
+        wall,
+        ..ClientRequest::new(NAME)
+    };
+    run_request(request, client, server, network)
+}
+
+/// Runs an exchange as this request has it.
+pub fn run_request(
+    request: ClientRequest<'_>,
+    client: &dyn KeyExchangeProvider,
+    server: &dyn KeyExchangeProvider,
     mut network: impl FnMut(&mut Flight),
 ) -> Outcome {
-    let mut client = Side::begun(
-        client
-            .client(ClientRequest {
-                wall,
-                ..ClientRequest::new(NAME)
-            })
-            .unwrap(),
-        1,
-    );
+    let mut client = Side::begun(client.client(request).unwrap(), 1);
     let mut flight = client.flight(1).expect("flight 1");
     network(&mut flight);
     let mut outcome = Outcome {
@@ -219,7 +236,7 @@ pub fn run_at(
         server: Err(unfinished()),
         flights: 1,
     };
-    let mut server = match server.server(&flight.params, wall) {
+    let mut server = match server.server(&flight.params, request.wall) {
         Ok(attempt) => Side::begun(attempt, 2),
         Err(failure) => {
             return Outcome {
@@ -245,7 +262,14 @@ pub fn run_at(
                 }
             }
         }
-        let Some(next) = receiver.flight(flight.number + 1) else {
+        let parting = receiver.parting(flight.number + 1);
+        let next = receiver.flight(flight.number + 1);
+        if let Some(mut parting) = parting {
+            network(&mut parting);
+            // An alert alone would count, and this is none.
+            let _ = client.receive(&parting);
+        }
+        let Some(next) = next else {
             return outcome;
         };
         flight = next;

@@ -84,6 +84,7 @@ impl Endpoint {
             return;
         }
         let peer = early.unconfirmed.take_peer();
+        self.shared.statistics.sessions_resumed += u64::from(peer.is_resumed);
         self.insert_unconfirmed(early.unconfirmed);
         self.shared.events.push_back(Event::Accepted {
             session: index,

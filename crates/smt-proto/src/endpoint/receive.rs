@@ -233,6 +233,7 @@ impl Endpoint {
             return;
         }
         let peer = core::mem::take(&mut established.peer);
+        self.shared.statistics.sessions_resumed += u64::from(peer.is_resumed);
         self.start_session(now, established);
         self.shared.events.push_back(Event::Accepted {
             session: index,

@@ -93,6 +93,7 @@ impl Endpoint {
                 self.remove_connect(id);
                 let index = established.indices.own;
                 let peer = core::mem::take(&mut established.peer);
+                self.shared.statistics.sessions_resumed += u64::from(peer.is_resumed);
                 self.start_session(now, *established);
                 self.shared.events.push_back(Event::Connected {
                     connect: id,

@@ -7,11 +7,14 @@
 //! Neither value is `Clone`, and each is consumed by what follows it: numbers under the keys go on
 //! where CONFIRM left off, and no second user of the same keys can begin at zero.
 
+use alloc::boxed::Box;
+
 use smt_carrier::Path;
 use smt_record::{Exporter, OpenKeys, SealKeys};
 use smt_wire::ControlNumber;
 
 use crate::establish::agreement::{Agreement, Indices};
+use crate::establish::flight::FlightOut;
 use crate::key_exchange::PeerIdentity;
 use crate::session::CredentialEnds;
 use crate::time::Time;
@@ -32,6 +35,8 @@ pub(crate) struct Established {
     /// The token that a RESET of the peer must carry (SPEC §12.1); known once its CONFIRM has
     /// opened.
     pub(crate) peer_reset_token: Option<[u8; 16]>,
+    /// A flight that leaves once, beside this side's CONFIRM.
+    pub(crate) parting: Option<Box<FlightOut>>,
     /// Control packets that have left, all of them CONFIRM in stripe 0.
     pub(crate) controls: u64,
     /// The number of the CONFIRM of the peer that has opened.

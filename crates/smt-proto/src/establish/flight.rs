@@ -11,6 +11,7 @@ use crate::collections::byte_ranges::{ByteRange, ByteRanges};
 use crate::key_exchange::Input;
 use crate::limits::{DATAGRAM_FLOOR, DATAGRAM_LIMIT, FLIGHT_BYTES_MAX, FLIGHT_PIECES_MAX};
 use crate::send::batch::DatagramBatch;
+use crate::send::buffer::TransmitBuffer;
 
 /// A flight on its way in.
 #[derive(Debug, Default)]
@@ -114,6 +115,29 @@ impl FlightOut {
         before * DATAGRAM_FLOOR + Handshake::HEADER_LEN + last
     }
 
+    /// A flight of these bytes without parameters; `None` if it does not fit in one packet with
+    /// CONFIRM behind it.
+    pub(crate) fn in_one_packet(number: u8, bytes: &[u8]) -> Option<Self> {
+        Self::new(number, &[], bytes).filter(|flight| flight.body.len() <= FRAGMENT_MAX)
+    }
+
+    /// Appends a flight of one packet.
+    pub(crate) fn append(&self, route: FlightRoute<'_>, out: &mut TransmitBuffer) {
+        let packet = Handshake {
+            destination: route.destination,
+            source: route.source,
+            flight: self.number,
+            cookie: route.cookie,
+            flight_length: self.body.len() as u32,
+            offset: 0,
+            fragment: &self.body,
+        };
+        let start = out.len();
+        let room = Handshake::HEADER_LEN + route.cookie.len() + self.body.len();
+        let length = packet.emit(route.version, 0, out.grow_zeroed(room));
+        out.truncate(start + length);
+    }
+
     /// Writes the flight as datagrams of equal size; `tail` bytes, if any, follow in the last one.
     pub(crate) fn write(&self, route: FlightRoute<'_>, tail: &[u8], batch: &mut DatagramBatch<'_>) {
         let most = FRAGMENT_MAX - route.cookie.len();
@@ -167,7 +191,6 @@ mod tests {
     use super::*;
     use crate::limits::CAPABILITIES;
     use crate::send::batch::BatchLimits;
-    use crate::send::buffer::TransmitBuffer;
     use smt_wire::{Packet, VERSION, parse};
 
     fn route(cookie: &[u8]) -> FlightRoute<'_> {
@@ -227,6 +250,24 @@ mod tests {
             );
             assert_eq!(flight.wire_len(), bytes.len(), "{length} bytes");
         }
+    }
+
+    #[test]
+    fn a_flight_of_one_packet_leaves_room_for_confirm() {
+        let flight = |length: usize| FlightOut::in_one_packet(4, &vec![7; length]);
+        // The flight's body begins with the length of its parameters.
+        assert!(flight(FRAGMENT_MAX - 1).is_none());
+        let flight = flight(FRAGMENT_MAX - 2).unwrap();
+        let unpadded = FlightRoute {
+            is_padded: false,
+            ..route(&[])
+        };
+        let (mut appended, mut written) = (TransmitBuffer::default(), TransmitBuffer::default());
+        flight.append(unpadded, &mut appended);
+        let mut batch = DatagramBatch::new(&mut written, BatchLimits::of_carrier(&CAPABILITIES));
+        flight.write(unpadded, &[], &mut batch);
+        assert_eq!(appended[..], written[..]);
+        assert_eq!(appended.len() + 60, DATAGRAM_FLOOR);
     }
 
     #[test]

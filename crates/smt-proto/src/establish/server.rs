@@ -60,6 +60,8 @@ pub(crate) struct ServerHandshake {
     /// Why the attempt has failed, until the owner is told.
     failure: Option<Box<str>>,
     unconfirmed: Option<Box<Unconfirmed>>,
+    /// The flight that leaves beside CONFIRM, until there is a session.
+    parting: Option<FlightOut>,
     /// Early data that is taken, until its session begins.
     early: Option<Vec<u8>>,
     has_early_session: bool,
@@ -98,6 +100,7 @@ impl ServerHandshake {
             refusal: None,
             failure: None,
             unconfirmed: None,
+            parting: None,
             early: None,
             has_early_session: false,
             slot: Slot::default(),
@@ -265,6 +268,9 @@ impl ServerHandshake {
         let (next, finished, outcome) = match step {
             Ok(step) => {
                 self.early = step.early;
+                let parting = step.parting;
+                self.parting =
+                    parting.and_then(|bytes| FlightOut::in_one_packet(number + 1, &bytes));
                 (step.send, step.finished, Ok(()))
             }
             Err(failed) => (failed.alert, None, Err(failed.failure)),
@@ -375,6 +381,7 @@ impl ServerHandshake {
             ends: CredentialEnds::of(&finished.peer, finished.own_expires),
             peer: finished.peer,
             peer_reset_token: None,
+            parting: self.parting.take().map(Box::new),
             controls: 0,
             confirmed_by: None,
         })));

@@ -3,6 +3,7 @@
 //! (SPEC §6.1, §6.2).
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use smt_carrier::{Arrival, Path};
 use smt_proto::{Config, ConnectError, Event};
@@ -197,5 +198,94 @@ fn an_answer_of_three_times_what_came_is_sent_at_once_and_a_longer_one_is_not() 
         assert!((1_210..1_400).contains(&enough), "{whole}");
         assert_eq!(answer(filler, enough).len(), whole);
         assert!(answer(filler, enough - 1).len() < 100, "a cookie");
+    }
+}
+
+/// A pair whose server leaves its client so many bytes beside CONFIRM.
+fn with_parting(length: usize) -> World {
+    let mut exchanges = exchanges(1 << 32);
+    exchanges.settings.parting = vec![7; length];
+    let mut world = World::pair(Config::default(), server());
+    world.nodes[1] = Node::with_exchanges(1, server(), exchanges);
+    world.is_recording = true;
+    world
+}
+
+/// The types of the packets in each datagram of the server.
+fn of_server(world: &World) -> Vec<Vec<PacketType>> {
+    let sent = world.sent.iter().filter(|sent| sent.from == 1);
+    let kinds = [PacketType::Handshake, PacketType::Confirm];
+    let types = |sent: &Datagram| {
+        let found = kinds.into_iter().filter(|kind| sent.has(*kind));
+        found.collect::<Vec<_>>()
+    };
+    sent.map(types).collect()
+}
+
+// SMT [6.10-1]
+#[test]
+fn a_ticket_leaves_right_before_the_first_confirm_in_its_datagram_and_once() {
+    let mut world = with_parting(100);
+    let mut confirms = 0;
+    world.rule = Box::new(move |datagram, _| {
+        let is_confirm = datagram.from == 1 && datagram.has(PacketType::Confirm);
+        confirms += u32::from(is_confirm);
+        match is_confirm && confirms < 3 {
+            true => Verdict::Drop,
+            false => Verdict::Deliver,
+        }
+    });
+    let (session, _) = world.connect(0, 1).unwrap();
+    assert_eq!(attempts(&world), 1, "a lost ticket costs nothing");
+    let of_server = of_server(&world);
+    let tickets = [PacketType::Handshake, PacketType::Confirm];
+    let with_ticket = of_server.iter().filter(|types| **types == tickets);
+    assert_eq!(with_ticket.count(), 1);
+    let first = of_server.iter().find(|types| types.contains(&tickets[1]));
+    assert_eq!(first.unwrap(), &tickets);
+    let sent = world.sent.iter().filter(|sent| sent.from == 1);
+    let mut flights = sent.filter_map(|sent| Some((handshake(sent)?, sent)));
+    let (ticket, datagram) = flights.find(|(packet, _)| packet.flight == 4).unwrap();
+    assert_eq!(FlightBody::parse(ticket.fragment).unwrap().params, []);
+    assert!(matches!(
+        datagram.packets()[..],
+        [Packet::Handshake(_), Packet::Control(_)]
+    ));
+    assert!(flights.all(|(packet, _)| packet.flight < 4));
+    let rpc = world.call(0, session, body(1, 10));
+    assert_eq!(world.outcome(0, rpc), Ok(body(1, 10)));
+}
+
+// SMT [6.10-1]
+#[test]
+fn no_ticket_leaves_before_the_clients_confirm() {
+    let mut world = with_parting(100);
+    world.rule = Box::new(|datagram, _| {
+        if datagram.from == 1 || !datagram.has(PacketType::Confirm) {
+            return Verdict::Deliver;
+        }
+        // It is the last packet of its datagram, and has 60 bytes.
+        let rest = datagram.bytes.len() - 60;
+        Verdict::Replace(vec![datagram.bytes[..rest].to_vec()])
+    });
+    world.start_connect(0, 1);
+    world.run_for(Duration::from_millis(400));
+    let sent = world.sent.iter().filter_map(handshake);
+    let most = sent.map(|packet| packet.flight).max();
+    assert_eq!(most, Some(3));
+}
+
+// SMT [6.10-1]
+#[test]
+fn a_ticket_that_does_not_fit_beside_confirm_is_not_sent() {
+    for (length, is_sent) in [(1_098, true), (1_099, false)] {
+        let mut world = with_parting(length);
+        world.connect(0, 1).unwrap();
+        let tickets = of_server(&world);
+        let tickets = tickets.iter().filter(|types| types.len() == 2);
+        assert_eq!(tickets.count(), usize::from(is_sent), "{length}");
+        let longest = world.sent.iter().filter(|sent| handshake(sent).is_some());
+        let longest = longest.map(|sent| sent.bytes.len()).max();
+        assert_eq!(longest, Some(1_200), "{length}");
     }
 }

@@ -31,9 +31,12 @@ impl SeededTls {
     /// If `suites` is empty.
     pub fn new(credentials: &Credentials, host: HostId, suites: &[Suite], random: Random) -> Self {
         let identity = credentials.identity(host);
-        let client = ClientTls::new(credentials.trust()).with_identity(identity.clone());
-        let server =
-            ServerTls::new(identity).with_client_auth(ClientAuth::Required(credentials.trust()));
+        let client = ClientTls::new(credentials.trust())
+            .with_identity(identity.clone())
+            .with_sessions_memory(0);
+        let server = ServerTls::new(identity)
+            .with_client_auth(ClientAuth::Required(credentials.trust()))
+            .with_sessions_memory(0);
         let sources = EntropySources {
             groups: vec![&SeededX25519],
             random: &SeededRandom,

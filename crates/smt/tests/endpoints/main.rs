@@ -42,6 +42,7 @@ mod registered_keys_establish_sessions;
 mod replies_that_nobody_acknowledges_are_bounded;
 mod servers_choose_messages;
 mod servers_choose_their_clients;
+mod sessions_are_resumed;
 mod sessions_begin_by_tickets;
 mod sessions_end_before_their_certificates;
 mod sessions_export_secrets;

@@ -20,7 +20,7 @@ fn by_method(peer: &Peer, head: MessageHead<'_>) -> Result<(), Failure> {
             let text = format!("{:?} is for admin", String::from_utf8_lossy(method));
             Err(Failure::refusal(403, text))
         }
-        None => panic!("a message without a method"),
+        None => Err(Failure::refusal(400, "a message without a method")),
     }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Handshakes of SMT: TLS 1.3, and tickets with and without forward secrecy and early data.
+//! Handshakes of SMT: TLS 1.3, full and resumed, and tickets with and without forward secrecy and
+//! early data.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -26,39 +27,52 @@ struct Choice {
     by_ticket: bool,
     forward_secrecy: bool,
     early_data: bool,
+    resumes: bool,
 }
 
 /// The kinds, TLS in one round trip first.
-const CHOICES: [Choice; 5] = [
+const CHOICES: [Choice; 6] = [
     Choice {
         name: "SMT, TLS 1.3 (1-RTT)",
         by_ticket: false,
         forward_secrecy: true,
         early_data: false,
+        resumes: false,
+    },
+    Choice {
+        name: "SMT, TLS 1.3, resumed with fresh ECDHE",
+        by_ticket: false,
+        forward_secrecy: true,
+        early_data: false,
+        resumes: true,
     },
     Choice {
         name: "SMT, ticket, forward secrecy",
         by_ticket: true,
         forward_secrecy: true,
         early_data: false,
+        resumes: false,
     },
     Choice {
         name: "SMT, ticket",
         by_ticket: true,
         forward_secrecy: false,
         early_data: false,
+        resumes: false,
     },
     Choice {
         name: "SMT, ticket, early data, forward secrecy",
         by_ticket: true,
         forward_secrecy: true,
         early_data: true,
+        resumes: false,
     },
     Choice {
         name: "SMT, ticket, early data",
         by_ticket: true,
         forward_secrecy: false,
         early_data: true,
+        resumes: false,
     },
 ];
 
@@ -78,6 +92,9 @@ pub(super) fn all(
             .suites([arguments.algorithms.suite()])
             .groups([arguments.algorithms.group()])
             .forward_secrecy(choice.forward_secrecy);
+        if !choice.resumes {
+            builder = builder.sessions_memory(0);
+        }
         if choice.by_ticket {
             let store = if choice.early_data {
                 &with_early
@@ -168,6 +185,7 @@ impl Kind for Client {
                     }
                     Event::Reply { .. } => {
                         let time = began.elapsed();
+                        self.check_resumption()?;
                         live.into_iter()
                             .for_each(|session| self.endpoint.close(session));
                         return Ok(time);
@@ -178,6 +196,21 @@ impl Kind for Client {
                 }
             }
         }
+    }
+}
+
+impl Client {
+    /// Each session but the first was resumed if the kind is so, and none else.
+    fn check_resumption(&self) -> Result<(), Failure> {
+        let counted = self.endpoint.statistics().protocol;
+        let wanted = match self.choice.resumes {
+            true => counted.sessions_begun - 1,
+            false => 0,
+        };
+        if counted.sessions_resumed == wanted {
+            return Ok(());
+        }
+        Err(Failure::new("the session was not resumed as it should"))
     }
 }
 
@@ -198,6 +231,7 @@ impl Server {
         let mut builder = smt::server(identity.clone())
             .suites([arguments.algorithms.suite()])
             .groups([arguments.algorithms.group()])
+            .sessions_memory(4 << 20)
             .tickets(keys);
         if arguments.mutual {
             builder = builder.client_auth(ClientAuth::Required(trust.clone()));

@@ -196,6 +196,7 @@ impl ClientExchange {
                 key_name: None,
                 key_identity: None,
                 expires: side.ticket.expires,
+                is_resumed: false,
             },
             own_expires: own.and_then(|leaf| PeerCertificate::expiry(leaf)),
             key_exchange: name(side),
@@ -238,7 +239,7 @@ impl KeyExchange for ClientExchange {
             ) => Ok(Step {
                 finished: Some(self.finish(*sent, params, bytes)?),
                 send: Some(Vec::new()),
-                early: None,
+                ..Step::default()
             }),
             (_, Input::Flight { number, .. }) => Err(out_of_turn(number, Side::Server).into()),
             (_, Input::Begin { .. }) => Err(not_begun().into()),

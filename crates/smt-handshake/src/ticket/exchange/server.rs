@@ -175,6 +175,7 @@ impl ServerExchange {
                 key_name: None,
                 key_identity: None,
                 expires: leaf.and_then(|leaf| PeerCertificate::expiry(leaf)),
+                is_resumed: false,
             },
             own_expires: None,
             key_exchange: match share.is_empty() {
@@ -187,6 +188,7 @@ impl ServerExchange {
             send: Some(bytes),
             finished: Some(finished),
             early: takes_early.then(|| begun.early_data.to_vec()),
+            parting: None,
         })
     }
 }

@@ -170,6 +170,7 @@ impl Case {
             algorithms: Algorithms::default()
                 .provider()
                 .signature_verification_algorithms,
+            judges_dates: false,
         };
         for is_first in [true, false] {
             let mut server = ServerExchange::new(side.clone(), &played.client_params, NOW);

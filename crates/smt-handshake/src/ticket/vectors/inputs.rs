@@ -47,6 +47,7 @@ pub(super) fn trust() -> Trust {
     roots.add(CertificateDer::from(root)).unwrap();
     Trust {
         anchors: Anchors::Roots(roots.into()),
+        revocation: None,
     }
 }
 

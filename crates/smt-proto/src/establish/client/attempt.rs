@@ -186,6 +186,7 @@ impl Attempt {
             ends: CredentialEnds::of(&finished.peer, finished.own_expires),
             peer: finished.peer,
             peer_reset_token: None,
+            parting: None,
             controls: 0,
             confirmed_by: None,
         })));

@@ -4,6 +4,7 @@
 use smt_wire::{Body, ControlHeader, ControlNumber, MessageId, TAG_LEN};
 
 use crate::control_packet::{self, ControlRoute};
+use crate::establish::flight::FlightRoute;
 use crate::limits::DATAGRAM_FLOOR;
 use crate::send::buffer::TransmitBuffer;
 use crate::send::control_queue::Entry;
@@ -12,8 +13,19 @@ use crate::session::keys::ControlsLeft;
 use crate::shared::Shared;
 
 impl Session {
-    /// Writes this side's CONFIRM (SPEC §6.5), the first packet under the session's keys.
+    /// Writes this side's CONFIRM (SPEC §6.5), the first packet under the session's keys. A flight
+    /// that goes with it stands before it, since CONFIRM ends the peer's attempt.
     pub(super) fn write_confirm(&mut self, version: u8, out: &mut TransmitBuffer) {
+        if let Some(flight) = self.parting.take() {
+            let route = FlightRoute {
+                version,
+                destination: self.remote_index,
+                source: self.index,
+                cookie: &[],
+                is_padded: false,
+            };
+            flight.append(route, out);
+        }
         self.write_control_packet(version, 0, &Body::Confirm, out);
     }
 

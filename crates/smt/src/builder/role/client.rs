@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use smt_handshake::limits::CLIENT_SESSIONS_MEMORY;
 use smt_handshake::{
     Algorithms, ClientTls, Group, Identity, RegisteredKey, RegisteredProvider, SpiffeId,
     TicketClient, TicketStore, TlsProvider, Trust,
@@ -25,6 +26,7 @@ pub struct TlsClient {
     algorithms: Algorithms,
     tickets: Option<TicketStore>,
     forward_secrecy: bool,
+    sessions_memory: usize,
 }
 
 impl TlsClient {
@@ -37,6 +39,7 @@ impl TlsClient {
             algorithms: Algorithms::default(),
             tickets: None,
             forward_secrecy: true,
+            sessions_memory: CLIENT_SESSIONS_MEMORY,
         }
     }
 
@@ -49,6 +52,13 @@ impl TlsClient {
     /// Whether sessions by ticket have forward secrecy; by default they have.
     pub fn forward_secrecy(mut self, has_forward_secrecy: bool) -> Self {
         self.forward_secrecy = has_forward_secrecy;
+        self
+    }
+
+    /// Sets in how many bytes sessions by TLS are remembered, to resume them within an hour (SPEC
+    /// §6.10). By default 1 MiB; 0 resumes nothing.
+    pub fn sessions_memory(mut self, bytes: usize) -> Self {
+        self.sessions_memory = bytes;
         self
     }
 
@@ -96,7 +106,7 @@ impl Sealed for TlsClient {
     const ACCEPTS: bool = false;
 
     fn key_exchanges(&self) -> Result<KeyExchanges, OpenError> {
-        let tls = ClientTls::new(self.trust.clone());
+        let tls = ClientTls::new(self.trust.clone()).with_sessions_memory(self.sessions_memory);
         let tls = match &self.identity {
             Some(identity) => tls.with_identity(identity.clone()),
             None => tls,

@@ -27,6 +27,7 @@ pub struct TlsServer {
     keys: Vec<RegisteredKey>,
     tickets: Option<TicketKeys>,
     algorithms: Algorithms,
+    sessions_memory: usize,
 }
 
 impl TlsServer {
@@ -38,7 +39,15 @@ impl TlsServer {
             keys: Vec::new(),
             tickets: None,
             algorithms: Algorithms::default(),
+            sessions_memory: 0,
         }
+    }
+
+    /// Sets in how many bytes sessions by TLS are remembered, for clients to resume them within an
+    /// hour (SPEC §6.10). By default 0: nothing is resumed.
+    pub fn sessions_memory(mut self, bytes: usize) -> Self {
+        self.sessions_memory = bytes;
+        self
     }
 
     /// Sets the TLS clients that are let in; by default any, without a certificate.
@@ -85,7 +94,9 @@ impl Sealed for TlsServer {
 
     fn key_exchanges(&self) -> Result<KeyExchanges, OpenError> {
         let present = ServerTls::new(self.identity.clone());
-        let present = present.with_client_auth(self.client_auth.clone());
+        let present = present
+            .with_client_auth(self.client_auth.clone())
+            .with_sessions_memory(self.sessions_memory);
         let tls = TlsProvider::new(None, Some(present.clone()), &self.algorithms)?;
         let tls = Arc::new(tls);
         let tickets = self.tickets.clone().map(|keys| {
