@@ -22,7 +22,7 @@ use crate::establish::established::Established;
 use crate::establish::flight::{FlightAssembly, FlightOut, FlightRoute, flight_of};
 use crate::establish::session_factory::SessionFactory;
 use crate::establish::stateless::COOKIE_PACKET_LEN;
-use crate::key_exchange::{FailureKind, Finished, Input, KeyExchange};
+use crate::key_exchange::{Failed, FailureKind, Finished, Input, KeyExchange, Step};
 use crate::limits::{ACCEPT_LIFE, AMPLIFICATION, FLIGHTS_MAX};
 use crate::send::batch::DatagramBatch;
 use crate::send::ready_queue::Slot;
@@ -264,31 +264,51 @@ impl ServerHandshake {
         if number == 1 {
             self.answer_offer(now, body.params, factory)?;
         }
-        let step = self.key_exchange.as_mut()?.step(flight_of(number, &body));
-        let (next, finished, outcome) = match step {
-            Ok(step) => {
-                self.early = step.early;
-                let parting = step.parting;
-                self.parting =
-                    parting.and_then(|bytes| FlightOut::in_one_packet(number + 1, &bytes));
-                (step.send, step.finished, Ok(()))
+        match self.step(flight_of(number, &body))? {
+            Ok(mut step) => {
+                self.early = step.early.take();
+                self.keep_parting(number + 1, step.parting.take());
+                if step.send.is_some() || number == 1 {
+                    self.answer(number, step.send.take())?;
+                }
+                match step.finished.take() {
+                    Some(finished) => self.expect_confirm(now, finished, factory),
+                    None => Some(()),
+                }
             }
-            Err(failed) => (failed.alert, None, Err(failed.failure)),
+            Err(failed) => {
+                if failed.alert.is_some() {
+                    self.answer(number, failed.alert)?;
+                }
+                self.or_failed(Err(failed.failure))
+            }
+        }
+    }
+
+    /// Gives the exchange a flight. The step is large, so it is not on the stack of the caller.
+    #[inline(never)]
+    fn step(&mut self, flight: Input<'_>) -> Option<Result<Box<Step>, Failed>> {
+        Some(self.key_exchange.as_mut()?.step(flight).map(Box::new))
+    }
+
+    /// Answers flight `number`. `None` if the answer is longer than a flight may be.
+    // A frame of its own: a kernel's stack has 16 KB.
+    #[inline(never)]
+    fn answer(&mut self, number: u8, body: Option<Vec<u8>>) -> Option<()> {
+        let params = match number {
+            1 => self.server_params.as_slice(),
+            _ => &[],
         };
-        if next.is_some() || number == 1 && outcome.is_ok() {
-            let params = if number == 1 {
-                self.server_params.as_slice()
-            } else {
-                &[]
-            };
-            self.flight = FlightOut::new(number + 1, params, &next.unwrap_or_default());
-            self.flight.as_ref()?;
-            self.must_send = true;
-        }
-        if let Some(finished) = finished {
-            self.expect_confirm(now, finished, factory)?;
-        }
-        self.or_failed(outcome)
+        self.flight = FlightOut::new(number + 1, params, &body.unwrap_or_default());
+        self.flight.as_ref()?;
+        self.must_send = true;
+        Some(())
+    }
+
+    /// Keeps the flight that leaves beside CONFIRM, if there is one.
+    #[inline(never)]
+    fn keep_parting(&mut self, number: u8, body: Option<Vec<u8>>) {
+        self.parting = body.and_then(|bytes| FlightOut::in_one_packet(number, &bytes));
     }
 
     /// Answers the client's parameters.
