@@ -89,7 +89,7 @@ pub(crate) struct Session {
     /// Bytes that may leave before the peer is heard (SPEC §6.8); all if it is the highest number.
     permitted: u16,
     /// The first so many ids of the peer have come with early data.
-    early_requests: u64,
+    early_requests: u16,
     /// The session has begun with early data.
     began_early: bool,
     pub(crate) keys: Keys,

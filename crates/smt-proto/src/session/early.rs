@@ -48,7 +48,7 @@ impl Session {
     /// Whether a request of the peer came as early data.
     pub(super) fn was_early(&self, id: MessageId) -> bool {
         let number = self.lane.stripes.number_at_peer(id);
-        number.is_some_and(|number| number < self.early_requests)
+        number.is_some_and(|number| number < self.early_requests.into())
     }
 
     /// Takes the requests of a client's early data. The first has the id that the client uses
@@ -67,7 +67,7 @@ impl Session {
                 continue;
             }
             header.id = id;
-            self.early_requests = number + 1;
+            self.early_requests = u16::try_from(number + 1).unwrap_or(u16::MAX);
             shared.statistics.early_requests += 1;
             self.take_early_request(now, &header, bytes.slice(place), shared);
         }

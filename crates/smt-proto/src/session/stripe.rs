@@ -17,8 +17,6 @@ pub(super) struct Stripe {
     allocator: IdAllocator,
     /// Counters below may be used (advertised by the peer).
     peer_limit: u64,
-    /// The distance of the peer's limit from its floor.
-    peer_window: u32,
     /// The peer's ids.
     pub(super) window: IdWindow,
     /// The limit that the peer was last told.
@@ -35,7 +33,6 @@ impl Stripe {
         Self {
             allocator: IdAllocator::new(layout, side, stripe),
             peer_limit: u64::from(agreement.peer_window),
-            peer_window: agreement.peer_window,
             window: IdWindow::new(agreement.own_window, layout, side.peer(), stripe),
             told_limit: u64::from(agreement.own_window),
             control_counter: 0,
@@ -59,11 +56,6 @@ impl Stripe {
     /// Counters below may be used by this side.
     pub(super) fn peer_limit(&self) -> u64 {
         self.peer_limit
-    }
-
-    /// The peer has seen all counters of this side below: its limit is a window above its floor.
-    fn peer_floor(&self) -> u64 {
-        self.peer_limit.saturating_sub(u64::from(self.peer_window))
     }
 
     /// Takes a limit that the peer has told. Returns whether it permits more ids.
@@ -178,10 +170,11 @@ impl Stripes {
         })
     }
 
-    /// Whether the limit that the peer has told says that it has seen an id of this side.
-    pub(super) fn is_below_peer_floor(&self, id: MessageId) -> bool {
-        let parts = self.split(id);
-        parts.is_some_and(|parts| parts.counter < self.of(id).peer_floor())
+    /// Whether the limit that the peer has told says that it has seen an id of this side: the limit
+    /// is a `window` above its floor.
+    pub(super) fn is_below_peer_floor(&self, id: MessageId, window: u32) -> bool {
+        let floor = self.of(id).peer_limit.saturating_sub(window.into());
+        self.split(id).is_some_and(|parts| parts.counter < floor)
     }
 
     /// Whether it is an id of this side that no message has had yet.

@@ -98,9 +98,10 @@ impl Session {
     /// not have seen, before all newer ones (SPEC §4.2).
     pub(super) fn ask_for_window(&mut self) {
         let mut oldest: Vec<Option<MessageId>> = vec![None; self.lane.stripes.len()];
+        let window = self.agreement.peer_window;
         for (id, live) in self.lane.client.iter_live() {
             let place = &mut oldest[usize::from(self.lane.stripes.number_of(id))];
-            let is_seen = live.is_seen || self.lane.stripes.is_below_peer_floor(id);
+            let is_seen = live.is_seen || self.lane.stripes.is_below_peer_floor(id, window);
             if !is_seen && place.is_none_or(|other| id < other) {
                 *place = Some(id);
             }
