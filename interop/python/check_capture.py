@@ -219,6 +219,8 @@ def run_by_ticket(smt, go, directory):
         if (directory / "zone").exists():
             break
         threading.Event().wait(0.1)
+    # The server empties the file when it ends.
+    zone = re.search(r"TYPE64 +\\# +\d+ +\(([0-9a-fA-F\s]+)\)", (directory / "zone").read_text())
     subprocess.run(
         [go, "-addr", f"127.0.0.1:{forwarder.front.getsockname()[1]}", "-name", "localhost", "-ca", "ca/ca.pem",
          "-ticket", "zone", "-ticket-port", address[1], "-early", str(EARLY), "-expect-early", "-expect-exchange", "2",
@@ -227,7 +229,6 @@ def run_by_ticket(smt, go, directory):
     forwarder.close()
     server.terminate()
     server.wait()
-    zone = re.search(r"TYPE64 +\\# +\d+ +\(([0-9a-fA-F\s]+)\)", (directory / "zone").read_text())
     rdata = bytes.fromhex("".join(zone[1].split()))
     key, length = struct.unpack_from(">HH", rdata, 3)
     assert key == 65_280, "the first key is the ticket's"
