@@ -93,7 +93,12 @@ fn a_server_that_ends_finishes_what_it_has_begun(package: &'static str) {
     assert!(server.wait().success());
     let (_server, _) = service.server(port);
     let answer = other.line();
-    assert!(answer == "keys b" || answer == "keys", "{answer}");
+    // HTTP/2 does not always know whether a request ran that a server's GOAWAY has met.
+    let is_unknown = package == "kv-tonic" && answer.starts_with("may have run");
+    assert!(
+        answer == "keys b" || answer == "keys" || is_unknown,
+        "{answer}"
+    );
     assert_eq!(client.ask("get held/a"), "none");
 }
 
