@@ -134,8 +134,7 @@ impl Message {
         match (refusal, &self.answer) {
             (Some(code), Answer::Abort(given)) => {
                 assert_eq!(code, *given);
-                let did_run = matches!(code, AbortCode::Dropped | AbortCode::ReplyTooLarge);
-                assert_eq!(error.execution == Execution::MayHaveRun, did_run);
+                assert_eq!(error.execution == Execution::MayHaveRun, may_have_run(code));
                 // It is the application's word that it did not run.
                 return self.finish(End::MayHaveRun);
             }
@@ -143,7 +142,10 @@ impl Message {
             (None, _) => {}
         }
         self.check_reason(&error.reason, now);
+        let is_refused = matches!(self.answer, Answer::Abort(code) if !may_have_run(code));
         self.finish(match error.execution {
+            // The refusal came after the deadline, and before the caller was told.
+            Execution::DidNotRun if is_refused => End::MayHaveRun,
             Execution::DidNotRun => End::DidNotRun,
             Execution::MayHaveRun => End::MayHaveRun,
         });
@@ -214,6 +216,11 @@ impl Message {
         );
         self.end = Some(end);
     }
+}
+
+/// Whether the word of the other application is that the request may have run.
+fn may_have_run(code: AbortCode) -> bool {
+    matches!(code, AbortCode::Dropped | AbortCode::ReplyTooLarge)
 }
 
 /// Without bodies, which are long and say nothing.
