@@ -732,7 +732,7 @@ def check_client_part(plaintext, client, h1):
     if chain:
         equal(chain, [unhex(client["certificate"])], "the client's certificates")
         scheme, signature = reader.take(2).hex(), reader.counted(2)
-        content = b" " * 64 + b"SMT ticket client" + b"\0" + h1
+        content = b" " * 64 + b"SMT ticket client" + b"\0" + h1 + hash_of("sha256", reader.data)
         check_signature(chain[0], scheme, content, signature)
     return bool(chain), reader.data
 

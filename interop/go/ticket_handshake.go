@@ -238,7 +238,7 @@ func (plan *TicketPlan) begin(own *Params, params []byte) (*ticketClient, []byte
 	if plan.Damage == "binder" {
 		c.binder[0] ^= 1
 	}
-	plaintext, err := clientProof(plan.Identity, c.h1)
+	plaintext, err := clientProof(plan.Identity, c.h1, plan.Early)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -247,8 +247,8 @@ func (plan *TicketPlan) begin(own *Params, params []byte) (*ticketClient, []byte
 }
 
 // clientProof is the first thing in the sealed part: certificates, and a signature if there are
-// any.
-func clientProof(identity *tls.Certificate, h1 []byte) ([]byte, error) {
+// any, over the hello and the early data that follows.
+func clientProof(identity *tls.Certificate, h1, early []byte) ([]byte, error) {
 	if identity == nil {
 		return appendLong(nil, nil), nil
 	}
@@ -256,13 +256,19 @@ func clientProof(identity *tls.Certificate, h1 []byte) ([]byte, error) {
 	for _, der := range identity.Certificate {
 		chain = appendLong(chain, der)
 	}
-	content := signatureInput("SMT ticket client", h1)
+	content := signatureInput("SMT ticket client", signedByClient(h1, early))
 	scheme, signature, err := sign(identity.PrivateKey, content)
 	if err != nil {
 		return nil, err
 	}
 	b := appendLong(nil, chain)
 	return appendLong(binary.BigEndian.AppendUint16(b, scheme), signature), nil
+}
+
+// signedByClient is the content of the client's signature.
+func signedByClient(h1, early []byte) []byte {
+	hash := sha256.Sum256(early)
+	return append(append([]byte{}, h1...), hash[:]...)
 }
 
 func sign(key crypto.PrivateKey, content []byte) (uint16, []byte, error) {

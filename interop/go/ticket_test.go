@@ -191,7 +191,7 @@ func checkPlaintext(t *testing.T, plaintext, certificate, h1 []byte) {
 			t.Fatal(err)
 		}
 		scheme, signature := r.u16(), r.long()
-		if !signatureHolds(leaf.PublicKey, scheme, signatureInput("SMT ticket client", h1), signature) {
+		if !signatureHolds(leaf.PublicKey, scheme, signatureInput("SMT ticket client", signedByClient(h1, r.b)), signature) {
 			t.Fatal("the client's signature is wrong")
 		}
 	}

@@ -127,8 +127,13 @@ VARIANTS = {
             server_data_secret=True,
             server_authentic_injective=False,
             early_data_secret=False,
-            early_data_authentic=False,
+            early_data_authentic=True,
         ),
+        False,
+    ),
+    "early data not signed, ticket's key known": (
+        "FS CLIENT LEAK_TICKET NO_EARLY_SIGNED",
+        changed(client_authentic_injective=True, early_data_authentic=False),
         False,
     ),
     "ticket's key known, Init": (

@@ -88,6 +88,18 @@ fn the_file_is_what_is_made_here() {
     assert!(is_same, "write it again, as ticket/vectors.rs says");
 }
 
+// SMT [6.7-10]
+#[test]
+fn a_holder_of_the_tickets_key_adds_no_early_data_behind_a_certificate() {
+    for case in &CASES {
+        let answer = case.answer_to_added_early_data();
+        match case.has_certificate {
+            true => assert_eq!(answer.err().unwrap().alert, Some(vec![3]), "{}", case.name),
+            false => assert!(answer.is_ok(), "{}", case.name),
+        }
+    }
+}
+
 #[test]
 #[ignore = "it writes the file"]
 fn make() {

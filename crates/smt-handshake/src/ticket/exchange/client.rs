@@ -10,7 +10,7 @@ use smt_proto::key_exchange::{
 };
 use smt_record::{Side, Suite};
 
-use super::client_proof::ClientProof;
+use super::client_proof::{ClientProof, Signed};
 use super::{BothParams, bad_length, bad_share, not_begun, out_of_turn};
 use crate::failure::{check_suite, environment, malformed, nothing_common};
 use crate::peer_certificate::PeerCertificate;
@@ -123,7 +123,10 @@ impl ClientExchange {
         let hello = hash_of_hello(params, &flight);
         let early = EarlySecret::new(side.suite, agreed.secret.secret_bytes());
         let proof = match &side.identity {
-            Some(identity) => ClientProof::new(identity, &hello).map_err(environment)?,
+            Some(identity) => {
+                let hello = &hello;
+                ClientProof::new(identity, &Signed { hello, early_data }).map_err(environment)?
+            }
             None => ClientProof::default(),
         };
         let mut sealed = proof.bytes().ok_or_else(too_long)?;

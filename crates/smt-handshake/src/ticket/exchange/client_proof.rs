@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The first thing in the sealed part of flight 1: the client's certificate and its signature over
-//! the hello.
+//! the hello and the early data (SPEC §6.7).
 
 use rustls::crypto::WebPkiSupportedAlgorithms;
 use rustls::sign::CertifiedKey;
 use rustls_pki_types::CertificateDer;
+use smt_record::{AwsLc, HashProvider};
 
 use crate::ticket::codec::{BadLength, Reader, put_long};
 use crate::ticket::schedule::TranscriptHash;
@@ -20,10 +21,10 @@ pub(super) struct ClientProof {
 impl ClientProof {
     /// # Errors
     /// In words: the key cannot sign.
-    pub(super) fn new(identity: &CertifiedKey, hello: &TranscriptHash) -> Result<Self, String> {
+    pub(super) fn new(identity: &CertifiedKey, signed: &Signed<'_>) -> Result<Self, String> {
         Ok(Self {
             chain: identity.cert.clone(),
-            signature: Some(sign(identity, Context::Client, hello)?),
+            signature: Some(sign(identity, Context::Client, &signed.bytes())?),
         })
     }
 
@@ -59,15 +60,36 @@ impl ClientProof {
         Ok((Self { chain, signature }, reader.rest()))
     }
 
-    /// Whether the holder of the leaf's key has signed this hello.
+    /// Whether the holder of the leaf's key has signed this hello and early data.
     pub(super) fn is_signed(
         &self,
         algorithms: &WebPkiSupportedAlgorithms,
-        hello: &TranscriptHash,
+        signed: &Signed<'_>,
     ) -> bool {
         let Some((leaf, signature)) = self.chain.first().zip(self.signature.as_ref()) else {
             return false;
         };
-        is_valid(algorithms, leaf, Context::Client, hello, signature)
+        is_valid(
+            algorithms,
+            leaf,
+            Context::Client,
+            &signed.bytes(),
+            signature,
+        )
+    }
+}
+
+/// The content of a client's signature.
+pub(super) struct Signed<'a> {
+    pub(super) hello: &'a TranscriptHash,
+    /// Empty if there is none. Who has the ticket's private key can seal other data behind a
+    /// certificate; the signature is what binds it to the client.
+    pub(super) early_data: &'a [u8],
+}
+
+impl Signed<'_> {
+    fn bytes(&self) -> Vec<u8> {
+        let early_data = AwsLc.sha256(&[self.early_data]);
+        [self.hello.as_slice(), &early_data].concat()
     }
 }

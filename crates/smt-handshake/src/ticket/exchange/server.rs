@@ -13,7 +13,7 @@ use smt_proto::key_exchange::{
 };
 use smt_record::{Side, Suite};
 
-use super::client_proof::ClientProof;
+use super::client_proof::{ClientProof, Signed};
 use super::{BothParams, bad_length, bad_share, not_begun, out_of_turn};
 use crate::failure::{check_suite, environment, malformed, nothing_common};
 use crate::peer_certificate::PeerCertificate;
@@ -80,7 +80,11 @@ impl ServerExchange {
         let wrong = || malformed("the sealed part of flight 1 is wrong".to_owned());
         let sealed = early.open(&hello, flight.sealed).map_err(|_| wrong())?;
         let (proof, early_data) = ClientProof::parse(&sealed).map_err(|_| wrong())?;
-        self.check_client(&proof, &hello, &key)?;
+        let signed = Signed {
+            hello: &hello,
+            early_data,
+        };
+        self.check_client(&proof, &signed, &key)?;
         self.finish(Begun {
             key: &key,
             early,
@@ -106,7 +110,7 @@ impl ServerExchange {
     fn check_client(
         &self,
         proof: &ClientProof,
-        hello: &TranscriptHash,
+        signed: &Signed<'_>,
         key: &TicketKey,
     ) -> Result<(), NotTaken> {
         let verifier = self.side.clients.as_ref();
@@ -124,7 +128,7 @@ impl ServerExchange {
         };
         let at = UnixTime::since_unix_epoch(Duration::from_secs(self.now.as_secs()));
         let is_trusted = verifier.verify_client_cert(leaf, intermediates, at).is_ok();
-        match is_trusted && proof.is_signed(&self.side.algorithms, hello) {
+        match is_trusted && proof.is_signed(&self.side.algorithms, signed) {
             true => Ok(()),
             false => Err(NotTaken::Refused(Refusal::Certificate)),
         }

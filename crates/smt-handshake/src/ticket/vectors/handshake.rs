@@ -4,7 +4,7 @@
 use rustls::crypto::{ActiveKeyExchange, CompletedKeyExchange, SharedSecret};
 use serde_json::{Value, json};
 use smt_proto::WallTime;
-use smt_proto::key_exchange::{Input, KeyExchange as _};
+use smt_proto::key_exchange::{Failed, Input, KeyExchange as _, Step};
 use smt_record::Suite;
 use smt_wire::{KeyExchange, Kind, MemberHeader, MessageId, Params, PartMarks, SessionIndex};
 
@@ -66,8 +66,8 @@ impl Case {
         (Ticket::signed(content, signature).unwrap(), private, key)
     }
 
-    /// Plays it, and says all of it.
-    pub(super) fn play(&self) -> Value {
+    /// Plays the client's part, and the server's from the keys that it has.
+    fn begin(&self) -> Begun {
         let (ticket, ticket_private, ticket_key) = self.ticket();
         let verified = verified(&ticket);
         let shared = answer(self.group, "client", ("ticket", &ticket_key));
@@ -92,7 +92,37 @@ impl Case {
         let flight_1 = client.begin_with(drawn, &client_params, &self.early_data());
         let played = self.played(client_params, flight_1.unwrap(), &shared, answered.as_ref());
         played.check_client(client);
-        self.check_server(&played, &ticket, ticket_key);
+        Begun {
+            ticket,
+            ticket_private,
+            ticket_key,
+            shared,
+            ephemeral_private,
+            answered,
+            played,
+        }
+    }
+
+    /// The answer of a server to early data that a holder of the ticket's key has added to a flight.
+    pub(super) fn answer_to_added_early_data(&self) -> Result<Step, Failed> {
+        let begun = self.begin();
+        let flight = begun.played.flight_with_more_early_data(b"added");
+        let side = server_side(&begun.ticket, begun.ticket_key);
+        answer_to(&side, &begun.played, &flight)
+    }
+
+    /// Plays it, and says all of it.
+    pub(super) fn play(&self) -> Value {
+        let Begun {
+            ticket,
+            ticket_private,
+            ticket_key,
+            shared,
+            ephemeral_private,
+            answered,
+            played,
+        } = self.begin();
+        self.check_server(&played, &server_side(&ticket, ticket_key));
         let mut secrets = played.secrets();
         secrets.insert("ticket_secret".into(), hex(&shared.secret).into());
         let ephemeral_secret = answered.as_ref().map(|answer| hex(&answer.secret));
@@ -160,32 +190,9 @@ impl Case {
     }
 
     /// This crate's server takes flight 1, and delivers its early data once.
-    fn check_server(&self, played: &Played, ticket: &Ticket, key: StaticKey) {
-        let provider = Algorithms::default().provider();
-        let keys = TicketKeys::new();
-        keys.add(TicketKey::new(ticket.clone(), key), NOW);
-        let side = ServerSide {
-            keys,
-            clients: client_verifier(ClientAuth::Optional(trust()), &provider.into()).unwrap(),
-            algorithms: Algorithms::default()
-                .provider()
-                .signature_verification_algorithms,
-            judges_dates: false,
-        };
+    fn check_server(&self, played: &Played, side: &ServerSide) {
         for is_first in [true, false] {
-            let mut server = ServerExchange::new(side.clone(), &played.client_params, NOW);
-            let own_params = &played.server_params;
-            let begin = Input::Begin {
-                own_params,
-                early: &[],
-            };
-            assert!(server.step(begin).is_ok());
-            let flight = Input::Flight {
-                number: 1,
-                params: &played.client_params,
-                bytes: &played.flight_1,
-            };
-            let step = server.step(flight).ok().unwrap();
+            let step = answer_to(side, played, &played.flight_1).ok().unwrap();
             let early = self.early_data();
             let delivered = (is_first && self.early_requests > 0).then_some(early);
             assert_eq!(step.early, delivered);
@@ -239,6 +246,44 @@ impl Case {
         out.truncate(length);
         out
     }
+}
+
+/// A handshake whose flight 1 has left.
+struct Begun {
+    ticket: Ticket,
+    ticket_private: Value,
+    ticket_key: StaticKey,
+    shared: Answer,
+    ephemeral_private: Value,
+    answered: Option<Answer>,
+    played: Played,
+}
+
+fn server_side(ticket: &Ticket, key: StaticKey) -> ServerSide {
+    let provider = Algorithms::default().provider();
+    let keys = TicketKeys::new();
+    keys.add(TicketKey::new(ticket.clone(), key), NOW);
+    ServerSide {
+        keys,
+        clients: client_verifier(ClientAuth::Optional(trust()), &provider.into()).unwrap(),
+        algorithms: Algorithms::default()
+            .provider()
+            .signature_verification_algorithms,
+        judges_dates: false,
+    }
+}
+
+fn answer_to(side: &ServerSide, played: &Played, flight: &[u8]) -> Result<Step, Failed> {
+    let mut server = ServerExchange::new(side.clone(), &played.client_params, NOW);
+    server.step(Input::Begin {
+        own_params: &played.server_params,
+        early: &[],
+    })?;
+    server.step(Input::Flight {
+        number: 1,
+        params: &played.client_params,
+        bytes: flight,
+    })
 }
 
 fn given(group: Group, key: StaticKey) -> Box<dyn ActiveKeyExchange> {

@@ -6,6 +6,7 @@ use smt_proto::key_exchange::{Finished, Input, KeyExchange as _};
 use smt_record::{AwsLc, Prk, SessionSecrets, Suite, parameter_hash};
 
 use super::inputs::hex;
+use crate::ticket::codec::put_long;
 use crate::ticket::exchange::client::ClientExchange;
 use crate::ticket::format::Ticket;
 use crate::ticket::hello::{ClientFlight, ServerHello};
@@ -39,6 +40,16 @@ impl Played {
             .session_secrets(&self.hellos, &self.parameter_hash());
         assert!(finished.secrets == expected);
         assert_eq!(finished.early_taken, self.server_hello.takes_early);
+    }
+
+    /// Flight 1 with these bytes behind its early data, sealed by one who has the ticket's key.
+    pub(super) fn flight_with_more_early_data(&self, added: &[u8]) -> Vec<u8> {
+        let flight = ClientFlight::parse(&self.flight_1).unwrap();
+        let plaintext = [&self.plaintext, added].concat();
+        let sealed = self.early.seal(&self.hello, &plaintext);
+        let mut bytes = [flight.hello_bytes, flight.binder].concat();
+        put_long(&mut bytes, &sealed).unwrap();
+        bytes
     }
 
     fn flight_2(&self) -> Vec<u8> {
