@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use smt::blocking::Server;
-use smt::{KeyLogFile, Shards};
+use smt::{Group, KeyLogFile, KeyPairPool, Shards};
 use smt_wire::Shard;
 
 use crate::credentials::ServerCredentials;
@@ -95,6 +95,9 @@ pub(crate) struct Arguments {
     /// over all shards
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     workers: Option<u16>,
+    /// Key pairs of X25519 and of P-256 kept ready for new sessions; 0 makes each when it is needed
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(0..=1024))]
+    key_pairs: u16,
     /// End when standard input ends, as with Ctrl-C
     #[arg(long)]
     until_input_ends: bool,
@@ -147,6 +150,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .and_then(|()| output.flush())
         .doing("telling the address on standard output")?;
     drop(output);
+    let _key_pairs = arguments.key_pairs_ahead()?;
 
     let tallies: Vec<Tally> = shards.iter().map(|_| Tally::default()).collect();
     let is_over = AtomicBool::new(false);
@@ -192,6 +196,17 @@ impl Arguments {
         warnings.extend(startup_checks::access_warning(address, is_said));
         warnings.iter().for_each(|line| tracing::warn!("{line}"));
         Ok(())
+    }
+
+    /// The key pairs of groups where a server's answer has one: with ML-KEM it encapsulates.
+    fn key_pairs_ahead(&self) -> Result<Option<KeyPairPool>, Failure> {
+        if self.key_pairs == 0 {
+            return Ok(None);
+        }
+        let pool = KeyPairPool::start([Group::X25519, Group::P256], self.key_pairs.into());
+        Ok(Some(
+            pool.doing("starting the thread that makes key pairs")?,
+        ))
     }
 
     /// A command is not run for every client unless an option says so.

@@ -198,10 +198,10 @@ pub use statistics::Statistics;
 pub use bytes::Bytes;
 pub use smt_carrier::Carrier;
 pub use smt_handshake::{
-    Algorithms, ClientAuth, CredentialError, Group, Identity, IssuedTicket, KeyEncryption, KeyEnds,
-    PeerCertificate, Pem, RegisteredKey, RegisteredKeyError, RevocationLists, SpiffeId,
-    SpiffeIdError, Ticket, TicketError, TicketIssuer, TicketKey, TicketKeys, TicketPlan,
-    TicketStore, TicketVerifier, TlsTrafficKey, Trust, VerifiedTicket,
+    Algorithms, ClientAuth, CredentialError, Group, Identity, IssuedTicket, KEY_PAIRS_MAX,
+    KeyEncryption, KeyEnds, KeyPairPool, PeerCertificate, Pem, RegisteredKey, RegisteredKeyError,
+    RevocationLists, SpiffeId, SpiffeIdError, Ticket, TicketError, TicketIssuer, TicketKey,
+    TicketKeys, TicketPlan, TicketStore, TicketVerifier, TlsTrafficKey, Trust, VerifiedTicket,
 };
 pub use smt_io::UdpOptions;
 #[cfg(feature = "pki")]

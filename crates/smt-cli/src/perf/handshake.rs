@@ -5,7 +5,9 @@
 //! Client and server are two threads of this process, so that the CPU of both is counted together.
 //! Kinds take turns: whatever changes on the machine meanwhile meets all of them alike. All of them
 //! verify all that a client of theirs verifies; tickets are verified before, as they are in use.
+//! With `--paper` the paper's Table I stands before it: the cost of each operation.
 
+mod operations;
 mod smt_kind;
 mod tls_kind;
 
@@ -33,6 +35,9 @@ pub(super) struct Arguments {
     /// Clients show a certificate, too
     #[arg(long)]
     mutual: bool,
+    /// Print the paper's Table I as well, by ECDSA and RSA, and the paper's ratios beside ours
+    #[arg(long, conflicts_with = "algorithms")]
+    paper: bool,
     /// Write a line of JSON for each kind
     #[arg(long)]
     json: bool,
@@ -64,6 +69,19 @@ impl Algorithms {
 trait Kind {
     fn name(&self) -> &'static str;
 
+    /// The paper's name for it, and its ratio there.
+    fn paper(&self) -> &'static str {
+        ""
+    }
+
+    /// Makes ready what a session of this kind finds ready.
+    fn prepare(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Takes it away.
+    fn clean_up(&mut self) {}
+
     /// Begins a session, has one reply, and ends the session. Returns the time until the reply.
     fn first_reply(&mut self) -> Result<Duration, Failure>;
 }
@@ -88,6 +106,12 @@ impl Samples {
 
 /// Runs the subcommand.
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.paper {
+        operations::report(arguments.samples, arguments.mutual, arguments.json)?;
+        if !arguments.json {
+            say("")?;
+        }
+    }
     let scratch = Scratch::new()?;
     let files = scratch.ephemeral()?;
     let mut kinds = smt_kind::all(&files, arguments)?;
@@ -96,10 +120,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     // The first of each kind pays for tables and pages that the others find.
     for round in 0..=arguments.samples {
         for (kind, samples) in kinds.iter_mut().zip(&mut samples) {
+            kind.prepare()?;
             let before = cpu::used();
             let time = kind.first_reply()?;
+            let used = cpu::used().saturating_sub(before);
+            kind.clean_up();
             if round > 0 {
-                samples.cpu += cpu::used().saturating_sub(before);
+                samples.cpu += used;
                 samples.times.push(time);
             }
         }
@@ -117,7 +144,7 @@ fn report(
     let base = samples[0].percentile(50);
     if !arguments.json {
         say(&format!(
-            "{}\n{} sessions by each kind, {}, ECDSA P-256, {}{}\n\n{:<44}{:>9}{:>9}{:>9}{:>10}",
+            "{}\n{} sessions by each kind, {}, ECDSA P-256, {}{}\n\n{:<44}{:>9}{:>9}{:>9}{:>10}{}",
             Machine::here(),
             arguments.samples,
             arguments.algorithms.group_name(),
@@ -132,6 +159,7 @@ fn report(
             "p99 us",
             "ratio",
             "CPU us",
+            if arguments.paper { "   paper" } else { "" },
         ))?;
     }
     for (kind, samples) in kinds.iter().zip(samples) {
@@ -146,7 +174,12 @@ fn report(
             .to_string(),
             false => {
                 let name = kind.name();
-                format!("{name:<44}{p50:>9.1}{p99:>9.1}{ratio:>9.2}{cpu:>10.1}")
+                let paper = match arguments.paper {
+                    true => format!("   {}", kind.paper()),
+                    false => String::new(),
+                };
+                let line = format!("{name:<44}{p50:>9.1}{p99:>9.1}{ratio:>9.2}{cpu:>10.1}{paper}");
+                line.trim_end().to_owned()
             }
         };
         say(&line)?;
@@ -171,6 +204,8 @@ fn micros(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }
 
+/// The server's name.
+const NAME: &str = "localhost";
 /// The body of each request and of its reply.
 const BODY: [u8; 64] = [7; 64];
 /// A session that takes longer has failed.

@@ -10,6 +10,8 @@ use rustls::crypto::aws_lc_rs::{cipher_suite, default_provider, kx_group};
 use rustls::crypto::{CryptoProvider, SupportedKxGroup};
 use smt_record::Suite;
 
+use crate::key_pairs::PooledGroup;
+
 /// Suites and groups, preferred first. The server's order decides among the suites in common, the
 /// client's among the groups.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -58,10 +60,18 @@ pub enum Group {
 
 impl Group {
     pub(crate) fn kx_group(self) -> &'static dyn SupportedKxGroup {
+        self.pool()
+    }
+
+    /// The group with the process's pool of its key pairs.
+    pub(crate) fn pool(self) -> &'static PooledGroup {
+        static X25519_ML_KEM_768: PooledGroup = PooledGroup::new(kx_group::X25519MLKEM768, false);
+        static X25519: PooledGroup = PooledGroup::new(kx_group::X25519, true);
+        static P256: PooledGroup = PooledGroup::new(kx_group::SECP256R1, true);
         match self {
-            Self::X25519MlKem768 => kx_group::X25519MLKEM768,
-            Self::X25519 => kx_group::X25519,
-            Self::P256 => kx_group::SECP256R1,
+            Self::X25519MlKem768 => &X25519_ML_KEM_768,
+            Self::X25519 => &X25519,
+            Self::P256 => &P256,
         }
     }
 }

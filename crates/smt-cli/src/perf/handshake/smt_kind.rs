@@ -11,12 +11,12 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use smt::polled::{EarlyCall, Endpoint, Event};
 use smt::{
-    ClientAuth, Identity, IssuedTicket, OutgoingMessage, TicketIssuer, TicketKeys, TicketPlan,
-    TicketStore, TicketVerifier, Trust, WallTime,
+    ClientAuth, Group, Identity, IssuedTicket, KeyPairPool, OutgoingMessage, TicketIssuer,
+    TicketKeys, TicketPlan, TicketStore, TicketVerifier, Trust, WallTime,
 };
 use smt_io::{Epoll, Token};
 
-use super::{Arguments, BODY, Kind, LIMIT};
+use super::{Arguments, BODY, Kind, LIMIT, NAME};
 use crate::failure::Failure;
 use crate::scratch::EphemeralFiles;
 
@@ -28,16 +28,22 @@ struct Choice {
     forward_secrecy: bool,
     early_data: bool,
     resumes: bool,
+    /// Key pairs are there before the session begins, on both sides.
+    key_pairs_ahead: bool,
+    /// The time by that of TLS in one round trip, as the paper has it.
+    paper: &'static str,
 }
 
 /// The kinds, TLS in one round trip first.
-const CHOICES: [Choice; 6] = [
+const CHOICES: [Choice; 8] = [
     Choice {
         name: "SMT, TLS 1.3 (1-RTT)",
         by_ticket: false,
         forward_secrecy: true,
         early_data: false,
         resumes: false,
+        key_pairs_ahead: false,
+        paper: "Init-1RTT: 1",
     },
     Choice {
         name: "SMT, TLS 1.3, resumed with fresh ECDHE",
@@ -45,6 +51,8 @@ const CHOICES: [Choice; 6] = [
         forward_secrecy: true,
         early_data: false,
         resumes: true,
+        key_pairs_ahead: false,
+        paper: "",
     },
     Choice {
         name: "SMT, ticket, forward secrecy",
@@ -52,6 +60,8 @@ const CHOICES: [Choice; 6] = [
         forward_secrecy: true,
         early_data: false,
         resumes: false,
+        key_pairs_ahead: false,
+        paper: "",
     },
     Choice {
         name: "SMT, ticket",
@@ -59,6 +69,8 @@ const CHOICES: [Choice; 6] = [
         forward_secrecy: false,
         early_data: false,
         resumes: false,
+        key_pairs_ahead: false,
+        paper: "",
     },
     Choice {
         name: "SMT, ticket, early data, forward secrecy",
@@ -66,6 +78,8 @@ const CHOICES: [Choice; 6] = [
         forward_secrecy: true,
         early_data: true,
         resumes: false,
+        key_pairs_ahead: false,
+        paper: "",
     },
     Choice {
         name: "SMT, ticket, early data",
@@ -73,6 +87,26 @@ const CHOICES: [Choice; 6] = [
         forward_secrecy: false,
         early_data: true,
         resumes: false,
+        key_pairs_ahead: false,
+        paper: "",
+    },
+    Choice {
+        name: "the same with forward secrecy, keys ahead",
+        by_ticket: true,
+        forward_secrecy: true,
+        early_data: true,
+        resumes: false,
+        key_pairs_ahead: true,
+        paper: "Init-FS: 0.56-0.63",
+    },
+    Choice {
+        name: "the same without, keys ahead",
+        by_ticket: true,
+        forward_secrecy: false,
+        early_data: true,
+        resumes: false,
+        key_pairs_ahead: true,
+        paper: "Init: 0.45-0.48",
     },
 ];
 
@@ -115,6 +149,8 @@ pub(super) fn all(
             endpoint,
             epoll,
             server: Arc::clone(&server),
+            group: arguments.algorithms.group(),
+            key_pairs: None,
         };
         Ok::<_, Failure>(Box::new(client) as Box<dyn Kind>)
     };
@@ -153,11 +189,32 @@ struct Client {
     endpoint: Endpoint,
     epoll: Epoll,
     server: Arc<Server>,
+    group: Group,
+    key_pairs: Option<KeyPairPool>,
 }
 
 impl Kind for Client {
     fn name(&self) -> &'static str {
         self.choice.name
+    }
+
+    fn paper(&self) -> &'static str {
+        self.choice.paper
+    }
+
+    fn prepare(&mut self) -> Result<(), Failure> {
+        if self.choice.key_pairs_ahead {
+            let pool = KeyPairPool::start([self.group], KEY_PAIRS)?;
+            while pool.ready() < KEY_PAIRS {
+                std::thread::yield_now();
+            }
+            self.key_pairs = Some(pool);
+        }
+        Ok(())
+    }
+
+    fn clean_up(&mut self) {
+        self.key_pairs = None;
     }
 
     fn first_reply(&mut self) -> Result<Duration, Failure> {
@@ -272,4 +329,5 @@ impl Drop for Server {
     }
 }
 
-const NAME: &str = "localhost";
+/// More than a handshake takes on both sides.
+const KEY_PAIRS: usize = 4;
