@@ -16,6 +16,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use smt::pki::limits::CERTIFICATE_DAYS_MAX;
 use smt::pki::{
@@ -48,6 +49,9 @@ enum Command {
         /// Days that it is valid
         #[arg(long, default_value_t = 10 * DAYS_DEFAULT, value_parser = days, allow_negative_numbers = true)]
         days: u32,
+        /// The kind of its key
+        #[arg(long, value_name = "KIND", default_value = KeyKind::default().name(), value_parser = key_kinds())]
+        key_kind: KeyKind,
         /// Overwrite what is there
         #[arg(long)]
         force: bool,
@@ -108,6 +112,9 @@ struct Leaf {
     /// Days that it is valid
     #[arg(long, default_value_t = DAYS_DEFAULT, value_parser = days, allow_negative_numbers = true)]
     days: u32,
+    /// The kind of its key; ml-dsa-* is safe against quantum computers to come, if its authority's is
+    #[arg(long, value_name = "KIND", default_value = KeyKind::default().name(), value_parser = key_kinds())]
+    key_kind: KeyKind,
     /// Overwrite what is there
     #[arg(long)]
     force: bool,
@@ -120,12 +127,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             out,
             name,
             days,
+            key_kind,
             force,
         } => {
             let files = KeyFiles::plan(out, "ca", *force)?;
             let validity = Validity::days(*days)?;
             let name = name.clone().unwrap_or_else(authority_name);
-            let authority = CertificateAuthority::new(&name, validity, KeyKind::default())?;
+            let authority = CertificateAuthority::new(&name, validity, *key_kind)?;
             let certificate = authority.certificate_pem();
             tell(&files.write(certificate, &authority.key_pem())?)
         }
@@ -162,12 +170,22 @@ fn issue(leaf: &Leaf, name: &str, mut plan: CertificatePlan) -> Result<(), Failu
     let files = KeyFiles::plan(&leaf.out, &file_name(name), leaf.force)?;
     plan.validity = Validity::days(leaf.days)?;
     plan.names.extend(leaf.uri.iter().cloned());
+    plan.key_kind = leaf.key_kind;
     let authority = load_authority(&leaf.ca, &leaf.passphrase)?;
     let IssuedCertificate {
         certificate_pem,
         key_pem,
     } = authority.issue(&plan)?;
     tell(&files.write(&certificate_pem, &key_pem)?)
+}
+
+/// Kinds of keys by their names; a value parser for clap.
+fn key_kinds() -> impl TypedValueParser<Value = KeyKind> {
+    let names = PossibleValuesParser::new(KeyKind::ALL.map(KeyKind::name));
+    names.map(|name| {
+        let named = KeyKind::ALL.into_iter().find(|kind| kind.name() == name);
+        named.expect("a name that clap has found among them")
+    })
 }
 
 fn days(text: &str) -> Result<u32, String> {

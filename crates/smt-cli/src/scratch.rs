@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use smt::pki::{CertificatePlan, EphemeralCa, IssuedCertificate};
+use smt::pki::{CertificatePlan, EphemeralCa, IssuedCertificate, KeyKind};
 
 use crate::failure::{Doing, Failure};
 use crate::interrupt::{EXIT_INTERRUPTED, Interrupt};
@@ -85,10 +85,16 @@ impl Scratch {
 
     /// Makes an authority, a server called `localhost` and a client, and writes them here.
     pub(crate) fn ephemeral(&self) -> Result<EphemeralFiles, Failure> {
-        let authority = EphemeralCa::new()?;
+        self.ephemeral_with_keys(KeyKind::default())
+    }
+
+    /// The same with keys of this kind.
+    pub(crate) fn ephemeral_with_keys(&self, key_kind: KeyKind) -> Result<EphemeralFiles, Failure> {
+        let authority = EphemeralCa::with_keys(key_kind)?;
         let authority = authority.authority();
-        let server = authority.issue(&CertificatePlan::server(&["localhost"])?)?;
-        let client = authority.issue(&CertificatePlan::client("client")?)?;
+        let issue = |plan| authority.issue(&CertificatePlan { key_kind, ..plan });
+        let server = issue(CertificatePlan::server(&["localhost"])?)?;
+        let client = issue(CertificatePlan::client("client")?)?;
         Ok(EphemeralFiles {
             authority: self.write("ca.pem", authority.certificate_pem().as_bytes())?,
             server: self.write_pair("server", &server)?,

@@ -11,7 +11,7 @@ use smt_handshake::{
     ClientAuth, ClientTls, Group, Identity, IssuedTicket, TicketClient, TicketIssuer, TicketKeys,
     TicketPlan, TicketServer, TicketStore, TicketVerifier,
 };
-use smt_pki::EphemeralCa;
+use smt_pki::{EphemeralCa, KeyKind};
 use smt_proto::WallTime;
 use smt_proto::key_exchange::{ClientRequest, FailureKind, HandshakeFailure, KeyExchangeProvider};
 use smt_record::Suite;
@@ -37,7 +37,12 @@ struct Setup {
 
 impl Setup {
     fn new(plan: TicketPlan) -> Self {
-        let authority = EphemeralCa::new().unwrap();
+        Self::with_keys(KeyKind::default(), plan)
+    }
+
+    /// All certificates have keys of this kind.
+    fn with_keys(kind: KeyKind, plan: TicketPlan) -> Self {
+        let authority = EphemeralCa::with_keys(kind).unwrap();
         let identity = authority.server(&[NAME]).unwrap();
         let setup = Self {
             identity,
@@ -91,6 +96,20 @@ fn plan() -> TicketPlan {
 
 fn run(client: &TicketClient, server: &TicketServer) -> harness::Outcome {
     run_at(Some(now()), client, server, |_| {})
+}
+
+// SMT [6.7-3], [6.7-10]
+#[test]
+fn keys_of_every_kind_sign_tickets_and_prove_clients() {
+    for kind in KeyKind::ALL {
+        let setup = Setup::with_keys(kind, plan());
+        let trust = setup.authority.trust().unwrap();
+        let alice = setup.authority.client("alice").unwrap();
+        let server = TicketServer::new(setup.keys.clone(), ClientAuth::Required(trust)).unwrap();
+        let (at_client, at_server) = run(&setup.client().with_identity(&alice), &server).both();
+        assert_eq!(at_client.secrets, at_server.secrets, "{kind:?}");
+        assert_eq!(at_server.peer.certificates.len(), 1, "{kind:?}");
+    }
 }
 
 // SMT [6.7-9], [6.7-14]

@@ -8,7 +8,7 @@ use harness::{NAME, Side, providers, run};
 use smt_handshake::{
     Algorithms, ClientAuth, ClientTls, Group, Identity, ServerTls, TlsProvider, Trust,
 };
-use smt_pki::{CertificatePlan, EphemeralCa, IssuedCertificate};
+use smt_pki::{CertificatePlan, CertificateText, EphemeralCa, IssuedCertificate, KeyKind};
 use smt_proto::key_exchange::KeyExchangeProvider;
 use smt_record::Suite;
 
@@ -154,6 +154,26 @@ mod client_certificates {
             assert_eq!(at_server.peer.certificates, std::slice::from_ref(&leaf));
             assert_eq!(at_client.peer.certificates.len(), 1);
             assert_ne!(at_client.peer.certificates, at_server.peer.certificates);
+        }
+    }
+
+    #[test]
+    fn keys_of_every_kind_prove_both_sides() {
+        for kind in KeyKind::ALL {
+            let authority = EphemeralCa::with_keys(kind).unwrap();
+            let trust = authority.trust().unwrap();
+            let client = ClientTls::new(trust.clone())
+                .with_identity(authority.client("c").unwrap())
+                .build()
+                .unwrap();
+            let server = server(&authority, ClientAuth::Required(trust));
+            let (at_client, at_server) = run(&client, &server).both();
+            assert_eq!(at_client.secrets, at_server.secrets);
+            for peer in [at_client.peer, at_server.peer] {
+                let text = CertificateText::from_der(&peer.certificates[0]).unwrap();
+                let letters = |name: &str| name.to_lowercase().replace([' ', '-'], "");
+                assert_eq!(letters(&text.key_kind), letters(kind.name()));
+            }
         }
     }
 

@@ -9,13 +9,14 @@
 
 use std::time::SystemTime;
 
-use rcgen::{BasicConstraints, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
+use rcgen::{BasicConstraints, DnType, IsCa, Issuer, KeyUsagePurpose, PublicKeyData};
 use rustls_pki_types::CertificateDer;
 use smt_handshake::{CredentialError, Pem};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
 use zeroize::Zeroizing;
 
+use crate::authority_key::AuthorityKey;
 use crate::error::MakeCertificateError;
 use crate::plan::{CertificatePlan, DAY_S, KeyKind, Purpose, SubjectName, Validity, unix_s};
 
@@ -23,7 +24,7 @@ use crate::plan::{CertificatePlan, DAY_S, KeyKind, Purpose, SubjectName, Validit
 pub struct CertificateAuthority {
     certificate_pem: String,
     certificate: CertificateDer<'static>,
-    key: Zeroizing<KeyPair>,
+    key: AuthorityKey,
     /// Unix seconds after which nothing that it signed is accepted any more.
     not_after_s: i64,
 }
@@ -38,7 +39,7 @@ impl CertificateAuthority {
         validity: Validity,
         key_kind: KeyKind,
     ) -> Result<Self, MakeCertificateError> {
-        let key = key_kind.generate()?;
+        let key = AuthorityKey::General(key_kind.generate()?);
         let mut params = validity.params();
         params.distinguished_name = rcgen::DistinguishedName::new();
         params
@@ -46,7 +47,7 @@ impl CertificateAuthority {
             .push(DnType::CommonName, common_name);
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-        let certificate = params.self_signed(&*key)?;
+        let certificate = params.self_signed(&key)?;
         Ok(Self {
             certificate_pem: certificate.pem(),
             certificate: certificate.der().clone(),
@@ -84,8 +85,8 @@ impl CertificateAuthority {
         if !parsed.is_ca() {
             return Err(MakeCertificateError::NotAnAuthority);
         }
-        let key = key_pair(key_pem)?;
-        if key.public_key_raw() != parsed.public_key().subject_public_key.data.as_ref() {
+        let key = AuthorityKey::load(key_pem)?;
+        if key.der_bytes() != parsed.public_key().subject_public_key.data.as_ref() {
             return Err(CredentialError::KeyMismatch {
                 certificate_place: pem.place().to_owned(),
                 key_place: key_pem.place().to_owned(),
@@ -108,12 +109,12 @@ impl CertificateAuthority {
 
     /// The authority's private key in PEM (PKCS#8). Its owner can take any identity.
     pub fn key_pem(&self) -> Zeroizing<String> {
-        Zeroizing::new(self.key.serialize_pem())
+        self.key.pem()
     }
 
     /// The authority as rcgen signs with it.
-    pub(crate) fn issuer(&self) -> Result<Issuer<'_, &KeyPair>, MakeCertificateError> {
-        Ok(Issuer::from_ca_cert_der(&self.certificate, &*self.key)?)
+    pub(crate) fn issuer(&self) -> Result<Issuer<'_, &AuthorityKey>, MakeCertificateError> {
+        Ok(Issuer::from_ca_cert_der(&self.certificate, &self.key)?)
     }
 
     pub(crate) fn certificate_der(&self) -> &[u8] {
@@ -176,15 +177,6 @@ impl std::fmt::Debug for IssuedCertificate {
             .field("certificate_pem", &self.certificate_pem)
             .finish_non_exhaustive()
     }
-}
-
-fn key_pair(pem: &Pem) -> Result<Zeroizing<KeyPair>, CredentialError> {
-    let der = Zeroizing::new(pem.private_key()?);
-    let key = KeyPair::try_from(&*der).map_err(|error| CredentialError::BadKey {
-        place: pem.place().to_owned(),
-        reason: error.to_string(),
-    })?;
-    Ok(Zeroizing::new(key))
 }
 
 #[cfg(test)]

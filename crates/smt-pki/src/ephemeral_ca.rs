@@ -16,14 +16,23 @@ use crate::plan::{CertificatePlan, DAYS_DEFAULT, KeyKind, Validity};
 #[derive(Debug)]
 pub struct EphemeralCa {
     authority: CertificateAuthority,
+    key_kind: KeyKind,
 }
 
 impl EphemeralCa {
-    /// Makes the authority.
+    /// Makes the authority, with keys that every implementation accepts.
     ///
     /// # Errors
     /// [`MakeCertificateError`] only if the system has no randomness or a broken clock.
     pub fn new() -> Result<Self, MakeCertificateError> {
+        Self::with_keys(KeyKind::default())
+    }
+
+    /// Makes the authority. Its key, and those of its servers and clients, are of this kind.
+    ///
+    /// # Errors
+    /// [`MakeCertificateError`] only if the system has no randomness or a broken clock.
+    pub fn with_keys(key_kind: KeyKind) -> Result<Self, MakeCertificateError> {
         // Longer than any leaf, which may not outlive its authority.
         let validity = Validity::days(2 * DAYS_DEFAULT)?;
         // A name of its own: else peers of two of them would report a bad signature, which sounds
@@ -31,8 +40,11 @@ impl EphemeralCa {
         let mut random = [0; 4];
         aws_lc_rs::rand::fill(&mut random).map_err(|_| rcgen::Error::RingUnspecified)?;
         let name = format!("throw-away authority {:08x}", u32::from_be_bytes(random));
-        let authority = CertificateAuthority::new(&name, validity, KeyKind::default())?;
-        Ok(Self { authority })
+        let authority = CertificateAuthority::new(&name, validity, key_kind)?;
+        Ok(Self {
+            authority,
+            key_kind,
+        })
     }
 
     /// An identity for a server that clients call by these names (DNS, IP addresses or URIs).
@@ -40,7 +52,9 @@ impl EphemeralCa {
     /// # Errors
     /// [`MakeCertificateError`] if there is no name, or one is none.
     pub fn server(&self, names: &[&str]) -> Result<Identity, MakeCertificateError> {
-        self.identity(&CertificatePlan::server(names)?)
+        let key_kind = self.key_kind;
+        let plan = CertificatePlan::server(names)?;
+        self.identity(&CertificatePlan { key_kind, ..plan })
     }
 
     /// An identity for a client with this name as subject.
@@ -48,7 +62,9 @@ impl EphemeralCa {
     /// # Errors
     /// [`MakeCertificateError`] only if the system has no randomness or a broken clock.
     pub fn client(&self, common_name: &str) -> Result<Identity, MakeCertificateError> {
-        self.identity(&CertificatePlan::client(common_name)?)
+        let key_kind = self.key_kind;
+        let plan = CertificatePlan::client(common_name)?;
+        self.identity(&CertificatePlan { key_kind, ..plan })
     }
 
     /// An identity as planned.

@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod authority;
+mod authority_key;
 mod encrypted_key;
 mod ephemeral_ca;
 mod error;

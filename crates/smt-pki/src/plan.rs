@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use rcgen::{
     CertificateParams, ExtendedKeyUsagePurpose, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ED25519,
-    SanType,
+    PKCS_ML_DSA_44, PKCS_ML_DSA_65, PKCS_ML_DSA_87, SanType,
 };
 use rustls_pki_types::DnsName;
 use zeroize::Zeroizing;
@@ -146,14 +146,44 @@ pub enum KeyKind {
     EcdsaP256,
     /// Ed25519.
     Ed25519,
+    /// ML-DSA-44 (FIPS 204): safe against quantum computers to come, as the two below. A certificate
+    /// is some 4 KB, and each handshake as much longer for each certificate and signature in it.
+    MlDsa44,
+    /// ML-DSA-65: certificates of some 5.5 KB.
+    MlDsa65,
+    /// ML-DSA-87: certificates of some 7.4 KB.
+    MlDsa87,
 }
 
 impl KeyKind {
+    /// Each of them.
+    pub const ALL: [Self; 5] = [
+        Self::EcdsaP256,
+        Self::Ed25519,
+        Self::MlDsa44,
+        Self::MlDsa65,
+        Self::MlDsa87,
+    ];
+
+    /// The kind in lower case, e.g. `ml-dsa-65`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::EcdsaP256 => "ecdsa-p256",
+            Self::Ed25519 => "ed25519",
+            Self::MlDsa44 => "ml-dsa-44",
+            Self::MlDsa65 => "ml-dsa-65",
+            Self::MlDsa87 => "ml-dsa-87",
+        }
+    }
+
     /// Makes a key of this kind.
     pub(crate) fn generate(self) -> Result<Zeroizing<KeyPair>, MakeCertificateError> {
         let algorithm = match self {
             Self::EcdsaP256 => &PKCS_ECDSA_P256_SHA256,
             Self::Ed25519 => &PKCS_ED25519,
+            Self::MlDsa44 => &PKCS_ML_DSA_44,
+            Self::MlDsa65 => &PKCS_ML_DSA_65,
+            Self::MlDsa87 => &PKCS_ML_DSA_87,
         };
         Ok(Zeroizing::new(KeyPair::generate_for(algorithm)?))
     }

@@ -185,7 +185,8 @@ fn key_kind(key: &SubjectPublicKeyInfo<'_>) -> String {
         return format!("RSA {bits}");
     }
     if *algorithm != OID_KEY_TYPE_EC_PUBLIC_KEY {
-        return algorithm.to_id_string();
+        let id = algorithm.to_id_string();
+        return ml_dsa(&id).map_or(id.clone(), str::to_owned);
     }
     let curve = key
         .algorithm
@@ -198,6 +199,16 @@ fn key_kind(key: &SubjectPublicKeyInfo<'_>) -> String {
         Some(curve) if curve == OID_NIST_EC_P521 => "ECDSA P-521".to_owned(),
         Some(curve) => format!("ECDSA {}", curve.to_id_string()),
         None => "ECDSA".to_owned(),
+    }
+}
+
+/// The post-quantum signatures of FIPS 204, by their identifiers (RFC 9881 §2).
+fn ml_dsa(id: &str) -> Option<&'static str> {
+    match id {
+        "2.16.840.1.101.3.4.3.17" => Some("ML-DSA-44"),
+        "2.16.840.1.101.3.4.3.18" => Some("ML-DSA-65"),
+        "2.16.840.1.101.3.4.3.19" => Some("ML-DSA-87"),
+        _ => None,
     }
 }
 

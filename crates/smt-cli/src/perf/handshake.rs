@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
+use smt::pki::KeyKind;
 use smt::{Group, Suite};
 
 use super::cpu;
@@ -50,13 +51,16 @@ enum Algorithms {
     Paper,
     /// Those that SMT prefers: X25519MLKEM768, AES-128-GCM, ECDSA P-256
     Default,
+    /// Certificates that are safe against quantum computers to come, too: X25519MLKEM768,
+    /// AES-128-GCM, ML-DSA-65
+    PostQuantum,
 }
 
 impl Algorithms {
     const fn group(self) -> Group {
         match self {
             Self::Paper => Group::P256,
-            Self::Default => Group::X25519MlKem768,
+            Self::Default | Self::PostQuantum => Group::X25519MlKem768,
         }
     }
 
@@ -113,7 +117,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
     }
     let scratch = Scratch::new()?;
-    let files = scratch.ephemeral()?;
+    let files = scratch.ephemeral_with_keys(arguments.algorithms.key_kind())?;
     let mut kinds = smt_kind::all(&files, arguments)?;
     kinds.push(tls_kind::over_tcp(&files, arguments)?);
     let mut samples = vec![Samples::default(); kinds.len()];
@@ -144,10 +148,11 @@ fn report(
     let base = samples[0].percentile(50);
     if !arguments.json {
         say(&format!(
-            "{}\n{} sessions by each kind, {}, ECDSA P-256, {}{}\n\n{:<44}{:>9}{:>9}{:>9}{:>10}{}",
+            "{}\n{} sessions by each kind, {}, {}, {}{}\n\n{:<44}{:>9}{:>9}{:>9}{:>10}{}",
             Machine::here(),
             arguments.samples,
             arguments.algorithms.group_name(),
+            arguments.algorithms.key_kind().name(),
             arguments.algorithms.suite(),
             if arguments.mutual {
                 ", both show certificates"
@@ -170,6 +175,7 @@ fn report(
                 "kind": kind.name(), "samples": arguments.samples, "p50_us": p50, "p99_us": p99,
                 "ratio": ratio, "cpu_us": cpu, "mutual": arguments.mutual,
                 "group": arguments.algorithms.group_name(),
+                "keys": arguments.algorithms.key_kind().name(),
             })
             .to_string(),
             false => {
@@ -191,7 +197,14 @@ impl Algorithms {
     const fn group_name(self) -> &'static str {
         match self {
             Self::Paper => "secp256r1",
-            Self::Default => "X25519MLKEM768",
+            Self::Default | Self::PostQuantum => "X25519MLKEM768",
+        }
+    }
+
+    const fn key_kind(self) -> KeyKind {
+        match self {
+            Self::Paper | Self::Default => KeyKind::EcdsaP256,
+            Self::PostQuantum => KeyKind::MlDsa65,
         }
     }
 }

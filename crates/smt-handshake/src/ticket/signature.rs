@@ -78,13 +78,16 @@ pub(super) fn is_valid(
     })
 }
 
-/// The schemes that TLS 1.3 permits for signatures over a handshake (RFC 8446 §4.2.3), as far as
-/// the library has them.
-const SCHEMES: [SignatureScheme; 6] = [
+/// The schemes that TLS 1.3 permits for signatures over a handshake (RFC 8446 §4.2.3; ML-DSA by
+/// its registered code points), as far as the library has them.
+const SCHEMES: [SignatureScheme; 9] = [
     SignatureScheme::ECDSA_NISTP256_SHA256,
     SignatureScheme::ED25519,
     SignatureScheme::ECDSA_NISTP384_SHA384,
     SignatureScheme::RSA_PSS_SHA256,
     SignatureScheme::RSA_PSS_SHA384,
     SignatureScheme::RSA_PSS_SHA512,
+    SignatureScheme::ML_DSA_44,
+    SignatureScheme::ML_DSA_65,
+    SignatureScheme::ML_DSA_87,
 ];

@@ -31,11 +31,15 @@ mod issue {
     }
 
     #[test]
-    fn both_kinds_of_key_are_made() {
-        for (kind, text) in [
-            (KeyKind::EcdsaP256, "ECDSA P-256"),
-            (KeyKind::Ed25519, "Ed25519"),
-        ] {
+    fn every_kind_of_key_is_made() {
+        let texts = [
+            "ECDSA P-256",
+            "Ed25519",
+            "ML-DSA-44",
+            "ML-DSA-65",
+            "ML-DSA-87",
+        ];
+        for (kind, text) in KeyKind::ALL.into_iter().zip(texts) {
             let plan = CertificatePlan {
                 key_kind: kind,
                 ..plan(&["a.example"])
@@ -80,7 +84,7 @@ mod from_pem {
 
     #[test]
     fn a_loaded_authority_signs_as_the_first_one() {
-        for kind in [KeyKind::EcdsaP256, KeyKind::Ed25519] {
+        for kind in KeyKind::ALL {
             let first =
                 CertificateAuthority::new("kept", Validity::days(30).unwrap(), kind).unwrap();
             let loaded =

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use smt::pki::{CertificatePlan, CertificateText, EphemeralCa, Validity};
+use smt::pki::{CertificatePlan, CertificateText, EphemeralCa, KeyKind, Validity};
 use smt::{Builder, ClientAuth, OpenError, TlsClient, TlsServer, blocking};
 
 use crate::support::{Credentials, assert_echo, echo, serve};
@@ -59,6 +59,23 @@ fn both_sides_learn_who_the_other_is() {
     let session = client.connect().unwrap();
     let leaf = CertificateText::from_der(&session.peer().certificates[0]).unwrap();
     assert!(leaf.to_string().contains("localhost"), "{leaf}");
+}
+
+#[test]
+fn certificates_of_every_kind_reach_the_other_side() {
+    for kind in KeyKind::ALL {
+        let authority = EphemeralCa::with_keys(kind).unwrap();
+        let trust = authority.trust().unwrap();
+        let identity = authority.server(&["localhost"]).unwrap();
+        let server = smt::server(identity).client_auth(ClientAuth::Required(trust.clone()));
+        let server = self::server(server);
+        let client = smt::client(trust)
+            .server_name("localhost")
+            .identity(authority.client("alice").unwrap())
+            .connect_blocking(server.local_address())
+            .unwrap();
+        assert_echo(&client, "post-quantum or not");
+    }
 }
 
 #[test]

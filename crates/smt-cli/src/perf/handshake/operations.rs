@@ -25,7 +25,7 @@ use rustls::{
 };
 use serde_json::json;
 
-use self::chain::{Chain, KeyKind};
+use self::chain::{Chain, ChainKeys};
 use self::clock::{Operation, Step, step};
 use self::timed_library::{Timed, TimedIdentity, provider};
 use super::{NAME, micros, say};
@@ -81,12 +81,12 @@ const fn row(
 /// Measures and prints the table.
 pub(super) fn report(samples: u32, is_mutual: bool, is_json: bool) -> Result<(), Failure> {
     let columns = [
-        (KeyKind::EcdsaP256, 1),
-        (KeyKind::Rsa2048, 1),
-        (KeyKind::EcdsaP256, 2),
-        (KeyKind::EcdsaP256, 3),
-        (KeyKind::Rsa2048, 2),
-        (KeyKind::Rsa2048, 3),
+        (ChainKeys::EcdsaP256, 1),
+        (ChainKeys::Rsa2048, 1),
+        (ChainKeys::EcdsaP256, 2),
+        (ChainKeys::EcdsaP256, 3),
+        (ChainKeys::Rsa2048, 2),
+        (ChainKeys::Rsa2048, 3),
     ];
     let measured =
         columns.map(|(kind, length)| Peers::new(kind, length, is_mutual)?.medians(samples));
@@ -164,7 +164,7 @@ struct Peers {
 }
 
 impl Peers {
-    fn new(kind: KeyKind, length: usize, is_mutual: bool) -> Result<Self, Failure> {
+    fn new(kind: ChainKeys, length: usize, is_mutual: bool) -> Result<Self, Failure> {
         let chain = Chain::new(kind, length)?;
         let provider = Arc::new(provider());
         let mut roots = RootCertStore::empty();

@@ -21,7 +21,7 @@ pub(super) fn over_tcp(
 ) -> Result<Box<dyn Kind>, Failure> {
     let group = match arguments.algorithms {
         Algorithms::Paper => kx_group::SECP256R1,
-        Algorithms::Default => kx_group::X25519MLKEM768,
+        Algorithms::Default | Algorithms::PostQuantum => kx_group::X25519MLKEM768,
     };
     let configs = tls::configs_of(files, group, arguments.mutual)?;
     let listener = TcpListener::bind("127.0.0.1:0")?;

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 
 /// The keys of all certificates of a chain.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum KeyKind {
+pub(super) enum ChainKeys {
     EcdsaP256,
     Rsa2048,
 }
@@ -28,7 +28,7 @@ pub(super) struct Chain {
 
 impl Chain {
     /// A chain of so many certificates, at least one.
-    pub(super) fn new(kind: KeyKind, length: usize) -> Result<Self, Failure> {
+    pub(super) fn new(kind: ChainKeys, length: usize) -> Result<Self, Failure> {
         let key = kind.generate()?;
         let params = authority_params()?;
         let authority = params.self_signed(&key).map_err(not_made)?.der().clone();
@@ -52,7 +52,7 @@ impl Chain {
     }
 }
 
-impl KeyKind {
+impl ChainKeys {
     fn generate(self) -> Result<KeyPair, Failure> {
         let pair = match self {
             Self::EcdsaP256 => KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256),
