@@ -112,7 +112,7 @@ struct Leaf {
     /// Days that it is valid
     #[arg(long, default_value_t = DAYS_DEFAULT, value_parser = days, allow_negative_numbers = true)]
     days: u32,
-    /// The kind of its key; ml-dsa-* is safe against quantum computers to come, if its authority's is
+    /// The kind of its key; with ml-dsa-* and such an authority no quantum computer forges it
     #[arg(long, value_name = "KIND", default_value = KeyKind::default().name(), value_parser = key_kinds())]
     key_kind: KeyKind,
     /// Overwrite what is there

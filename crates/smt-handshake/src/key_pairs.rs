@@ -24,8 +24,9 @@ use crate::tls::algorithms::Group;
 ///
 /// A key pair is used once, by whichever endpoint needs one next: for the client's share, and for
 /// the server's answer where the group is a Diffie-Hellman one (an answer to ML-KEM has no key pair
-/// of its own). A pair may be as old as the pool: who reads the memory of the process before a
-/// session begins reads that session's key too. The pool is emptied when its last keeper is dropped.
+/// of its own). A pair may be as old as the pool: an attacker who reads the memory of the process
+/// before a session begins reads that session's key too. The last keeper that is dropped takes the
+/// key pairs along.
 #[derive(Debug)]
 pub struct KeyPairPool {
     shared: Arc<Shared>,
@@ -119,7 +120,7 @@ impl Drop for Filler {
     }
 }
 
-/// What a pool's keeper and its thread tell each other.
+/// The state that a pool's keeper, its thread and handshakes share.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     state: Mutex<State>,

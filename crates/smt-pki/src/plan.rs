@@ -146,8 +146,8 @@ pub enum KeyKind {
     EcdsaP256,
     /// Ed25519.
     Ed25519,
-    /// ML-DSA-44 (FIPS 204): safe against quantum computers to come, as the two below. A certificate
-    /// is some 4 KB, and each handshake as much longer for each certificate and signature in it.
+    /// ML-DSA-44 (FIPS 204): safe against quantum computers to come, as the two below. A
+    /// certificate is some 4 KB, and a handshake grows by each certificate and signature in it.
     MlDsa44,
     /// ML-DSA-65: certificates of some 5.5 KB.
     MlDsa65,

@@ -186,7 +186,7 @@ fn key_kind(key: &SubjectPublicKeyInfo<'_>) -> String {
     }
     if *algorithm != OID_KEY_TYPE_EC_PUBLIC_KEY {
         let id = algorithm.to_id_string();
-        return ml_dsa(&id).map_or(id.clone(), str::to_owned);
+        return ml_dsa(&id).map_or_else(|| id.clone(), str::to_owned);
     }
     let curve = key
         .algorithm

@@ -138,6 +138,7 @@ fn host_detail(kind: HostFaultKind) -> (&'static str, String) {
     let name = match kind {
         K::Crash { keeps: true } => "CrashKeeping",
         K::Crash { keeps: false } => "CrashLosing",
+        K::TakeOver => "TakeOver",
         K::ShutDown => "ShutDown",
         K::CloseAll => "CloseAll",
         K::Restart => "Restart",
@@ -154,6 +155,7 @@ fn host_detail(kind: HostFaultKind) -> (&'static str, String) {
             format!("its clock loses {} us a second", -millionths)
         }
         K::Drift(millionths) => format!("its clock gains {millionths} us a second"),
+        K::TakeOver => "a standby has its address, and it goes on to send".to_owned(),
         _ => String::new(),
     };
     (name, detail)

@@ -68,7 +68,7 @@ fn no_key_pair_is_given_twice_whether_the_pool_is_full_or_empty() {
 }
 
 #[test]
-fn without_a_keeper_each_handshake_makes_its_own() {
+fn each_handshake_makes_its_own_key_pair_where_no_pool_is_kept() {
     let (counting, group) = group(true);
     let pools = [1, 2].map(|size| KeyPairPool::of(vec![group], size).unwrap());
     until(|| group.ready() == 2);
@@ -97,7 +97,7 @@ fn an_answer_by_a_key_pair_of_the_pool_has_the_secret_of_both_sides() {
 fn an_answer_by_encapsulation_takes_no_key_pair() {
     for (is_diffie_hellman, left) in [(true, 1), (false, 2)] {
         let (_, group) = group(is_diffie_hellman);
-        // Nobody fills it again.
+        // No thread fills it again.
         group.fill(2, || false).unwrap();
         let client = kx_group::X25519.start().unwrap();
         group.start_and_complete(client.pub_key()).unwrap();

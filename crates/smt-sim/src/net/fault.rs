@@ -63,13 +63,16 @@ pub enum FaultKind {
     /// A host takes no client and no request any more, and then begins anew; what it stored durably
     /// is there.
     ShutDown,
+    /// A standby takes over a host's address, with nothing of that host's. The host that had it
+    /// hears nothing more and goes on to send.
+    TakeOver,
     /// Packets are cut.
     Truncate,
 }
 
 impl FaultKind {
     /// All of them.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Adversary,
         Self::BurstLoss,
         Self::ClockDrift,
@@ -93,6 +96,7 @@ impl FaultKind {
         Self::SendShort,
         Self::Shrink,
         Self::ShutDown,
+        Self::TakeOver,
         Self::Truncate,
     ];
 }

@@ -37,6 +37,9 @@ pub struct SmtHost<A> {
     /// The abilities of the host's carrier, if they are others than a UDP socket's. The endpoint
     /// must have been told of them: the carrier panics when it is asked for more.
     pub capabilities: Option<Capabilities>,
+    /// The endpoint that had this address before a standby took it over. It hears nothing more, and
+    /// has no application.
+    former: Option<Endpoint>,
     /// A host that is down takes nothing and does nothing.
     pub is_up: bool,
     /// The socket between the endpoint and the cable.
@@ -58,6 +61,7 @@ impl<A: Application> SmtHost<A> {
             application,
             clock: Clock::default(),
             capabilities: None,
+            former: None,
             is_up: true,
             socket: Socket::default(),
             accepts_after: None,
@@ -77,6 +81,16 @@ impl<A: Application> SmtHost<A> {
     pub fn accept_after(&mut self, delay: Duration) {
         self.endpoint.queue_messages();
         self.accepts_after = Some(delay);
+    }
+
+    /// A standby has the address from now on. The host goes on to send what it has begun.
+    pub fn take_over(&mut self, standby: Endpoint) {
+        self.former = Some(std::mem::replace(&mut self.endpoint, standby));
+    }
+
+    /// The host that had the address before is gone, if there is one.
+    pub fn end_former(&mut self) {
+        self.former = None;
     }
 
     fn take_events(&mut self, now: Time) {
@@ -134,6 +148,12 @@ impl<A: Application> Host for SmtHost<A> {
             self.endpoint.handle_timeout(now);
             self.take_events(now);
         }
+        if let Some(former) = &mut self.former
+            && former.poll_timeout().is_some_and(|(due, _)| due <= now)
+        {
+            former.handle_timeout(now);
+            while former.poll_event().is_some() {}
+        }
         if self
             .application
             .next_timeout()
@@ -151,8 +171,13 @@ impl<A: Application> Host for SmtHost<A> {
         if !self.is_up {
             return None;
         }
-        let endpoint = self.endpoint.poll_timeout().map(|(due, _)| due);
-        let own = endpoint.into_iter().chain(self.application.next_timeout());
+        let endpoints = [Some(&self.endpoint), self.former.as_ref()];
+        let due = |endpoint: &Endpoint| endpoint.poll_timeout().map(|(due, _)| due);
+        let own = endpoints
+            .into_iter()
+            .flatten()
+            .filter_map(due)
+            .chain(self.application.next_timeout());
         let own = own.chain(self.accepts_at);
         let own = own.min().map(|due| self.clock.when(due));
         own.into_iter().chain(self.socket.next_timeout()).min()
@@ -164,10 +189,15 @@ impl<A: Application> Host for SmtHost<A> {
         }
         let (id, local) = (self.id, self.clock.at(now));
         let (endpoint, chunk) = (&mut self.endpoint, &mut self.chunk);
+        let former = &mut self.former;
         let buffer = &mut self.buffer;
         let capabilities = self.capabilities;
         self.socket.transmit(now, || {
-            let transmit = endpoint.poll_transmit(local, buffer)?;
+            let own = endpoint.poll_transmit(local, buffer);
+            let transmit = match (own, former.as_mut()) {
+                (None, Some(former)) => former.poll_transmit(local, buffer)?,
+                (own, _) => own?,
+            };
             if let Some(capabilities) = capabilities {
                 check(&transmit, buffer, capabilities);
             }

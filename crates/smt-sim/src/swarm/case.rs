@@ -118,6 +118,8 @@ pub enum HostFaultKind {
         /// Whether it has durable state.
         keeps: bool,
     },
+    /// A standby has its address from now on; it goes on to send.
+    TakeOver,
     /// It takes no client and no request any more, until it is gone.
     ShutDown,
     /// It closes all of its sessions.
@@ -197,10 +199,7 @@ impl Case {
         if case.has_small_memory {
             case.draw_pressure(&mut random);
         }
-        let mut random = Random::new(seed ^ SHUT_DOWN);
-        if random.chance(100_000) {
-            case.draw_fault(FaultKind::ShutDown, GRAVE, &mut random);
-        }
+        case.draw_changes_of_hosts();
         case.draw_limit(&mut Random::new(seed ^ LIMITS));
         case.draw_parts(&mut Random::new(seed ^ PARTS));
         case.draw_one_sided(&mut Random::new(seed ^ ONE_SIDED));
@@ -210,6 +209,19 @@ impl Case {
         case.allow_for_lost_confirms();
         case.allow_for_adversary();
         case
+    }
+
+    /// Draws a host that shuts down, and one that a standby follows, in a tenth of the cases each.
+    fn draw_changes_of_hosts(&mut self) {
+        for (kind, apart) in [
+            (FaultKind::ShutDown, SHUT_DOWN),
+            (FaultKind::TakeOver, TAKE_OVER),
+        ] {
+            let mut random = Random::new(self.seed ^ apart);
+            if random.chance(100_000) {
+                self.draw_fault(kind, GRAVE, &mut random);
+            }
+        }
     }
 
     /// Draws carriers that take less than a UDP socket, for one host in ten.
@@ -476,13 +488,16 @@ const MEMORY: u64 = 0x3E30;
 const PRESSURE: u64 = 0x9E55;
 /// Keeps what is drawn of hosts that shut down apart from the rest.
 const SHUT_DOWN: u64 = 0x5D0F;
+/// The same for standbys.
+const TAKE_OVER: u64 = 0x7A0E;
 /// Keeps what is lost in one direction, or of a message's end, apart from the rest.
 const ONE_SIDED: u64 = 0x051D;
 /// Faults that have generators of their own.
-const DRAWN_APART: [FaultKind; 3] = [
+const DRAWN_APART: [FaultKind; 4] = [
     FaultKind::EndLoss,
     FaultKind::HalfPartition,
     FaultKind::ShutDown,
+    FaultKind::TakeOver,
 ];
 /// Keeps what is drawn of a host's limit apart from the rest.
 const LIMITS: u64 = 0x117;

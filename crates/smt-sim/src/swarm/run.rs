@@ -136,6 +136,7 @@ impl<'a> Run<'a> {
             longest: Vec::new(),
         };
         run.ledger.set_accept_late(case.accept_late());
+        run.ledger.set_odd_clocks(case.odd_clocks().collect());
         for host in 0..case.hosts() {
             let longest = case.longest_to(HostId(host)) as usize;
             run.longest.push(longest + longest / 8 + PADDING_MAX);
@@ -226,6 +227,7 @@ impl<'a> Run<'a> {
             K::Crash { keeps: true } => FaultKind::CrashKeeping,
             K::Crash { keeps: false } => FaultKind::CrashLosing,
             K::ShutDown => FaultKind::ShutDown,
+            K::TakeOver => FaultKind::TakeOver,
             K::Pause => FaultKind::Pause,
             K::Step(_) => FaultKind::ClockStep,
             K::Drift(_) => FaultKind::ClockDrift,
@@ -259,6 +261,7 @@ impl<'a> Run<'a> {
         let short = self.random.fork();
         let fresh = match fault.kind {
             K::Crash { keeps } => Some(self.maker.endpoint(id, keeps, &mut self.random)),
+            K::TakeOver => Some(self.maker.endpoint(id, false, &mut self.random)),
             _ => None,
         };
         self.world.change(id, |host, now| match fault.kind {
@@ -268,6 +271,12 @@ impl<'a> Run<'a> {
                 if let Some(fresh) = fresh {
                     host.endpoint = fresh;
                 }
+            }
+            K::TakeOver => {
+                host.application.crash();
+                fresh
+                    .into_iter()
+                    .for_each(|standby| host.take_over(standby));
             }
             K::ShutDown => {
                 host.endpoint.drain(host.clock.at(now));
@@ -288,6 +297,7 @@ impl<'a> Run<'a> {
             self.repetition.borrow_mut().was_away(id);
             self.world.change(id, |host, _| {
                 host.is_up = true;
+                host.end_former();
                 host.socket.heal();
             });
         }

@@ -2,9 +2,9 @@
 //! The paper's Table I: the time of each operation of a TLS 1.3 handshake, with rustls and AWS-LC
 //! as SMT uses them, by ECDSA P-256 and RSA-2048, and by chains of one to three certificates.
 //!
-//! Client and server of a handshake are two values in one thread, without a network. What the
-//! library asks its provider for is timed there; the rest of a step is parsing and encoding, and
-//! rows that the library does not tell apart stand together.
+//! Client and server of a handshake are two values in one thread, without a network. The provider
+//! times what the library asks it for; the rest of a step is parsing and encoding, and rows that
+//! the library does not tell apart stand together.
 
 mod chain;
 mod clock;

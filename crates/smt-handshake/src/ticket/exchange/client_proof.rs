@@ -82,7 +82,7 @@ impl ClientProof {
 /// The content of a client's signature.
 pub(super) struct Signed<'a> {
     pub(super) hello: &'a TranscriptHash,
-    /// Empty if there is none. Who has the ticket's private key can seal other data behind a
+    /// Empty if there is none. A holder of the ticket's private key can seal other data behind a
     /// certificate; the signature is what binds it to the client.
     pub(super) early_data: &'a [u8],
 }

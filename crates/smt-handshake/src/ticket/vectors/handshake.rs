@@ -103,7 +103,7 @@ impl Case {
         }
     }
 
-    /// The answer of a server to early data that a holder of the ticket's key has added to a flight.
+    /// The answer of a server to early data that a holder of the ticket's key has added.
     pub(super) fn answer_to_added_early_data(&self) -> Result<Step, Failed> {
         let begun = self.begin();
         let flight = begun.played.flight_with_more_early_data(b"added");

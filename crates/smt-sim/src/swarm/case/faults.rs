@@ -79,6 +79,10 @@ impl Case {
             }
             K::Adversary => self.has_adversary = true,
             K::ShutDown => self.shut_down(random),
+            K::TakeOver => {
+                let host = self.host_fault(HostFaultKind::TakeOver, random);
+                self.may_end.add_all_of(host, self.hosts());
+            }
         }
     }
 

@@ -112,6 +112,8 @@ pub struct Ledger {
     /// Hosts that accept messages some time after they have come: what the senders of one-way
     /// messages hear of is their coming.
     accept_late: BTreeSet<HostId>,
+    /// Hosts whose clocks step or drift.
+    odd_clocks: BTreeSet<HostId>,
     /// How many were delivered, and how many ended well.
     delivered: u64,
     succeeded: u64,
@@ -193,6 +195,12 @@ impl Ledger {
     /// These hosts accept messages some time after they have come.
     pub fn set_accept_late(&mut self, hosts: BTreeSet<HostId>) {
         self.accept_late = hosts;
+    }
+
+    /// The clocks of these hosts step or drift: a message may be too late for its receiver by the
+    /// receiver's clock, though its sender hears of it in time (SPEC §9.5).
+    pub fn set_odd_clocks(&mut self, hosts: BTreeSet<HostId>) {
+        self.odd_clocks = hosts;
     }
 
     /// Takes a report.
@@ -354,7 +362,12 @@ impl Ledger {
         // them.
         let delivered = (sent.content.length >= super::TINY).then_some(entry.delivered);
         let is_sure = delivered.is_some() && !is_hindered;
-        let was_missed = delivered == Some(0) && !self.accept_late.contains(&sent.to);
+        let is_late_there = is_given_up
+            && [sent.from, sent.to]
+                .iter()
+                .any(|host| self.odd_clocks.contains(host));
+        let may_be_missed = self.accept_late.contains(&sent.to) || is_late_there;
+        let was_missed = delivered == Some(0) && !may_be_missed;
         match outcome {
             Outcome::Replied(body) => {
                 self.succeeded += 1;
@@ -399,8 +412,8 @@ impl Ledger {
         }
         if delivered.is_none() {
             let tiny = self.tiny.entry(name_of(sent)).or_default();
-            let may_wait = matches!(outcome, Outcome::OneWay(OneWayOutcome::Delivered))
-                && self.accept_late.contains(&sent.to);
+            let may_wait =
+                matches!(outcome, Outcome::OneWay(OneWayOutcome::Delivered)) && may_be_missed;
             if !may_wait {
                 tiny.end(outcome, is_hindered);
             }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The TLS library's parts, each with a clock: key exchange, key schedule, signatures, certificates.
+//! The TLS library's parts, each with a clock: key exchange, key schedule, signatures and
+//! certificates.
 
 use std::sync::{Arc, LazyLock};
 

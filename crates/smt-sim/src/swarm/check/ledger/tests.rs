@@ -270,3 +270,23 @@ fn a_message_that_never_ends_is_caught() {
     ledger.check_all_ended();
     assert!(ledger.failures().is_empty());
 }
+
+#[test]
+fn a_one_way_message_with_a_deadline_may_be_missed_where_a_clock_jumps_and_nowhere_else() {
+    for (length, may_be_given_up, odd, is_found) in [
+        (5_000, true, vec![B], false),
+        (5_000, true, vec![], true),
+        (5_000, false, vec![B], true),
+    ] {
+        let mut ledger = lenient();
+        ledger.set_odd_clocks(odd.into_iter().collect());
+        let sent = Sent {
+            is_one_way: true,
+            may_be_given_up,
+            ..sent(7, length)
+        };
+        ledger.take(Report::Sent(sent));
+        ledger.take(ended(7, Outcome::OneWay(OneWayOutcome::Delivered)));
+        assert_eq!(!ledger.failures().is_empty(), is_found);
+    }
+}
