@@ -12,7 +12,7 @@ use crate::private_key::Passphrase;
 /// A server's certificate, and which clients it lets in.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ServerCredentials {
-    /// The server's certificate, and the chain behind it (PEM)
+    /// The server's certificate, and the chain behind it (PEM); or a public key alone
     #[arg(long, value_name = "FILE")]
     pub(crate) cert: PathBuf,
     /// Its private key (PEM)
@@ -23,8 +23,8 @@ pub(crate) struct ServerCredentials {
     /// Let only clients in whose certificate this authority has signed (PEM)
     #[arg(long, value_name = "FILE")]
     client_ca: Option<PathBuf>,
-    /// Let only clients in whose certificate is in this file (PEM), whatever it says: as many as
-    /// there are clients, and no authority is needed
+    /// Let only clients in whose certificate, or public key alone, is in this file (PEM), whatever
+    /// it says: as many as there are clients, and no authority is needed
     #[arg(long, value_name = "FILE", conflicts_with = "client_ca")]
     client_pin: Option<PathBuf>,
     /// With --client-ca, refuse clients whose certificate this revocation list has (PEM or DER),
@@ -109,8 +109,8 @@ pub(crate) struct Anchors {
     /// Believe servers whose certificate this authority has signed (PEM)
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
-    /// Believe exactly the certificates in this file (PEM), whatever they say: also those that
-    /// `openssl req -x509` makes, which are an authority's
+    /// Believe exactly the certificates, or public keys alone, in this file (PEM), whatever they
+    /// say: also those that `openssl req -x509` makes, which are an authority's
     #[arg(long, value_name = "FILE")]
     pin: Option<PathBuf>,
 }

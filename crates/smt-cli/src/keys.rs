@@ -3,8 +3,9 @@
 //!
 //! 1. `ca` makes an authority: `ca.pem`, which peers get, and `ca.key`, which stays.
 //! 2. `server` and `client` make keys and certificates that the authority signs.
-//! 3. `crl` makes a list of certificates that count no more.
-//! 4. `show` tells what certificates say, and when they expire.
+//! 3. `raw` makes a key pair that needs no authority.
+//! 4. `crl` makes a list of certificates that count no more.
+//! 5. `show` tells what certificates say, and when they expire.
 //!
 //! Nothing is overwritten without --force, and private keys are for their owner alone (mode 0600).
 
@@ -20,8 +21,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use smt::pki::limits::CERTIFICATE_DAYS_MAX;
 use smt::pki::{
-    CertificateAuthority, CertificatePlan, DAYS_DEFAULT, IssuedCertificate, KeyKind, SubjectName,
-    Validity,
+    CertificateAuthority, CertificatePlan, DAYS_DEFAULT, IssuedCertificate, KeyKind, RawKey,
+    SubjectName, Validity,
 };
 use smt::{Pem, SpiffeId};
 
@@ -71,6 +72,24 @@ enum Command {
         name: String,
         #[command(flatten)]
         leaf: Leaf,
+    },
+    /// Make a key pair without a certificate: NAME.pem, the public key, and NAME.key
+    ///
+    /// Both files are used as those of a certificate: --cert and --key show the public key alone
+    /// (RFC 7250), and --pin and --client-pin accept peers by it. No authority is needed; a server
+    /// with such a key has no tickets, and clients show keys where the server wants them.
+    Raw {
+        /// Names the files
+        name: String,
+        /// The directory to write to
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+        /// The kind of the key
+        #[arg(long, value_name = "KIND", default_value = KeyKind::default().name(), value_parser = key_kinds())]
+        key_kind: KeyKind,
+        /// Overwrite what is there
+        #[arg(long)]
+        force: bool,
     },
     /// Make a revocation list: the certificates of the authority that count no more
     ///
@@ -142,6 +161,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             issue(leaf, names[0], CertificatePlan::server(&names)?)
         }
         Command::Client { name, leaf } => issue(leaf, name, CertificatePlan::client(name)?),
+        Command::Raw {
+            name,
+            out,
+            key_kind,
+            force,
+        } => {
+            let files = KeyFiles::plan(out, &file_name(name), *force)?;
+            let key = RawKey::new(*key_kind)?;
+            tell(&files.write(&key.public_key_pem, &key.key_pem)?)
+        }
         Command::Crl {
             revoked,
             ca,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The identity that an endpoint proves: a certificate chain and the private key of its leaf.
+//! The identity that an endpoint proves: a certificate chain and the private key of its leaf, or a
+//! key pair alone.
 //!
 //! Flow: 1. read chain and key (PEM text, PEM files or DER)  2. parse the key  3. check that it
 //! belongs to the leaf, so that a mixed-up pair is found at start and not by the first peer.
@@ -7,9 +8,12 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
+use rustls::client::{AlwaysResolvesClientRawPublicKeys, ResolvesClientCert};
 use rustls::crypto::aws_lc_rs;
-use rustls::sign::CertifiedKey;
+use rustls::server::{AlwaysResolvesServerRawPublicKeys, ResolvesServerCert};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use smt_proto::WallTime;
 
@@ -17,16 +21,24 @@ use crate::limits::CHAIN_LEN_MAX;
 use crate::peer_certificate::PeerCertificate;
 use crate::pem::{CredentialError, Pem};
 use crate::tls::certificate_refusal;
+use crate::tls::verify::Form;
 
-/// A certificate chain (leaf first) and the leaf's private key. Cheap to clone.
+/// A certificate chain (leaf first) and the leaf's private key, or a key pair alone. Cheap to
+/// clone.
 #[derive(Clone)]
 pub struct Identity {
+    /// With a key pair alone, the public key in the place of the chain.
     certified: CertifiedKey,
+    form: Form,
 }
 
 impl Identity {
     /// From PEM text: the chain with the leaf first, and the leaf's private key (PKCS#8, PKCS#1
     /// or SEC1, not encrypted).
+    ///
+    /// With a public key in the place of the chain (`PUBLIC KEY`) the endpoint shows that key and
+    /// no certificate (RFC 7250), to peers that know it: see
+    /// [`Trust::pinned_from_pem`](crate::Trust::pinned_from_pem).
     ///
     /// # Errors
     /// [`CredentialError`] names what was found instead.
@@ -58,7 +70,18 @@ impl Identity {
             chain: chain.place(),
             key: key.place(),
         };
-        Self::new(chain.certificates()?, key.private_key()?, &places)
+        match chain.public_keys()? {
+            Some(mut keys) => {
+                let own = CertificateDer::from(keys.swap_remove(0).as_ref().to_vec());
+                Self::new(Form::RawPublicKey, vec![own], key.private_key()?, &places)
+            }
+            None => Self::new(
+                Form::Certificate,
+                chain.certificates()?,
+                key.private_key()?,
+                &places,
+            ),
+        }
     }
 
     /// From DER: the chain with the leaf first, and the leaf's private key (PKCS#8, PKCS#1 or
@@ -76,20 +99,52 @@ impl Identity {
             reason: reason.to_owned(),
         })?;
         Self::new(
+            Form::Certificate,
             chain.into_iter().map(CertificateDer::from).collect(),
             key,
             &places,
         )
     }
 
-    /// The chain in DER, leaf first.
+    /// The chain in DER, leaf first; none with a key pair alone.
     pub fn certificates(&self) -> impl Iterator<Item = &[u8]> {
-        self.certified.cert.iter().map(AsRef::as_ref)
+        let chain = self.certified.cert.iter().map(AsRef::as_ref);
+        chain.filter(|_| self.form == Form::Certificate)
     }
 
-    /// When it counts no more.
+    /// The public key that it shows in the place of a certificate, in DER.
+    pub fn raw_public_key(&self) -> Option<&[u8]> {
+        let shown = self.certified.cert.first().map(AsRef::as_ref);
+        shown.filter(|_| self.form == Form::RawPublicKey)
+    }
+
+    /// When it counts no more; a key pair alone has no date.
     pub(crate) fn expires(&self) -> Option<WallTime> {
-        PeerCertificate::expiry(self.certified.cert.first()?)
+        PeerCertificate::expiry(self.certificates().next()?)
+    }
+
+    /// As TLS's library shows it to clients.
+    pub(crate) fn as_server(&self) -> Arc<dyn ResolvesServerCert> {
+        match self.form {
+            Form::Certificate => Arc::new(SingleCertAndKey::from(self.certified())),
+            Form::RawPublicKey => Arc::new(AlwaysResolvesServerRawPublicKeys::new(Arc::new(
+                self.certified(),
+            ))),
+        }
+    }
+
+    /// As TLS's library shows it to servers.
+    pub(crate) fn as_client(&self) -> Arc<dyn ResolvesClientCert> {
+        match self.form {
+            Form::Certificate => Arc::new(SingleCertAndKey::from(self.certified())),
+            Form::RawPublicKey => Arc::new(AlwaysResolvesClientRawPublicKeys::new(Arc::new(
+                self.certified(),
+            ))),
+        }
+    }
+
+    pub(crate) fn form(&self) -> Form {
+        self.form
     }
 
     pub(crate) fn certified(&self) -> CertifiedKey {
@@ -97,6 +152,7 @@ impl Identity {
     }
 
     fn new(
+        form: Form,
         chain: Vec<CertificateDer<'static>>,
         key: PrivateKeyDer<'static>,
         places: &Places<'_>,
@@ -118,13 +174,23 @@ impl Identity {
                 place: places.key.to_owned(),
                 reason: error.to_string(),
             })?;
+        let mismatch = || CredentialError::KeyMismatch {
+            certificate_place: places.chain.to_owned(),
+            key_place: places.key.to_owned(),
+        };
+        if form == Form::RawPublicKey {
+            let own = key.public_key().ok_or_else(mismatch)?;
+            if chain.first().map(AsRef::as_ref) != Some(own.as_ref()) {
+                return Err(mismatch());
+            }
+        }
         let certified = CertifiedKey::new(chain, key);
+        if form == Form::RawPublicKey {
+            return Ok(Self { certified, form });
+        }
         match certified.keys_match() {
-            Ok(()) => Ok(Self { certified }),
-            Err(rustls::Error::InconsistentKeys(_)) => Err(CredentialError::KeyMismatch {
-                certificate_place: places.chain.to_owned(),
-                key_place: places.key.to_owned(),
-            }),
+            Ok(()) => Ok(Self { certified, form }),
+            Err(rustls::Error::InconsistentKeys(_)) => Err(mismatch()),
             Err(error) => Err(CredentialError::BadCertificate {
                 place: places.chain.to_owned(),
                 reason: certificate_refusal::own(&error),

@@ -67,11 +67,9 @@ impl SecretSource {
             Self::Registered(key) => Finished {
                 secrets: key.imported(side).session_secrets(&AwsLc, parameter_hash),
                 peer: PeerIdentity {
-                    certificates: Vec::new(),
                     key_name: Some(key.name().to_vec()),
                     key_identity: Some(key.ends().peer.to_owned()),
-                    expires: None,
-                    is_resumed: false,
+                    ..PeerIdentity::default()
                 },
                 key_exchange: "registered key",
                 early_taken: false,

@@ -11,7 +11,9 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
+use rustls_pki_types::{
+    CertificateDer, CertificateRevocationListDer, PrivateKeyDer, SubjectPublicKeyInfoDer,
+};
 use zeroize::Zeroizing;
 
 use crate::limits::PEM_FILE_LEN_MAX;
@@ -79,6 +81,28 @@ impl Pem {
             return Err(self.missing("certificate"));
         }
         Ok(certificates)
+    }
+
+    /// All public keys, in order; `None` if there is none.
+    ///
+    /// # Errors
+    /// [`CredentialError::NotPem`], or [`CredentialError::KeysAndCertificates`] if there are
+    /// certificates beside them.
+    pub fn public_keys(
+        &self,
+    ) -> Result<Option<Vec<SubjectPublicKeyInfoDer<'static>>>, CredentialError> {
+        let keys = SubjectPublicKeyInfoDer::pem_slice_iter(&self.text)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| self.not_pem(&error))?;
+        if keys.is_empty() {
+            return Ok(None);
+        }
+        if CertificateDer::pem_slice_iter(&self.text).next().is_some() {
+            return Err(CredentialError::KeysAndCertificates {
+                place: self.place.clone(),
+            });
+        }
+        Ok(Some(keys))
     }
 
     /// All revocation lists, in order; at least one. Bytes in DER are one list.
@@ -199,6 +223,12 @@ pub enum CredentialError {
         place: String,
         /// The contents that were found instead.
         found: String,
+    },
+    /// There are public keys and certificates in one place: give either.
+    #[error("{place} has public keys and certificates; give either")]
+    KeysAndCertificates {
+        /// The file, or the name of the given text.
+        place: String,
     },
     /// A certificate cannot be parsed or used.
     #[error("the certificate in {place} cannot be used: {reason}")]

@@ -13,9 +13,10 @@ pub(crate) mod entropy;
 mod exchange;
 pub(crate) mod failure;
 mod resumption;
-mod verify;
+pub(crate) mod verify;
 mod verify_chain;
 mod verify_pinned;
+mod verify_public_key;
 pub(crate) mod verify_server_id;
 
 use std::sync::{Arc, PoisonError, RwLock};
@@ -25,7 +26,6 @@ use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
 use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::ClientCertVerifier;
-use rustls::sign::SingleCertAndKey;
 use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
 use rustls::version::TLS13;
 use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection};
@@ -38,9 +38,10 @@ use self::client_side::ClientSide;
 use self::entropy::EntropySources;
 use self::exchange::{Dates, Terms, TlsExchange};
 use self::resumption::{ResumingClient, ResumingServer, SessionsPlan};
-use self::verify::Verifier;
+use self::verify::{Form, Verifier};
 use self::verify_chain::{ClientChains, ServerChains};
 use self::verify_pinned::Pinned;
+use self::verify_public_key::PublicKeys;
 use self::verify_server_id::{Issuers, ServerOfId};
 use crate::failure::{caller, environment, nothing_common, parse_params};
 use crate::identity::Identity;
@@ -121,7 +122,7 @@ impl ClientTls {
 
     fn config(self, library: &Library) -> Result<ResumingClient, TlsConfigError> {
         let plan = SessionsPlan {
-            memory: self.sessions_memory,
+            memory: self.trust.sessions_memory(self.sessions_memory),
             of_name: SESSIONS_OF_SERVER_MAX,
             judges_dates: self.trust.judges_dates(),
         };
@@ -133,8 +134,7 @@ impl ClientTls {
             .dangerous()
             .with_custom_certificate_verifier(server_verifier(self.trust, provider)?);
         let mut config = match self.identity {
-            Some(identity) => builder
-                .with_client_cert_resolver(Arc::new(SingleCertAndKey::from(identity.certified()))),
+            Some(identity) => builder.with_client_cert_resolver(identity.as_client()),
             None => builder.with_no_client_auth(),
         };
         config.alpn_protocols = vec![ALPN.to_vec()];
@@ -195,15 +195,17 @@ impl ServerTls {
             of_peer: self.client_auth.judges_dates(),
             own: None,
         };
+        let peer_form = self.client_auth.form();
         Ok(ServerSide {
             config: self.config(library)?,
             dates,
+            peer_form,
         })
     }
 
     fn config(self, library: &Library) -> Result<ResumingServer, TlsConfigError> {
         let plan = SessionsPlan {
-            memory: self.sessions_memory,
+            memory: self.client_auth.sessions_memory(self.sessions_memory),
             // A ticket is a name of its own.
             of_name: 1,
             judges_dates: self.client_auth.judges_dates(),
@@ -216,8 +218,7 @@ impl ServerTls {
             None => builder.with_no_client_auth(),
             Some(verifier) => builder.with_client_cert_verifier(verifier),
         };
-        let mut config =
-            builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(self.identity.certified())));
+        let mut config = builder.with_cert_resolver(self.identity.as_server());
         config.alpn_protocols = vec![ALPN.to_vec()];
         config.ignore_client_order = true;
         Ok(ResumingServer::new(config, plan, Arc::clone(&library.time)))
@@ -229,7 +230,9 @@ impl ServerTls {
 pub enum ClientAuth {
     /// Not asked.
     None,
-    /// Asked; a client without a certificate is let in, one with a bad one is not.
+    /// Asked; a client without a certificate is let in, one with a bad one is not. Not with public
+    /// keys alone: the client's hello says whether it shows one, and TLS's library refuses those
+    /// that do not.
     Optional(Trust),
     /// Only TLS clients with a certificate that this trust accepts are let in; for clients of other
     /// kinds see [`crate::SeveralKinds`].
@@ -242,6 +245,21 @@ impl ClientAuth {
         match self {
             Self::None => false,
             Self::Optional(trust) | Self::Required(trust) => trust.judges_dates(),
+        }
+    }
+
+    fn sessions_memory(&self, wanted: usize) -> usize {
+        match self {
+            Self::None => wanted,
+            Self::Optional(trust) | Self::Required(trust) => trust.sessions_memory(wanted),
+        }
+    }
+
+    /// The form that clients are asked for.
+    pub(crate) fn form(&self) -> Form {
+        match self {
+            Self::None => Form::Certificate,
+            Self::Optional(trust) | Self::Required(trust) => trust.form(),
         }
     }
 }
@@ -360,8 +378,12 @@ impl KeyExchangeProvider for TlsProvider {
         let (call, tickets) = side.to_call(server_name, is_retry, &self.library)?;
         self.library.time.set(wall);
         let connection = ClientConnection::new(call.config, call.name).map_err(not_begun)?;
-        let dates = side.dates;
-        Ok(self.attempt(TlsExchange::client(connection, Terms { dates, tickets })))
+        let terms = Terms {
+            dates: side.dates,
+            tickets,
+            peer_form: side.trust.form(),
+        };
+        Ok(self.attempt(TlsExchange::client(connection, terms)))
     }
 
     fn server(
@@ -383,8 +405,12 @@ impl KeyExchangeProvider for TlsProvider {
         let side = side.read().unwrap_or_else(PoisonError::into_inner).clone();
         let (config, tickets) = side.config.for_attempt();
         let connection = ServerConnection::new(config).map_err(not_begun)?;
-        let dates = side.dates;
-        let exchange = TlsExchange::server(connection, client_params, Terms { dates, tickets });
+        let terms = Terms {
+            dates: side.dates,
+            tickets,
+            peer_form: side.peer_form,
+        };
+        let exchange = TlsExchange::server(connection, client_params, terms);
         Ok(self.attempt(exchange))
     }
 }
@@ -416,6 +442,7 @@ impl std::fmt::Debug for TlsProvider {
 struct ServerSide {
     config: ResumingServer,
     dates: Dates,
+    peer_form: Form,
 }
 
 /// The algorithms of both roles, and their clock.
@@ -490,6 +517,10 @@ pub(crate) fn server_verifier(
             };
             Arc::new(Verifier::new(pinned, algorithms))
         }
+        Anchors::PublicKeys(keys) => {
+            check_no_lists(trust.revocation.as_ref())?;
+            Arc::new(Verifier::new(PublicKeys { keys }, algorithms))
+        }
     })
 }
 
@@ -513,6 +544,18 @@ pub(crate) fn client_verifier(
                 is_mandatory,
             };
             return Ok(Some(Arc::new(Verifier::new(pinned, algorithms))));
+        }
+        Anchors::PublicKeys(_) if !is_mandatory => {
+            return Err(TlsConfigError::Trust(
+                "clients show their public keys to servers that require them, or to none: require \
+                 them, or ask for nothing"
+                    .to_owned(),
+            ));
+        }
+        Anchors::PublicKeys(keys) => {
+            check_no_lists(trust.revocation.as_ref())?;
+            let keys = PublicKeys { keys };
+            return Ok(Some(Arc::new(Verifier::new(keys, algorithms))));
         }
     };
     let mut builder = WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(provider));
@@ -557,17 +600,23 @@ fn server_id_verifier(
                 is_mandatory: true,
             })
         }
+        Anchors::PublicKeys(_) => {
+            return Err(TlsConfigError::Trust(
+                "a public key proves no SPIFFE ID; call the server by a name, or trust certificates"
+                    .to_owned(),
+            ));
+        }
     };
     let check = ServerOfId { id, issuers };
     Ok(Arc::new(Verifier::new(check, algorithms)))
 }
 
-/// Pinned certificates are judged by no authority, and no authority revokes them.
+/// Pinned certificates and keys are judged by no authority, and no authority revokes them.
 fn check_no_lists(revocation: Option<&RevocationLists>) -> Result<(), TlsConfigError> {
     match revocation {
         None => Ok(()),
         Some(_) => Err(TlsConfigError::Trust(
-            "pinned certificates have no authority that revokes them; take those that count no more off the pinned ones"
+            "pinned certificates and public keys have no authority that revokes them; take those that count no more off the pinned ones"
                 .to_owned(),
         )),
     }

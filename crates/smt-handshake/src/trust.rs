@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whom an endpoint believes: roots, or certificates known one by one.
+//! Whom an endpoint believes: roots, or certificates or public keys known one by one.
 //!
 //! Flow: 1. read certificates (PEM text, PEM files or DER)  2. as *roots* they vouch for every
 //! chain that ends in them; as *pinned* each is accepted itself and nothing else is.
@@ -10,11 +10,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustls::RootCertStore;
-use rustls_pki_types::CertificateDer;
+use rustls_pki_types::{CertificateDer, SubjectPublicKeyInfoDer};
 
 use crate::pem::{CredentialError, Pem};
 use crate::revocation::RevocationLists;
 use crate::tls::certificate_refusal;
+use crate::tls::verify::Form;
 
 /// The certificates by which a peer's certificate is judged. Cheap to clone.
 #[derive(Clone)]
@@ -30,6 +31,8 @@ pub(crate) enum Anchors {
     Roots(Arc<RootCertStore>),
     /// A peer's leaf must be one of these, byte for byte.
     Pinned(Arc<[CertificateDer<'static>]>),
+    /// A peer shows one of these keys, and no certificate.
+    PublicKeys(Arc<[SubjectPublicKeyInfoDer<'static>]>),
 }
 
 impl Trust {
@@ -53,13 +56,19 @@ impl Trust {
     /// Pinned certificates from PEM text: exactly these leaves are accepted, whatever their
     /// names, dates and issuers say. For self-signed certificates that are known one by one.
     ///
+    /// With public keys in the place of certificates (`PUBLIC KEY`), exactly the peers with these
+    /// keys are accepted, who show a key and no certificate (RFC 7250, [`Identity::from_pem`]). A
+    /// text has either certificates or keys.
+    ///
+    /// [`Identity::from_pem`]: crate::Identity::from_pem
+    ///
     /// # Errors
     /// [`CredentialError`] names what was found instead.
     pub fn pinned_from_pem(certificates: &[u8]) -> Result<Self, CredentialError> {
         Self::pinned(&Pem::text("the given pinned certificates", certificates))
     }
 
-    /// Pinned certificates from a PEM file, as [`Self::pinned_from_pem`].
+    /// Pinned certificates or public keys from a PEM file, as [`Self::pinned_from_pem`].
     ///
     /// # Errors
     /// [`CredentialError`] names the file and what was found in it.
@@ -79,6 +88,23 @@ impl Trust {
     /// Whether dates of certificates matter: those of pinned ones do not.
     pub(crate) fn judges_dates(&self) -> bool {
         matches!(self.anchors, Anchors::Roots(_))
+    }
+
+    /// The form in which peers show their keys.
+    pub(crate) fn form(&self) -> Form {
+        match self.anchors {
+            Anchors::Roots(_) | Anchors::Pinned(_) => Form::Certificate,
+            Anchors::PublicKeys(_) => Form::RawPublicKey,
+        }
+    }
+
+    /// The memory for sessions that may be resumed, of so much that is wanted: with public keys
+    /// none, since a resumed session would save no certificate.
+    pub(crate) fn sessions_memory(&self, wanted: usize) -> usize {
+        match self.form() {
+            Form::Certificate => wanted,
+            Form::RawPublicKey => 0,
+        }
     }
 
     fn roots(pems: &[Pem]) -> Result<Self, CredentialError> {
@@ -107,8 +133,12 @@ impl Trust {
     }
 
     fn pinned(pem: &Pem) -> Result<Self, CredentialError> {
+        let anchors = match pem.public_keys()? {
+            Some(keys) => Anchors::PublicKeys(keys.into()),
+            None => Anchors::Pinned(pem.certificates()?.into()),
+        };
         Ok(Self {
-            anchors: Anchors::Pinned(pem.certificates()?.into()),
+            anchors,
             revocation: None,
         })
     }
@@ -119,6 +149,7 @@ impl fmt::Debug for Trust {
         match &self.anchors {
             Anchors::Roots(roots) => write!(f, "Trust {{ roots: {} }}", roots.len()),
             Anchors::Pinned(pinned) => write!(f, "Trust {{ pinned: {} }}", pinned.len()),
+            Anchors::PublicKeys(keys) => write!(f, "Trust {{ public keys: {} }}", keys.len()),
         }
     }
 }

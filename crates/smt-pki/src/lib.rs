@@ -27,6 +27,7 @@ mod ephemeral_ca;
 mod error;
 pub mod limits;
 mod plan;
+mod raw_key;
 mod revocation_list;
 mod text;
 
@@ -35,4 +36,5 @@ pub use encrypted_key::decrypt_key;
 pub use ephemeral_ca::EphemeralCa;
 pub use error::MakeCertificateError;
 pub use plan::{CertificatePlan, DAYS_DEFAULT, KeyKind, Purpose, SubjectName, Validity};
+pub use raw_key::RawKey;
 pub use text::CertificateText;

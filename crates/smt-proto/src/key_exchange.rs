@@ -130,6 +130,8 @@ pub struct Finished {
 pub struct PeerIdentity {
     /// Certificates in DER, leaf first; empty if the peer showed none.
     pub certificates: Vec<Vec<u8>>,
+    /// Public key in DER that the peer showed in the place of certificates, if it did (RFC 7250).
+    pub public_key: Option<Box<[u8]>>,
     /// Name of the registered key, if that was used.
     pub key_name: Option<Vec<u8>>,
     /// Identity that the registered key gives the peer, if that was used (SPEC §7.2).

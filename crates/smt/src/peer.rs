@@ -18,6 +18,8 @@ pub struct Peer {
     pub address: SocketAddr,
     /// Certificates in DER, leaf first; empty if the peer showed none.
     pub certificates: Vec<Vec<u8>>,
+    /// Public key in DER that the peer showed in the place of certificates, if it did (RFC 7250).
+    pub public_key: Option<Box<[u8]>>,
     /// Name of the registered key, if the session has one.
     pub key_name: Option<Vec<u8>>,
     /// Identity that the registered key gives the sender, if the session has one.
@@ -38,6 +40,7 @@ impl Peer {
     pub(crate) fn new(address: SocketAddr, identity: PeerIdentity, message_max: u32) -> Self {
         let PeerIdentity {
             certificates,
+            public_key,
             key_name,
             key_identity,
             expires: _,
@@ -46,6 +49,7 @@ impl Peer {
         Self {
             address,
             certificates,
+            public_key,
             key_name,
             key_identity,
             is_resumed,

@@ -266,6 +266,7 @@ mod tests {
         let caller = Caller {
             address: ([127, 0, 0, 1], 7).into(),
             subject: Some("CN=alice".to_owned()),
+            public_key: None,
             names: Vec::new(),
         };
         Entry::new(&caller, "dir", Some(request.to_owned())).with_bytes(3, 5)

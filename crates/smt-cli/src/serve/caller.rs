@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use smt::Peer;
 use smt::pki::CertificateText;
+use smt_record::{AwsLc, HashProvider};
 
 /// A caller, as far as the server knows it.
 #[derive(Debug)]
@@ -16,6 +17,8 @@ pub(super) struct Caller {
     pub(super) subject: Option<String>,
     /// Names in its certificate.
     pub(super) names: Vec<String>,
+    /// SHA-256 of the public key that it has shown in the place of a certificate, in hexadecimal.
+    pub(super) public_key: Option<String>,
 }
 
 impl Caller {
@@ -31,13 +34,15 @@ impl Caller {
             address: peer.address,
             subject,
             names,
+            public_key: peer.public_key.as_deref().map(fingerprint),
         }
     }
 
-    /// The name by which people know it: the first in its certificate, or else the subject.
+    /// The name by which people know it: the first in its certificate, or else the subject, or
+    /// else its key's hash.
     pub(super) fn name(&self) -> Option<&str> {
         let first = self.names.first().or(self.subject.as_ref());
-        first.map(String::as_str)
+        first.or(self.public_key.as_ref()).map(String::as_str)
     }
 
     /// Its SPIFFE ID: the only URI of its certificate, as SPIFFE wants it.
@@ -47,6 +52,11 @@ impl Caller {
         only.filter(|uri| uri.starts_with("spiffe://"))
             .map(String::as_str)
     }
+}
+
+fn fingerprint(key: &[u8]) -> String {
+    let hash = AwsLc.sha256(&[key]);
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The callers that a worker has met, by session: a certificate is read once.
@@ -78,6 +88,7 @@ mod tests {
             address: ([127, 0, 0, 1], 1).into(),
             subject: Some("CN=alice".to_owned()),
             names: names.iter().map(|name| (*name).to_owned()).collect(),
+            public_key: None,
         }
     }
 

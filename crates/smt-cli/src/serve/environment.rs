@@ -43,6 +43,9 @@ impl Environment {
             let names: Vec<&str> = names.map(String::as_str).collect();
             self.add("SMT_PEER_NAMES", names.join(" "));
         }
+        if let Some(key) = &caller.public_key {
+            self.add("SMT_PEER_KEY_SHA256", key.clone());
+        }
         if let Some(id) = caller.spiffe_id() {
             self.add("SMT_PEER_SPIFFE_ID", id.to_owned());
         }
@@ -141,6 +144,7 @@ mod tests {
         environment.add_caller(&Caller {
             address: ([127, 0, 0, 1], 7).into(),
             subject: Some("CN=alice".to_owned()),
+            public_key: None,
             names: ["a.example", "b admin", "spiffe://x/y"]
                 .map(str::to_owned)
                 .to_vec(),

@@ -10,6 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use smt::Pem;
 use smt::pki::CertificateText;
 
 use crate::failure::{Doing, Failure};
@@ -18,6 +19,10 @@ use crate::failure::{Doing, Failure};
 pub(super) fn certificate_warnings(path: &Path) -> Result<Vec<String>, Failure> {
     let shown = path.display();
     let pem = fs::read(path).doing(format!("reading {shown}"))?;
+    if Pem::text(&shown.to_string(), &pem).public_keys()?.is_some() {
+        // A public key alone has neither dates nor purposes.
+        return Ok(Vec::new());
+    }
     let certificates = CertificateText::from_pem(&pem).doing(shown.to_string())?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.map_or(0, |time| time.as_secs() as i64);

@@ -156,3 +156,31 @@ fn a_server_is_called_by_its_spiffe_id() {
     let says = "the trust domain of a SPIFFE ID";
     assert!(bad.errors.contains(says), "{}", bad.errors);
 }
+
+#[test]
+fn peers_know_each_other_by_public_keys_alone() {
+    let files = Files::new();
+    let directory = files.path("");
+    let raw = |name, kind| {
+        let words = ["keys", "raw", name, "--out", &directory, "--force"];
+        smt(&[&words[..], &["--key-kind", kind]].concat()).text();
+    };
+    raw("localhost", "ed25519");
+    raw("alice", "ml-dsa-65");
+    raw("bob", "ecdsa-p256");
+    let words = ["--client-pin", &files.path("alice.pem"), "--exec", "env"];
+    let serving = Serving::start(&files, &words);
+    let call = |name: &str, pinned: &str| {
+        let [cert, key] = ["pem", "key"].map(|kind| files.path(&format!("{name}.{kind}")));
+        let words = ["call", serving.address(), "--cert", &cert, "--key", &key];
+        smt_with_input(&[&words[..], &["--pin", &files.path(pinned)]].concat(), b"")
+    };
+    let outcome = call("alice", "localhost.pem");
+    let variables = variables(outcome.text());
+    let hash = variables
+        .iter()
+        .find_map(|line| line.strip_prefix("SMT_PEER_KEY_SHA256="));
+    assert_eq!(hash.map(str::len), Some(64), "{variables:?}");
+    call("bob", "localhost.pem").fails(3, &["pinned"]);
+    call("alice", "bob.pem").fails(3, &["pinned"]);
+}

@@ -12,6 +12,7 @@ use super::signature::{Context, sign};
 use crate::failure::{caller, environment};
 use crate::identity::Identity;
 use crate::tls::algorithms::Group;
+use crate::tls::verify::Form;
 use smt_proto::key_exchange::HandshakeFailure;
 
 /// The contents of a server's tickets.
@@ -74,7 +75,8 @@ impl TicketIssuer {
     /// An issuer with the certificate and key of a server.
     ///
     /// # Errors
-    /// The plan names no suite or name, or its life is out of range: the caller's fault.
+    /// The plan names no suite or name, its life is out of range, or the identity has no
+    /// certificate: the caller's fault.
     pub fn new(identity: &Identity, plan: TicketPlan) -> Result<Self, HandshakeFailure> {
         let is_life_good = (1..=TICKET_LIFE_MAX).contains(&plan.life);
         let wrong = [
@@ -82,6 +84,10 @@ impl TicketIssuer {
             (plan.suites.len() > Suite::ALL.len(), "a suite twice"),
             (plan.names.is_empty(), "no name"),
             (!is_life_good, "a life outside 1 to 3,600 seconds"),
+            (
+                identity.form() == Form::RawPublicKey,
+                "a public key alone, and tickets are signed by certificates",
+            ),
         ];
         if let Some((_, what)) = wrong.into_iter().find(|(is_wrong, _)| *is_wrong) {
             return Err(caller(format!("the plan of the tickets has {what}")));

@@ -19,6 +19,7 @@ use super::store::TicketStore;
 use crate::failure::{caller, environment, nothing_common, parse_params};
 use crate::identity::Identity;
 use crate::tls::algorithms::{Algorithms, Group};
+use crate::tls::verify::Form;
 use crate::tls::{ClientAuth, TlsConfigError, TlsProvider, client_verifier};
 
 /// A client that begins sessions by ticket where it has one, and else by TLS.
@@ -47,10 +48,11 @@ impl TicketClient {
         }
     }
 
-    /// Shows this identity to servers that want a certificate.
+    /// Shows this identity to servers that want a certificate. A key pair alone is none: a server
+    /// that wants it is called by TLS.
     #[must_use]
-    pub fn with_identity(mut self, identity: &Identity) -> Self {
-        self.identity = RwLock::new(Some(identity.certified()));
+    pub fn with_identity(self, identity: &Identity) -> Self {
+        self.set_identity(Some(identity));
         self
     }
 
@@ -59,7 +61,9 @@ impl TicketClient {
         *self
             .identity
             .write()
-            .unwrap_or_else(PoisonError::into_inner) = identity.map(Identity::certified);
+            .unwrap_or_else(PoisonError::into_inner) = identity
+            .filter(|identity| identity.form() == Form::Certificate)
+            .map(Identity::certified);
     }
 
     fn identity(&self) -> Option<CertifiedKey> {
@@ -160,6 +164,7 @@ impl TicketServer {
     /// # Errors
     /// [`TlsConfigError`] if the trust in clients cannot be used.
     pub fn new(keys: TicketKeys, client_auth: ClientAuth) -> Result<Self, TlsConfigError> {
+        check_form(client_auth.form())?;
         let provider = Arc::new(Algorithms::default().provider());
         let side = ServerSide {
             keys,
@@ -179,6 +184,7 @@ impl TicketServer {
     /// # Errors
     /// [`TlsConfigError`] if the trust in clients cannot be used. Then nothing has changed.
     pub fn set_client_auth(&self, client_auth: ClientAuth) -> Result<(), TlsConfigError> {
+        check_form(client_auth.form())?;
         let judges_dates = client_auth.judges_dates();
         let clients = client_verifier(client_auth, &self.provider)?;
         let mut side = self.side.write().unwrap_or_else(PoisonError::into_inner);
@@ -191,6 +197,18 @@ impl TicketServer {
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+}
+
+/// Tickets and clients' proofs are signed by certificates (SPEC §6.7).
+pub(super) fn check_form(form: Form) -> Result<(), TlsConfigError> {
+    match form {
+        Form::Certificate => Ok(()),
+        Form::RawPublicKey => Err(TlsConfigError::Trust(
+            "tickets go by certificates, and public keys alone by TLS: leave the tickets out, or \
+             give certificates"
+                .to_owned(),
+        )),
     }
 }
 

@@ -14,6 +14,7 @@ use smt_proto::key_exchange::{FailureKind, Fault, HandshakeFailure};
 
 use super::format::Ticket;
 use super::keys::CLOCK_SKEW;
+use super::provider::check_form;
 use super::signature::{Context, is_valid};
 use crate::failure::caller;
 use crate::peer_certificate::PeerCertificate;
@@ -38,6 +39,7 @@ struct Servers {
 
 impl Servers {
     fn new(trust: Trust, provider: &Arc<CryptoProvider>) -> Result<Self, TlsConfigError> {
+        check_form(trust.form())?;
         Ok(Self {
             judges_dates: trust.judges_dates(),
             verifier: server_verifier(trust, provider)?,

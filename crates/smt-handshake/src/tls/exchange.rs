@@ -22,6 +22,7 @@ use crate::peer_certificate::PeerCertificate;
 use crate::tls::ALPN;
 use crate::tls::failure;
 use crate::tls::resumption::{Proof, Tickets};
+use crate::tls::verify::Form;
 
 /// A TLS handshake of either side.
 ///
@@ -36,6 +37,7 @@ pub(crate) struct TlsExchange {
     side: Side,
     state: State,
     dates: Dates,
+    peer_form: Form,
     own_params: Option<Vec<u8>>,
     peer_params: Option<Vec<u8>>,
     /// The alert that a failed attempt still has to send.
@@ -49,6 +51,8 @@ pub(crate) struct TlsExchange {
 pub(crate) struct Terms {
     pub(crate) dates: Dates,
     pub(crate) tickets: Tickets,
+    /// The form in which the peer shows its key.
+    pub(crate) peer_form: Form,
 }
 
 /// The dates that bound the session.
@@ -94,12 +98,17 @@ impl TlsExchange {
             Connection::Client(_) => Side::Client,
             Connection::Server(_) => Side::Server,
         };
-        let Terms { dates, tickets } = terms;
+        let Terms {
+            dates,
+            tickets,
+            peer_form,
+        } = terms;
         Self {
             connection,
             side,
             state: State::Exchanging,
             dates,
+            peer_form,
             own_params: None,
             peer_params,
             alert: Alert::None,
@@ -290,17 +299,9 @@ impl TlsExchange {
         })
         .map_err(|error| environment(format!("TLS exports no secrets: {error}")))?;
         let group = self.connection.negotiated_key_exchange_group();
-        let certificates = self.connection.peer_certificates().unwrap_or_default();
-        let leaf = certificates.first().filter(|_| self.dates.of_peer);
         Ok(Finished {
             secrets,
-            peer: PeerIdentity {
-                certificates: certificates.iter().map(|der| der.to_vec()).collect(),
-                key_name: None,
-                key_identity: None,
-                expires: leaf.and_then(|leaf| PeerCertificate::expiry(leaf)),
-                is_resumed: self.is_resumed(),
-            },
+            peer: self.peer(),
             own_expires: self.dates.own,
             key_exchange: group
                 .and_then(|group| group.name().as_str())
@@ -311,6 +312,29 @@ impl TlsExchange {
 }
 
 impl TlsExchange {
+    /// The identity that the peer has proved.
+    fn peer(&self) -> PeerIdentity {
+        let shown = self.connection.peer_certificates().unwrap_or_default();
+        let first = shown.first();
+        let identity = PeerIdentity {
+            is_resumed: self.is_resumed(),
+            ..PeerIdentity::default()
+        };
+        match self.peer_form {
+            Form::Certificate => PeerIdentity {
+                certificates: shown.iter().map(|der| der.to_vec()).collect(),
+                expires: first
+                    .filter(|_| self.dates.of_peer)
+                    .and_then(|leaf| PeerCertificate::expiry(leaf)),
+                ..identity
+            },
+            Form::RawPublicKey => PeerIdentity {
+                public_key: first.map(|key| key.as_ref().into()),
+                ..identity
+            },
+        }
+    }
+
     /// Takes a whole flight of the peer.
     fn take(&mut self, flight: u8, params: &[u8], bytes: &[u8]) -> Result<(), HandshakeFailure> {
         if self.state == State::Failed {

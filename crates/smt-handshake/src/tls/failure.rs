@@ -76,8 +76,8 @@ pub(crate) fn alert_received(alert: AlertDescription, side: Side) -> HandshakeFa
             "the {peer} requires a certificate, and this {side} has none; give it an identity"
         ),
         A::HandshakeFailure => format!(
-            "the {peer} found no cipher suite or key exchange group in common; allow one that it \
-            has"
+            "the {peer} found no cipher suite or key exchange group in common, or one side shows \
+            a public key alone where the other wants a certificate; allow what it has"
         ),
         A::ProtocolVersion => format!("the {peer} does not speak TLS 1.3; is it another program?"),
         A::NoApplicationProtocol => {
@@ -121,6 +121,11 @@ fn incompatible(error: &PeerIncompatible, side: Side) -> String {
                 "the {peer} and this {side} have no key exchange group in common; allow one more"
             )
         }
+        PeerIncompatible::IncorrectCertificateTypeExtension
+        | PeerIncompatible::UnsolicitedCertificateTypeExtension => format!(
+            "the {peer} and this {side} do not both show or want certificates, or both a public \
+            key alone; give both sides keys of one form"
+        ),
         other => format!("the {peer}'s TLS cannot do what this {side} needs: {other:?}"),
     }
 }

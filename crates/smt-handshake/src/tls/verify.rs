@@ -3,16 +3,19 @@
 //! sides of TLS.
 //!
 //! 1. A check accepts the chain or not: by its issuers (`verify_chain.rs`), or by a list of
-//!    certificates that are known one by one (`verify_pinned.rs`).
+//!    certificates or public keys that are known one by one (`verify_pinned.rs`,
+//!    `verify_public_key.rs`).
 //! 2. The signature over the handshake is verified with the key in the leaf, whatever the check.
 
 use std::fmt::Debug;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls13_signature};
+use rustls::crypto::{
+    WebPkiSupportedAlgorithms, verify_tls13_signature, verify_tls13_signature_with_raw_key,
+};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, PeerIncompatible, SignatureScheme};
-use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls_pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
 
 /// The certificates that a peer shows.
 #[derive(Clone, Copy, Debug)]
@@ -21,8 +24,21 @@ pub(crate) struct Shown<'a> {
     pub(crate) intermediates: &'a [CertificateDer<'a>],
 }
 
+/// The form in which a peer shows its key.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Form {
+    Certificate,
+    /// A key alone (RFC 7250).
+    RawPublicKey,
+}
+
 /// Accepts servers, as a client does.
 pub(crate) trait ServerCheck: Debug + Send + Sync {
+    /// The form that servers are asked for.
+    fn form(&self) -> Form {
+        Form::Certificate
+    }
+
     fn check_server(
         &self,
         shown: Shown<'_>,
@@ -34,6 +50,11 @@ pub(crate) trait ServerCheck: Debug + Send + Sync {
 
 /// Accepts clients, as a server does.
 pub(crate) trait ClientCheck: Debug + Send + Sync {
+    /// The form that clients are asked for.
+    fn form(&self) -> Form {
+        Form::Certificate
+    }
+
     fn check_client(&self, shown: Shown<'_>, now: UnixTime) -> Result<(), Error>;
 
     /// Whether clients that send no certificate are refused.
@@ -60,8 +81,15 @@ impl<C> Verifier<C> {
         message: &[u8],
         leaf: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
+        form: Form,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, leaf, signed, &self.algorithms)
+        match form {
+            Form::Certificate => verify_tls13_signature(message, leaf, signed, &self.algorithms),
+            Form::RawPublicKey => {
+                let key = SubjectPublicKeyInfoDer::from(leaf.as_ref());
+                verify_tls13_signature_with_raw_key(message, &key, signed, &self.algorithms)
+            }
+        }
     }
 }
 
@@ -97,11 +125,15 @@ impl<C: ServerCheck> ServerCertVerifier for Verifier<C> {
         leaf: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.verify_signature(message, leaf, signed)
+        self.verify_signature(message, leaf, signed, self.check.form())
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.algorithms.supported_schemes()
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        self.check.form() == Form::RawPublicKey
     }
 }
 
@@ -143,10 +175,14 @@ impl<C: ClientCheck> ClientCertVerifier for Verifier<C> {
         leaf: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.verify_signature(message, leaf, signed)
+        self.verify_signature(message, leaf, signed, self.check.form())
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.algorithms.supported_schemes()
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        self.check.form() == Form::RawPublicKey
     }
 }

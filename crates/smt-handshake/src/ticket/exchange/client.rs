@@ -196,6 +196,7 @@ impl ClientExchange {
             secrets: both.session_secrets(&secret, &hellos),
             peer: PeerIdentity {
                 certificates: chain.map(|der| der.to_vec()).collect(),
+                public_key: None,
                 key_name: None,
                 key_identity: None,
                 expires: side.ticket.expires,

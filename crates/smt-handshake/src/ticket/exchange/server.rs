@@ -176,6 +176,7 @@ impl ServerExchange {
             secrets: self.params.session_secrets(&secret, &hellos),
             peer: PeerIdentity {
                 certificates: chain.map(|der| der.to_vec()).collect(),
+                public_key: None,
                 key_name: None,
                 key_identity: None,
                 expires: leaf.and_then(|leaf| PeerCertificate::expiry(leaf)),
