@@ -170,7 +170,7 @@ fn pinned_certificates_take_no_revocation_lists() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.contains("pinned certificates have no authority"),
+        error.contains("pinned certificates and public keys have no authority"),
         "{error}"
     );
 }
