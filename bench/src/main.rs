@@ -10,9 +10,11 @@
 
 mod certificates;
 mod checks;
+mod churn;
 mod client;
 mod cpu;
 mod failure;
+mod flood;
 mod frame;
 mod job;
 mod load;
@@ -24,6 +26,7 @@ mod performance;
 mod process;
 mod report;
 mod results;
+mod rotate;
 mod run;
 mod scenario;
 mod server;
@@ -50,6 +53,9 @@ enum Command {
     Page(performance::Arguments),
     Shards(shards::Arguments),
     Stream(stream::Arguments),
+    Flood(flood::Arguments),
+    Churn(churn::Arguments),
+    Rotate(rotate::Arguments),
     /// List the peers and their settings
     Peers,
     /// The server process of a run
@@ -78,6 +84,12 @@ enum Command {
         /// The server
         address: std::net::SocketAddr,
     },
+    /// The server process of a flood
+    #[command(hide = true)]
+    FloodServe {
+        /// The directory of certificates
+        directory: String,
+    },
     /// A process that keeps a network namespace until its input ends
     #[command(hide = true)]
     Hold,
@@ -91,6 +103,10 @@ fn main() -> std::process::ExitCode {
         Command::Stream(arguments) => stream::run(&arguments),
         Command::StreamServe { job } => stream::run_server(&job),
         Command::StreamClient { job, address } => stream::run_client(&job, address),
+        Command::Rotate(arguments) => rotate::run(&arguments),
+        Command::Churn(arguments) => churn::run(&arguments),
+        Command::Flood(arguments) => flood::run(&arguments),
+        Command::FloodServe { directory } => flood::run_server(&directory),
         Command::Peers => peers::list(),
         Command::Serve { job } => server::run(&job),
         Command::Client { job } => client::run(&job),
