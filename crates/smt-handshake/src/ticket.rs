@@ -17,6 +17,7 @@
 //! Not here: how tickets are published and found (`smt-dns`).
 
 mod codec;
+mod eraser;
 mod exchange;
 mod format;
 mod hello;
