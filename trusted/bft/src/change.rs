@@ -115,6 +115,10 @@ impl<S: Service> Replica<S> {
                 return None;
             }
         }
+        #[cfg(feature = "broken")]
+        if self.broken.lacks(Rule::Admission) {
+            votes.iter().for_each(|it| epochs[it.0.device as usize] = it.0.epoch);
+        }
         for (device, epoch) in (0..self.group.replicas).zip(&mut epochs) {
             let voted: BTreeSet<_> = votes.iter().map(|it| ballots(it, device)).collect();
             if let (false, 1, Some(Some(newer))) =

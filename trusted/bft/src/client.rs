@@ -21,7 +21,7 @@ pub struct Client {
     last: u64,
     current: Option<Current>,
     /// The view of each replica, as its replies say.
-    views: BTreeMap<u32, u64>,
+    pub(crate) views: BTreeMap<u32, u64>,
     outputs: Vec<Output>,
     pub(crate) broken: Broken,
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Schedules by hand: five replicas, of which 0 (the first leader) and 4 lie.
+//! Schedules by hand: of three replicas 0, the first leader, lies, of five 4 as well.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use crate::replica::{Identity, Output, Replica};
 use crate::request::Reply;
 use crate::rule::Rule;
 use crate::service::Counter;
+use crate::sim::liar::restart_keeping_state;
 use crate::sim::world::{client_key, group, secret};
 
 /// The replicas and a client; nothing is lost between those that may speak.
@@ -39,6 +40,20 @@ impl Cluster {
 
     fn submit(&mut self, client: usize, added: u64) {
         self.clients[client].submit([client as u8; 16], added.to_be_bytes().to_vec());
+    }
+
+    /// Ticks some replicas, which speak with each other alone, and the second client.
+    fn tick(&mut self, members: &[usize], times: usize) {
+        for _ in 0..times {
+            members.iter().for_each(|it| self.replicas[*it].tick());
+            self.settle(|from, to| members.contains(&from) && members.contains(&to));
+        }
+    }
+
+    /// Whether two replicas have executed the same, as far as both have come.
+    fn agree(&self, one: usize, other: usize) -> bool {
+        let both = self.replicas[one].history.iter().zip(&self.replicas[other].history);
+        both.into_iter().all(|(one, other)| one == other)
     }
 
     /// Delivers until nothing is under way; `may` says who hears whom. Clients are heard by all.
@@ -186,4 +201,86 @@ fn bytes_of_any_kind_are_refused() {
     assert_eq!(cluster.replicas[0].outputs(), []);
     assert!(matches!(Message::decode(bytes), Some(Message::Request(_))));
     assert_eq!(decode::<Statement>(&[200, 1, 2]), None);
+}
+
+/// The liar 0 restarts, and its host remembers enough to go on at once. Replica 1 opens a view with
+/// the new epoch, commits a request with it there, and is cut off. To 2 the liar sends what its old
+/// epoch had said in advance: VIEW-CHANGE for a view that 2 leads. At last 1 and 2 hear each other.
+fn a_vote_of_the_old_epoch_comes_late(lacking: Option<Rule>) -> Cluster {
+    let mut cluster = Cluster::new(3, lacking);
+    cluster.replicas[0].say(Statement::ViewChange { view: 5 });
+    let late = cluster.replicas[0].outputs();
+    restart_keeping_state(&mut cluster.replicas[0], [2; 16]);
+    // Both vote for the new epoch, then want view 1; 2 does not hear how it begins.
+    cluster.settle(|from, to| from == 0 || (from, to) == (2, 1));
+    cluster.tick_to_view(&[0, 1], 1);
+    cluster.tick(&[0, 1], 30);
+    cluster.clients[0].views.extend([(0, 1), (1, 1)]);
+    cluster.submit(0, 10);
+    cluster.settle(|from, to| from < 2 && to < 2);
+    assert_eq!(cluster.answers[0], Some(10_u64.to_be_bytes().to_vec()));
+    for output in &late {
+        let Output::Replicas(bytes) = output else { continue };
+        cluster.replicas[2].receive(bytes);
+    }
+    cluster.tick(&[2], 600);
+    cluster.submit(1, 7);
+    (0..20).for_each(|_| cluster.clients[1].tick());
+    cluster.tick(&[1, 2], 1500);
+    cluster
+}
+
+/// Whether replica 2 knows a view that the liar's old epoch has voted for.
+fn counts_the_old_epoch(cluster: &Cluster) -> bool {
+    let mut votes = cluster.replicas[2].views.values().flat_map(|it| &it.opening.votes);
+    votes.any(|(vote, _)| (vote.device, vote.epoch) == (0, 1))
+}
+
+#[test]
+fn a_late_vote_of_a_replaced_epoch_opens_a_view_if_it_counts() {
+    assert!(counts_the_old_epoch(&a_vote_of_the_old_epoch_comes_late(Some(Rule::Replaced))));
+}
+
+#[test]
+fn a_late_vote_of_a_replaced_epoch_does_not_count() {
+    let cluster = a_vote_of_the_old_epoch_comes_late(None);
+    assert!(!counts_the_old_epoch(&cluster));
+    assert!(cluster.agree(1, 2));
+    assert_eq!(cluster.answers[1], Some(17_u64.to_be_bytes().to_vec()));
+}
+
+/// The liar 0 commits a request with 1, restarts, and wants a view from 2 as if it had said
+/// nothing. At last 1 and 2 hear each other.
+fn a_restart_hides_a_commit(lacking: Option<Rule>) -> Cluster {
+    let mut cluster = Cluster::new(3, lacking);
+    cluster.submit(0, 10);
+    cluster.settle(|from, to| from < 2 && to < 2);
+    assert_eq!(cluster.answers[0], Some(10_u64.to_be_bytes().to_vec()));
+    restart_keeping_state(&mut cluster.replicas[0], [2; 16]);
+    cluster.replicas[0].say(Statement::ViewChange { view: 2 });
+    cluster.settle(|from, to| (from, to) == (0, 2));
+    cluster.tick(&[2], 200);
+    cluster.submit(1, 7);
+    (0..20).for_each(|_| cluster.clients[1].tick());
+    cluster.settle(|_, _| false);
+    cluster.tick(&[1, 2], 1500);
+    cluster
+}
+
+/// Whether replica 2 knows a later view that begins without the committed request.
+fn is_lost(cluster: &Cluster) -> bool {
+    cluster.replicas[2].views.range(1..).any(|(_, view)| view.opening.start == 0)
+}
+
+#[test]
+fn a_restart_hides_a_commit_if_the_new_epoch_counts_at_once() {
+    assert!(is_lost(&a_restart_hides_a_commit(Some(Rule::Admission))));
+}
+
+#[test]
+fn a_restart_hides_nothing_before_the_new_epoch_is_admitted() {
+    let cluster = a_restart_hides_a_commit(None);
+    assert!(!is_lost(&cluster));
+    assert!(cluster.agree(1, 2));
+    assert_eq!(cluster.answers[1], Some(17_u64.to_be_bytes().to_vec()));
 }

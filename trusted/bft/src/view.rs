@@ -70,6 +70,9 @@ impl View {
         if sequence == self.end {
             return Some(self.end_chain);
         }
+        if sequence == self.opening.start {
+            return Some(self.opening.chain);
+        }
         self.log.get(&sequence).map(|entry| entry.0)
     }
 

@@ -61,7 +61,7 @@ fn each_check_that_is_taken_out_is_found() {
     let only = std::env::var("SMT_BFT_RULE").ok();
     let is_asked = |it: &Rule| only.as_ref().is_none_or(|name| *name == format!("{it:?}"));
     let mut missed = Vec::new();
-    // Two need a schedule that no random run has come to; `schedules.rs` has it.
+    // No random run has come to the schedules that two need; `schedules.rs` has them.
     let by_hand = |it: &Rule| matches!(it, Rule::Admission | Rule::Replaced);
     let searched = Rule::ALL.into_iter().filter(|it| is_asked(it) && !by_hand(it));
     for rule in searched {

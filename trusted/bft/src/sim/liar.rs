@@ -11,6 +11,7 @@ use crate::message::{
 };
 use crate::replica::{Output, Replica};
 use crate::request::{Reply, Request};
+use crate::service::Service;
 use crate::sim::random::Random;
 use crate::sim::world::{AnyService, LIAR_CLIENT, client_key};
 
@@ -39,7 +40,7 @@ pub enum Attack {
     WrongState,
     /// States false checkpoints.
     FalseCheckpoint,
-    /// Restarts its device, and pretends to be a member with what it remembers.
+    /// Restarts its device, and hides what it has said before.
     OldState,
     /// As the leader orders requests that no client has made.
     ForgedRequest,
@@ -230,6 +231,9 @@ impl Liar {
     fn lie(&mut self, side: usize) {
         let track = self.cores[side].own_track().clone();
         let Some((view, length)) = track.at else {
+            if self.random.chance(20) {
+                self.cores[side].want(track.promised + 1);
+            }
             return;
         };
         let leads = self.cores[side].group.leader(view) == self.cores[side].own;
@@ -264,10 +268,6 @@ impl Liar {
                 }
             }
             Attack::OldState if self.lies < 3 && self.random.chance(6) => self.forget(side),
-            Attack::OldState if track.promised <= view + 1 && self.lies > 0 => {
-                let view = track.promised + 1;
-                self.cores[side].want(view);
-            }
             Attack::NotLeader if !leads && self.random.chance(20) => {
                 let batch = self.own_batch();
                 self.say(side, &Statement::Prepare { view, sequence: end + 1, batch });
@@ -416,6 +416,9 @@ impl Liar {
         self.lies += 1;
         let nonce = self.random.nonce();
         restart_keeping_state(&mut self.cores[side], nonce);
+        // The others heard what it says now hides.
+        let others = (1..self.replicas).map(|it| (self.friend + it) % self.replicas);
+        self.friend = others.into_iter().find(|it| *it != self.cores[side].own).unwrap_or(0);
     }
 
     /// Opens a view that it leads, on its own vote.
@@ -472,8 +475,7 @@ fn attest_header(
 }
 
 /// A new epoch of the device under a host that keeps its memory.
-fn restart_keeping_state(core: &mut Replica<AnyService>, nonce: [u8; 16]) {
-    let old = core.own_track().clone();
+pub(crate) fn restart_keeping_state<S: Service + Default>(core: &mut Replica<S>, nonce: [u8; 16]) {
     let mut start = core.start;
     start.epoch.0 += 1;
     start.nonce = nonce;
@@ -482,7 +484,7 @@ fn restart_keeping_state(core: &mut Replica<AnyService>, nonce: [u8; 16]) {
         start,
         reply_key: SigningKey::from_bytes(&core.reply_key.to_bytes()),
     };
-    let Ok(fresh) = Replica::new(core.group.clone(), identity, AnyService::default()) else {
+    let Ok(fresh) = Replica::new(core.group.clone(), identity, S::default()) else {
         return;
     };
     let stream = fresh.streams.into_values().next().unwrap_or_default();
@@ -490,10 +492,6 @@ fn restart_keeping_state(core: &mut Replica<AnyService>, nonce: [u8; 16]) {
     core.start = start;
     core.outputs.extend(fresh.outputs);
     core.streams.insert((core.own, start.epoch.0), stream);
-    if let Some(stream) = core.streams.get_mut(&(core.own, start.epoch.0)) {
-        stream.track.at = old.at;
-        stream.track.promised = old.promised;
-    }
 }
 
 fn wrong_snapshot(snapshot: &[u8]) -> Vec<u8> {

@@ -5,7 +5,7 @@
 //! cuts pairs of replicas off, up to a moment after which it is honest; the liars lie to the end.
 
 mod history;
-mod liar;
+pub(crate) mod liar;
 mod random;
 mod report;
 mod scenario;
