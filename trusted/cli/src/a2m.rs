@@ -79,6 +79,8 @@ pub(crate) enum CommandError {
     Keys(#[from] KeyError),
     #[error("{}: {error}", fault(.error))]
     Memory { error: A2mError },
+    #[error("the search: {violations} seeds violate a property; in less than 1 %: {rare}")]
+    Search { violations: usize, rare: String },
     #[error("the operating system: standard input or output failed")]
     Stream(#[from] io::Error),
 }

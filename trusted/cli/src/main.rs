@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod a2m;
+mod bft;
 mod keys;
 
 use std::process::ExitCode;
@@ -10,6 +11,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::a2m::A2mCommand;
+use crate::bft::BftCommand;
 
 /// Trusted messages: logs and systems of which nobody can tell two stories
 #[derive(Parser)]
@@ -24,11 +26,17 @@ enum Command {
     /// Attested append-only memory in a directory
     #[command(subcommand)]
     A2m(A2mCommand),
+    /// Byzantine-tolerant replication
+    #[command(subcommand)]
+    Bft(BftCommand),
 }
 
 fn main() -> ExitCode {
-    let Command::A2m(command) = Arguments::parse().command;
-    match command.run() {
+    let result = match Arguments::parse().command {
+        Command::A2m(command) => command.run(),
+        Command::Bft(command) => command.run(),
+    };
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("smt-trusted: {error}");

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The scenario and the outcome of one seed.
+
+use std::process::ExitCode;
+
+use smt_bft::sim::{Scenario, run};
+
+fn main() -> ExitCode {
+    let Some(Ok(seed)) = std::env::args().nth(1).map(|it| it.parse::<u64>()) else {
+        eprintln!("usage: seed NUMBER");
+        return ExitCode::FAILURE;
+    };
+    let scenario = Scenario::of_seed(seed);
+    let outcome = run(&scenario);
+    println!("{scenario:#?}\n{outcome:#?}");
+    if outcome.violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Statements that a replica makes of its own accord.
+
+use std::sync::Arc;
+
+use crate::message::{Batch, Statement};
+use crate::replica::Replica;
+use crate::request::Request;
+use crate::service::Service;
+
+impl<S: Service> Replica<S> {
+    /// Does all that can be done now.
+    pub(crate) fn advance(&mut self) {
+        loop {
+            self.drain();
+            let (view, to) = self.decided;
+            self.execute(view, to);
+            self.forget_stable();
+            // Only a liar's stream can be faulty to the liar itself.
+            if self.own_track().is_faulty {
+                return;
+            }
+            let did = self.admit_newcomers()
+                || self.enter_view()
+                || self.join_view_change()
+                || self.open_view()
+                || self.order()
+                || self.commit();
+            if !did {
+                return;
+            }
+        }
+    }
+
+    /// The view in which this replica takes part, and the place that it has committed to.
+    fn part(&self) -> Option<(u64, u64)> {
+        let track = self.own_track();
+        track.at.filter(|at| track.promised <= at.0 && !track.is_faulty)
+    }
+
+    /// Wants a later view.
+    pub(crate) fn want(&mut self, view: u64) {
+        let track = self.own_track();
+        if view > track.promised && !track.is_faulty {
+            self.say(Statement::ViewChange { view });
+            self.wait_again();
+        }
+    }
+
+    /// The leader orders requests that wait.
+    fn order(&mut self) -> bool {
+        #[cfg(feature = "sim")]
+        if self.holds_orders {
+            return false;
+        }
+        let Some((view, last)) = self.part() else {
+            return false;
+        };
+        let options = self.group.options;
+        let has_room = last < self.ledger.stable.saturating_add(options.window);
+        if self.group.leader(view) != self.own || !has_room {
+            return false;
+        }
+        let sequence = last + 1;
+        let mut batch: Vec<Request> = Vec::new();
+        for pending in self.pending.values_mut().filter(|it| it.ordered.is_none()) {
+            if batch.len() == options.batch {
+                break;
+            }
+            pending.ordered = Some(sequence);
+            batch.push(pending.request.clone());
+        }
+        if batch.is_empty() {
+            return false;
+        }
+        let batch: Batch = Arc::new(batch);
+        self.say(Statement::Prepare { view, sequence, batch });
+        self.part() == Some((view, sequence))
+    }
+
+    /// A follower commits to all that the leader has ordered.
+    fn commit(&mut self) -> bool {
+        #[cfg(feature = "sim")]
+        if self.holds_commits {
+            return false;
+        }
+        let Some((view, last)) = self.part() else {
+            return false;
+        };
+        let end = self.views.get(&view).map(crate::view::View::end);
+        let Some(sequence) = end.filter(|end| *end > last) else {
+            return false;
+        };
+        if self.group.leader(view) == self.own {
+            return false;
+        }
+        self.say(Statement::Commit { view, sequence });
+        self.part() == Some((view, sequence))
+    }
+
+    /// Enters the latest view that was opened.
+    fn enter_view(&mut self) -> bool {
+        let track = self.own_track();
+        let Some((view, opened)) = self.views.last_key_value() else {
+            return false;
+        };
+        let is_later = track.at.is_none_or(|at| at.0 < *view) && track.promised <= *view;
+        if !is_later || opened.epoch(self.own) != Some(self.start.epoch.0) || track.is_faulty {
+            return false;
+        }
+        let (view, opening) = (*view, opened.digest);
+        self.say(Statement::Enter { view, opening });
+        if self.own_track().at.is_none_or(|at| at.0 != view) {
+            return false;
+        }
+        self.entered(view);
+        true
+    }
+
+    /// Joins f + 1 others.
+    fn join_view_change(&mut self) -> bool {
+        let wanted = self.wanted_by_quorum();
+        if !self.metrics.is_active || wanted <= self.own_track().promised {
+            return false;
+        }
+        self.want(wanted);
+        self.own_track().promised == wanted
+    }
+
+    /// Opens the view that this replica is to lead, when f + 1 want it.
+    fn open_view(&mut self) -> bool {
+        let view = self.own_track().promised;
+        let is_open = self.views.contains_key(&view);
+        if self.group.leader(view) != self.own || is_open || !self.metrics.is_active {
+            return false;
+        }
+        let Some(votes) = self.votes_for(view) else {
+            return false;
+        };
+        self.say(Statement::NewView { view, votes });
+        self.views.contains_key(&view)
+    }
+}

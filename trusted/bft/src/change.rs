@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! View changes: what f + 1 VIEW-CHANGEs come to.
+//!
+//! A VIEW-CHANGE carries its sender's whole gapless stream by reference: its receiver has taken
+//! that stream up to there, or waits. A sender can hide nothing that it has said.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::follow::{Place, Verdict};
+use crate::message::{Opening, Reference};
+use crate::replica::Replica;
+use crate::rule::Rule;
+use crate::service::Service;
+use crate::track::Change;
+use crate::view::View;
+
+/// How many views are remembered, for streams that are behind.
+const VIEWS: usize = 256;
+
+/// VIEW-CHANGEs with what their senders' streams say.
+type Votes = Vec<(Reference, Change)>;
+
+impl<S: Service> Replica<S> {
+    /// Judges a NEW-VIEW, and opens the view.
+    pub(crate) fn judge_new_view(
+        &mut self,
+        from: Place,
+        view: u64,
+        references: &[Reference],
+    ) -> Verdict {
+        if self.group.leader(view) != from.device {
+            return Verdict::Faulty;
+        }
+        if self.views.contains_key(&view) {
+            let votes = self.views[&view].opening.votes.iter().map(|it| it.0);
+            let is_same = votes.eq(references.iter().copied());
+            // The opening may have come with a state before.
+            return if is_same { Verdict::Taken } else { Verdict::Faulty };
+        }
+        let has_own =
+            references.iter().any(|it| (it.device, it.epoch) == (from.device, from.epoch));
+        if !has_own {
+            return Verdict::Faulty;
+        }
+        let mut votes = Votes::new();
+        for reference in references {
+            let key = (reference.device, reference.epoch);
+            let Some(stream) = self.streams.get(&key) else {
+                return self.wait_unless_past(view);
+            };
+            if stream.track.counter < reference.counter {
+                return self.wait_unless_past(view);
+            }
+            let is_it = |it: &&Change| it.counter == reference.counter && it.mac == reference.mac;
+            let Some(change) = stream.track.changes.get(&view).filter(is_it) else {
+                return Verdict::Faulty;
+            };
+            votes.push((*reference, change.clone()));
+        }
+        let latest = votes.iter().filter_map(|it| it.1.at).max();
+        let is_here =
+            |at: &(u64, u64)| self.views.get(&at.0).is_some_and(|it| it.chain(at.1).is_some());
+        if latest.is_some_and(|at| !is_here(&at)) {
+            return self.wait_unless_past(view);
+        }
+        match self.opening(view, &votes) {
+            None => Verdict::Faulty,
+            Some(opening) => {
+                self.open(opening, latest);
+                Verdict::Taken
+            }
+        }
+    }
+
+    fn open(&mut self, opening: Opening, latest: Option<(u64, u64)>) {
+        let before = latest.and_then(|at| self.views.get(&at.0));
+        let log = before.map(|it| it.prefix(opening.start)).unwrap_or_default();
+        self.views.insert(opening.view, View::new(opening, log));
+        while self.views.len() > VIEWS {
+            self.views.pop_first();
+        }
+    }
+
+    /// How a view begins on these votes; nothing if they are no quorum.
+    fn opening(&self, view: u64, votes: &Votes) -> Option<Opening> {
+        let devices: BTreeSet<u32> = votes.iter().map(|it| it.0.device).collect();
+        let is_ascending = votes.windows(2).all(|it| it[0].0.device < it[1].0.device);
+        let mut quorum = self.group.quorum();
+        if self.broken.lacks(Rule::ChangeQuorum) {
+            quorum = votes.len().min(quorum).max(1);
+        }
+        let is_distinct = is_ascending || self.broken.lacks(Rule::DistinctVotes);
+        if votes.len() != quorum || !is_distinct {
+            return None;
+        }
+        // All that was committed in the latest view of a voter, or before, is in that view's log:
+        // its f + 1 COMMITs and these f + 1 votes have a member in common.
+        let mut latest = votes.iter().filter_map(|it| it.1.at).max()?;
+        if self.broken.lacks(Rule::LongestLog) {
+            latest = votes.iter().filter_map(|it| it.1.at).min()?;
+        }
+        let before = self.views.get(&latest.0)?;
+        let mut epochs = before.opening.epochs.clone();
+        let ballots = |it: &(Reference, Change), device: u32| it.1.ballots.get(&device).copied();
+        for (reference, _) in votes {
+            // A device that has restarted may have forgotten its COMMITs. It counts when a view
+            // was opened without its vote, by f + 1 others who had voted for its epoch before.
+            let epoch = before.epoch(reference.device)?;
+            if reference.epoch != epoch && !self.broken.lacks(Rule::Admission) {
+                return None;
+            }
+            let is_replaced =
+                votes.iter().any(|it| ballots(it, reference.device) > Some(reference.epoch));
+            if is_replaced && !self.broken.lacks(Rule::Replaced) {
+                return None;
+            }
+        }
+        #[cfg(feature = "broken")]
+        if self.broken.lacks(Rule::Admission) {
+            votes.iter().for_each(|it| epochs[it.0.device as usize] = it.0.epoch);
+        }
+        for (device, epoch) in (0..self.group.replicas).zip(&mut epochs) {
+            let voted: BTreeSet<_> = votes.iter().map(|it| ballots(it, device)).collect();
+            if let (false, 1, Some(Some(newer))) =
+                (devices.contains(&device), voted.len(), voted.first())
+            {
+                *epoch = (*epoch).max(*newer);
+            }
+        }
+        let chain = before.chain(latest.1)?;
+        let votes = votes.iter().map(|it| (it.0, it.1.at)).collect();
+        Some(Opening { view, epochs, start: latest.1, chain, votes })
+    }
+
+    /// The VIEW-CHANGEs with which this replica can open a view: those that admit most newcomers.
+    pub(crate) fn votes_for(&self, view: u64) -> Option<Vec<Reference>> {
+        let found = |(key, stream): (&(u32, u64), &crate::track::Stream)| {
+            let change = stream.track.changes.get(&view)?;
+            let (device, epoch) = *key;
+            let (counter, mac) = (change.counter, change.mac);
+            Some((Reference { device, epoch, counter, mac }, change.clone()))
+        };
+        let all: Votes = self.streams.iter().filter_map(found).collect();
+        let own = (self.own, self.start.epoch.0);
+        let mut best: Option<(u64, Vec<Reference>)> = None;
+        // Groups are small: of nine members there are 126 quorums.
+        for set in 0_u32..1 << all.len().min(16) {
+            if set.count_ones() as usize != self.group.quorum() {
+                continue;
+            }
+            let chosen = all.iter().enumerate().filter(|it| set >> it.0 & 1 == 1);
+            let votes: Votes = chosen.map(|it| it.1.clone()).collect();
+            if !votes.iter().any(|it| (it.0.device, it.0.epoch) == own) {
+                continue;
+            }
+            if let Some(opening) = self.opening(view, &votes) {
+                let sum = opening.epochs.iter().sum();
+                if best.as_ref().is_none_or(|it| it.0 < sum) {
+                    best = Some((sum, votes.iter().map(|it| it.0).collect()));
+                }
+            }
+        }
+        best.map(|it| it.1)
+    }
+
+    /// The view that f + 1 have promised, which one correct replica at least wants.
+    pub(crate) fn wanted_by_quorum(&self) -> u64 {
+        let mut promised = BTreeMap::<u32, u64>::new();
+        for ((device, _), stream) in &self.streams {
+            let known = promised.entry(*device).or_default();
+            *known = (*known).max(stream.track.promised);
+        }
+        let mut promised: Vec<u64> = promised.into_values().collect();
+        promised.sort_unstable_by(|a, b| b.cmp(a));
+        promised.get(self.group.faults()).copied().unwrap_or(0)
+    }
+}

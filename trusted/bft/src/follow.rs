@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Following the streams of all members.
+//!
+//! Whether a statement is taken depends on the streams alone, never on time or on what else a
+//! receiver knows: all correct replicas judge each sender alike. A receiver may wait, though.
+
+use std::collections::BTreeMap;
+
+use smt_attestation::Kind;
+
+use crate::message::{Attested, Batch, Checkpoint, Statement, decode};
+use crate::replica::Replica;
+use crate::rule::Rule;
+use crate::service::Service;
+use crate::track::Track;
+
+/// The fate of a statement.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Verdict {
+    /// It was taken.
+    Taken,
+    /// It refers to something that is not here yet.
+    Wait,
+    /// No correct replica says this.
+    Faulty,
+}
+
+/// A statement's place: device, epoch and counter.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) device: u32,
+    pub(crate) epoch: u64,
+    pub(crate) counter: u64,
+}
+
+impl<S: Service> Replica<S> {
+    /// Takes what can be taken from all streams.
+    pub(crate) fn drain(&mut self) {
+        loop {
+            let keys: Vec<_> = self.streams.keys().copied().collect();
+            let before: u64 = self.streams.values().map(|it| it.track.counter).sum();
+            for key in keys {
+                while self.take_next(key) {}
+            }
+            if self.streams.values().map(|it| it.track.counter).sum::<u64>() == before {
+                return;
+            }
+        }
+    }
+
+    fn take_next(&mut self, key: (u32, u64)) -> bool {
+        let Some(stream) = self.streams.get(&key).filter(|it| !it.track.is_faulty) else {
+            return false;
+        };
+        // A replica that has restarted follows others only from where a view's opening says.
+        let is_known = stream.track.at.is_some() || stream.track.counter > 0 || key.1 > 1;
+        #[cfg(not(feature = "broken"))]
+        let next = stream.next();
+        #[cfg(feature = "broken")]
+        let next = match self.broken.lacks(Rule::Gap) {
+            true => stream.next_with_gap(),
+            false => stream.next(),
+        };
+        let Some((counter, statement)) = next.filter(|_| is_known) else {
+            return false;
+        };
+        let place = Place { device: key.0, epoch: key.1, counter };
+        let mut track = stream.track.clone();
+        let verdict = self.judge(&mut track, place, &statement);
+        let retained = self.group.options.retained;
+        let Some(stream) = self.streams.get_mut(&key) else {
+            return false;
+        };
+        match verdict {
+            Verdict::Wait => return false,
+            Verdict::Faulty => stream.track.is_faulty = true,
+            Verdict::Taken => {
+                stream.track = track;
+                stream.took(counter, retained);
+            }
+        }
+        if let Some((view, _)) = stream.track.at {
+            self.decide(view);
+        }
+        verdict == Verdict::Taken
+    }
+
+    /// Notes up to where f + 1 have committed to a view's log.
+    fn decide(&mut self, view: u64) {
+        let Some(of_view) = self.views.get(&view) else {
+            return;
+        };
+        let length = |device: u32| {
+            let key = (device, of_view.epoch(device)?);
+            let at = self.streams.get(&key)?.track.at?;
+            (at.0 == view).then_some(at.1)
+        };
+        let mut lengths: Vec<u64> = (0..self.group.replicas).filter_map(length).collect();
+        lengths.sort_unstable_by(|a, b| b.cmp(a));
+        let mut quorum = self.group.quorum();
+        if self.broken.lacks(Rule::CommitQuorum) {
+            quorum = 1;
+        }
+        if let Some(length) = lengths.get(quorum - 1) {
+            self.decided = self.decided.max((view, *length));
+        }
+    }
+
+    /// Judges the next statement of a stream, whose state becomes what follows from it.
+    fn judge(&mut self, track: &mut Track, place: Place, it: &Attested) -> Verdict {
+        let Some(kind) = it.attestation().claim().map(|header| header.kind) else {
+            return Verdict::Faulty;
+        };
+        if kind == Kind::Vote {
+            let Some((newcomer, epoch)) = newcomer(&it.body) else {
+                return Verdict::Faulty;
+            };
+            let known = track.ballots.entry(newcomer).or_insert(epoch);
+            *known = epoch.max(*known);
+            return Verdict::Taken;
+        }
+        match decode(&it.body) {
+            None => Verdict::Faulty,
+            Some(Statement::Hello { nonce }) => {
+                track.nonce = Some(nonce);
+                let is_fine = place.counter == 1 && place.epoch > 1;
+                if is_fine { Verdict::Taken } else { Verdict::Faulty }
+            }
+            Some(Statement::Prepare { view, sequence, batch }) => {
+                self.judge_prepare(track, place, (view, sequence, batch))
+            }
+            Some(Statement::Commit { view, sequence }) => {
+                self.judge_commit(track, place, (view, sequence))
+            }
+            Some(Statement::Checkpoint(checkpoint)) => {
+                self.judge_checkpoint(track, place, (checkpoint, it))
+            }
+            Some(Statement::ViewChange { view }) => {
+                if view <= track.promised {
+                    return Verdict::Faulty;
+                }
+                track.change(view, place.counter, it.attestation[1]);
+                track.promised = view;
+                Verdict::Taken
+            }
+            Some(Statement::NewView { view, votes }) => self.judge_new_view(place, view, &votes),
+            Some(Statement::Enter { view, opening }) => {
+                self.judge_enter(track, place, (view, opening, it))
+            }
+        }
+    }
+
+    /// Whether a sender may speak in a view: it has entered it, and has not promised a later one.
+    fn may_speak(&self, track: &Track, view: u64) -> bool {
+        let has_promised = track.promised > view && !self.broken.lacks(Rule::Promise);
+        track.at.is_some_and(|at| at.0 == view) && !has_promised
+    }
+
+    /// The fate of a statement that refers to something unknown. It may come yet, but for a view
+    /// that this replica has skipped with a state: there nothing depends on it any more.
+    pub(crate) fn wait_unless_past(&self, view: u64) -> Verdict {
+        let is_past = self.own_track().at.is_some_and(|at| at.0 > view);
+        if is_past { Verdict::Taken } else { Verdict::Wait }
+    }
+
+    fn judge_prepare(
+        &mut self,
+        track: &mut Track,
+        from: Place,
+        (view, sequence, batch): (u64, u64, Batch),
+    ) -> Verdict {
+        let is_leader = self.group.leader(view) == from.device || self.broken.lacks(Rule::Leader);
+        if !is_leader || !self.may_speak(track, view) {
+            return Verdict::Faulty;
+        }
+        if sequence > self.ledger.stable.saturating_add(self.group.options.window) {
+            return Verdict::Wait;
+        }
+        let size = batch.len();
+        if size == 0 || size > self.group.options.batch {
+            return Verdict::Faulty;
+        }
+        if !batch.iter().all(|request| self.is_genuine(request)) {
+            return Verdict::Faulty;
+        }
+        let verdict = self.wait_unless_past(view);
+        let Some(of_view) = self.views.get_mut(&view) else {
+            track.at = Some((view, sequence));
+            return verdict;
+        };
+        if sequence == of_view.end() + 1 {
+            of_view.append(batch);
+        } else if self.broken.lacks(Rule::PrepareOrder) {
+            #[cfg(feature = "broken")]
+            of_view.replace(sequence, batch);
+        } else {
+            return Verdict::Faulty;
+        }
+        track.at = Some((view, sequence));
+        Verdict::Taken
+    }
+
+    fn judge_commit(
+        &self,
+        track: &mut Track,
+        from: Place,
+        (view, sequence): (u64, u64),
+    ) -> Verdict {
+        let is_next = track.at.is_some_and(|at| at.1 < sequence);
+        if !self.may_speak(track, view) || !is_next || self.group.leader(view) == from.device {
+            return Verdict::Faulty;
+        }
+        let end = self.views.get(&view).map(crate::view::View::end);
+        track.at = Some((view, sequence));
+        if end.is_none_or(|end| end < sequence) {
+            return if end.is_some() { Verdict::Wait } else { self.wait_unless_past(view) };
+        }
+        Verdict::Taken
+    }
+
+    fn judge_checkpoint(
+        &mut self,
+        track: &mut Track,
+        from: Place,
+        (checkpoint, it): (Checkpoint, &Attested),
+    ) -> Verdict {
+        let options = self.group.options;
+        let sequence = checkpoint.sequence;
+        if sequence <= track.checkpoint || sequence % options.interval.max(1) != 0 {
+            return Verdict::Faulty;
+        }
+        if sequence > self.ledger.stable.saturating_add(2 * options.window) {
+            return Verdict::Wait;
+        }
+        track.checkpoint = sequence;
+        let quorum = self.group.quorum();
+        if self.ledger.vote(from.device, (checkpoint, it.clone()), quorum) {
+            self.forget_stable();
+        }
+        Verdict::Taken
+    }
+
+    /// Forgets the part of the log that is stable and executed here.
+    pub(crate) fn forget_stable(&mut self) {
+        let place = self.ledger.stable.min(self.ledger.executed);
+        self.views.values_mut().for_each(|view| view.forget(place));
+    }
+
+    fn judge_enter(
+        &mut self,
+        track: &mut Track,
+        from: Place,
+        (view, opening, it): (u64, [u8; 32], &Attested),
+    ) -> Verdict {
+        let is_later = track.at.is_none_or(|at| at.0 < view);
+        if !is_later || (view < track.promised && !self.broken.lacks(Rule::Promise)) {
+            return Verdict::Faulty;
+        }
+        let verdict = self.wait_unless_past(view);
+        let Some(of_view) = self.views.get_mut(&view) else {
+            track.at = Some((view, 0));
+            track.promised = track.promised.max(view);
+            track.ballots = BTreeMap::new();
+            return verdict;
+        };
+        if of_view.epoch(from.device) != Some(from.epoch) || of_view.digest != opening {
+            return Verdict::Faulty;
+        }
+        of_view.enters.insert(from.device, it.clone());
+        track.at = Some((view, of_view.opening.start));
+        track.promised = track.promised.max(view);
+        // A vote for a newcomer counts in one view. The next opening has admitted the newcomer, or
+        // its members vote again. A replica that begins to follow there thus misses nothing.
+        track.ballots = BTreeMap::new();
+        Verdict::Taken
+    }
+}
+
+/// The device and the epoch that a vote is for.
+fn newcomer(vote: &[u8]) -> Option<(u32, u64)> {
+    let device = vote.get(0..4)?.try_into().ok()?;
+    let epoch = vote.get(4..12)?.try_into().ok()?;
+    Some((u32::from_be_bytes(device), u64::from_be_bytes(epoch)))
+}

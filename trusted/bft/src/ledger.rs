@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The executed part of the log: service, table of clients, checkpoints.
+
+use std::collections::BTreeMap;
+
+use crate::digest::{Digest, digest};
+use crate::message::{Attested, Batch, Checkpoint, decode, encode};
+use crate::request::Request;
+use crate::service::Service;
+
+/// The last executed request of a client: number, digest, answer.
+pub(crate) type Answer = (u64, Digest, Vec<u8>);
+
+/// The hash of a log that is one batch longer.
+pub(crate) fn extend(chain: &Digest, batch: &Batch) -> Digest {
+    let digests: Vec<Digest> = batch.iter().map(Request::digest).collect();
+    digest("chain", &[chain, digests.concat().as_slice()])
+}
+
+/// The executed part of the log.
+pub(crate) struct Ledger<S> {
+    service: S,
+    /// Exactly-once: each client's last request. The operator has formed the list of clients, so it
+    /// is bounded.
+    table: BTreeMap<u32, Answer>,
+    pub(crate) executed: u64,
+    pub(crate) chain: Digest,
+    /// States at checkpoints that are not older than the stable one.
+    snapshots: BTreeMap<u64, (Checkpoint, Vec<u8>)>,
+    /// CHECKPOINTs by place and device.
+    votes: BTreeMap<u64, BTreeMap<u32, (Checkpoint, Attested)>>,
+    /// The place up to which f + 1 have executed, and their CHECKPOINTs.
+    pub(crate) stable: u64,
+    proof: Vec<Attested>,
+    /// Whether a request is executed each time that it is ordered.
+    pub(crate) forgets_clients: bool,
+}
+
+impl<S: Service> Ledger<S> {
+    pub(crate) fn new(service: S) -> Self {
+        let mut ledger = Self {
+            service,
+            table: BTreeMap::new(),
+            executed: 0,
+            chain: [0; 32],
+            snapshots: BTreeMap::new(),
+            votes: BTreeMap::new(),
+            stable: 0,
+            proof: Vec::new(),
+            forgets_clients: false,
+        };
+        ledger.take_snapshot();
+        ledger
+    }
+
+    /// Executes the next batch, each request once, and returns those that were new.
+    pub(crate) fn execute(&mut self, batch: &Batch) -> Vec<(Request, Answer)> {
+        self.executed += 1;
+        self.chain = extend(&self.chain, batch);
+        let mut fresh = Vec::new();
+        for request in batch.iter() {
+            if !self.is_new(request) && !self.forgets_clients {
+                continue;
+            }
+            let result = self.service.execute(&request.operation);
+            let answer = (request.number, request.digest(), result);
+            self.table.insert(request.client, answer.clone());
+            fresh.push((request.clone(), answer));
+        }
+        fresh
+    }
+
+    /// Whether no request of this client with this or a later number was executed.
+    pub(crate) fn is_new(&self, request: &Request) -> bool {
+        self.table.get(&request.client).is_none_or(|last| last.0 < request.number)
+    }
+
+    /// The client's last answer.
+    pub(crate) fn answer(&self, client: u32) -> Option<&Answer> {
+        self.table.get(&client)
+    }
+
+    /// The hash of the state as it is now.
+    #[cfg(feature = "sim")]
+    pub(crate) fn state(&self) -> Digest {
+        state_digest(&encode(&(self.service.snapshot(), &self.table)))
+    }
+
+    /// Keeps the state as it is now, and returns its checkpoint.
+    pub(crate) fn take_snapshot(&mut self) -> Checkpoint {
+        let bytes = encode(&(self.service.snapshot(), &self.table));
+        let state = digest("state", &[&bytes]);
+        let checkpoint = Checkpoint { sequence: self.executed, chain: self.chain, state };
+        self.snapshots.insert(self.executed, (checkpoint, bytes));
+        if self.executed == self.stable {
+            self.snapshots = self.snapshots.split_off(&self.stable);
+        }
+        checkpoint
+    }
+
+    /// Counts a CHECKPOINT. True when the stable place has moved.
+    pub(crate) fn vote(
+        &mut self,
+        device: u32,
+        vote: (Checkpoint, Attested),
+        quorum: usize,
+    ) -> bool {
+        let checkpoint = vote.0;
+        if checkpoint.sequence <= self.stable {
+            return false;
+        }
+        let votes = self.votes.entry(checkpoint.sequence).or_default();
+        votes.insert(device, vote);
+        let equal: Vec<_> = votes.values().filter(|it| it.0 == checkpoint).collect();
+        if equal.len() < quorum {
+            return false;
+        }
+        self.proof = equal.iter().take(quorum).map(|it| it.1.clone()).collect();
+        self.stable = checkpoint.sequence;
+        self.votes = self.votes.split_off(&(self.stable + 1));
+        // A replica that lags keeps its older state, since it does not have the stable one.
+        if self.snapshots.contains_key(&self.stable) {
+            self.snapshots = self.snapshots.split_off(&self.stable);
+        }
+        true
+    }
+
+    /// The stable checkpoint with its proof, if this replica has its state.
+    pub(crate) fn stable_state(&self) -> Option<(Checkpoint, &[Attested], &[u8])> {
+        let (checkpoint, bytes) = self.snapshots.get(&self.stable)?;
+        Some((*checkpoint, &self.proof, bytes))
+    }
+
+    /// Takes the state of a checkpoint that f + 1 have proved. False if the bytes are no state.
+    pub(crate) fn install(&mut self, to: Checkpoint, proof: Vec<Attested>, bytes: &[u8]) -> bool {
+        let Some((service, table)) = decode::<(Vec<u8>, BTreeMap<u32, Answer>)>(bytes) else {
+            return false;
+        };
+        if !self.service.restore(&service) {
+            return false;
+        }
+        self.table = table;
+        self.executed = to.sequence;
+        self.chain = to.chain;
+        self.stable = to.sequence;
+        self.proof = proof;
+        self.votes = self.votes.split_off(&(self.stable + 1));
+        self.snapshots = BTreeMap::from([(to.sequence, (to, bytes.to_vec()))]);
+        true
+    }
+}
+
+/// The hash of a snapshot's bytes, which a checkpoint states.
+pub(crate) fn state_digest(bytes: &[u8]) -> Digest {
+    digest("state", &[bytes])
+}

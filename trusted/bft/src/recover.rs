@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Recovery: devices in new epochs, and the state for replicas that have restarted.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use smt_attestation::{Ballot, DeviceId, Epoch, Kind, Start, Vote};
+
+use crate::ledger::{extend, state_digest};
+use crate::message::{Attested, Checkpoint, Opening, State, Statement, decode};
+use crate::replica::Replica;
+use crate::rule::Rule;
+use crate::service::Service;
+use crate::track::{Stream, Track};
+use crate::view::View;
+
+impl<S: Service> Replica<S> {
+    /// Votes for devices that have restarted, and wants a view that has them as members.
+    pub(crate) fn admit_newcomers(&mut self) -> bool {
+        let Some(of_view) = self.own_track().at.and_then(|at| self.views.get(&at.0)) else {
+            return false;
+        };
+        let mut newest = BTreeMap::<u32, (u64, [u8; 16])>::new();
+        for ((device, epoch), stream) in &self.streams {
+            if let Some(nonce) = stream.track.nonce {
+                newest.insert(*device, (*epoch, nonce));
+            }
+        }
+        let ballots = &self.own_track().ballots;
+        let is_new = |(device, (epoch, _)): &(u32, (u64, [u8; 16]))| {
+            *device != self.own
+                && of_view.epoch(*device) < Some(*epoch)
+                && ballots.get(device) < Some(epoch)
+        };
+        let Some((device, (epoch, nonce))) = newest.into_iter().find(is_new) else {
+            return false;
+        };
+        let start = Start { device: DeviceId(device), epoch: Epoch(epoch), nonce };
+        let mut voted = false;
+        for about in (0..self.group.replicas).filter(|about| *about != device) {
+            let ballot = self.device_mut().and_then(|it| it.vote(start, DeviceId(about)).ok());
+            if let Some(ballot) = ballot {
+                voted = true;
+                let statement = Attested::new(&ballot.attestation, ballot.vote.encode().to_vec());
+                self.hear_vote(&statement);
+                self.publish(statement);
+            }
+        }
+        if !voted {
+            return false;
+        }
+        let mut view = self.own_track().promised + 1;
+        // A device that is not a member yet cannot open a view.
+        if self.group.leader(view) == device {
+            view += 1;
+        }
+        self.want(view);
+        self.own_track().ballots.get(&device) == Some(&epoch)
+    }
+
+    /// Keeps a ballot, and tells the own device what f + 1 have voted for.
+    pub(crate) fn hear_vote(&mut self, statement: &Attested) {
+        let Some((voter, _, _, Kind::Vote)) = self.authenticate(statement) else {
+            return;
+        };
+        let Some(vote) = parse(&statement.body) else {
+            return;
+        };
+        let (device, epoch) = (vote.newcomer.device.0, vote.newcomer.epoch.0);
+        if device >= self.group.replicas || vote.peer.0 >= self.group.replicas {
+            return;
+        }
+        let ballot = Ballot { vote, attestation: statement.attestation() };
+        let of_device = self.ballots.entry(device).or_default();
+        let known = of_device.entry((voter, vote.peer.0)).or_insert(ballot);
+        if known.vote.newcomer.epoch.0 > epoch {
+            return;
+        }
+        *known = ballot;
+        let same: BTreeMap<_, _> = of_device
+            .iter()
+            .filter(|it| it.1.vote.newcomer == vote.newcomer)
+            .map(|(key, ballot)| (*key, *ballot))
+            .collect();
+        if device == self.own {
+            self.synchronize(vote.peer, &same);
+        } else {
+            // One ballot of each voter, in their order.
+            let mut of_voters = BTreeMap::new();
+            for ((voter, _), ballot) in same {
+                of_voters.entry(voter).or_insert(ballot);
+            }
+            let ballots: Vec<Ballot> = of_voters.into_values().collect();
+            // Too few votes, or an epoch that is admitted already, change nothing.
+            let _ = self.device_mut().map(|it| it.admit(vote.newcomer, &ballots));
+        }
+    }
+
+    fn synchronize(&mut self, peer: DeviceId, all: &BTreeMap<(u32, u32), Ballot>) {
+        let about = all.iter().filter(|it| it.0.1 == peer.0);
+        let ballots: Vec<Ballot> = about.map(|it| *it.1).collect();
+        // Too few votes change nothing.
+        let _ = self.device_mut().map(|it| it.synchronize(peer, &ballots));
+    }
+
+    /// The stable checkpoint and the latest view that f + 1 have entered.
+    pub(crate) fn state_for_others(&self) -> Option<crate::message::Message> {
+        let (checkpoint, proof, snapshot) = self.ledger.stable_state()?;
+        let quorum = self.group.quorum();
+        let mut views = self.views.values().rev();
+        let view = views.find(|it| it.enters.len() >= quorum)?;
+        let places = checkpoint.sequence + 1..=view.opening.start;
+        let log: Option<Vec<_>> = places.map(|place| view.batch(place).cloned()).collect();
+        Some(crate::message::Message::State(Box::new(State {
+            proof: proof.to_vec(),
+            snapshot: snapshot.to_vec(),
+            log: log?,
+            opening: view.opening.clone(),
+            enters: view.enters.values().take(quorum).cloned().collect(),
+        })))
+    }
+
+    /// Takes a state that f + 1 have proved, when it is of a later view.
+    pub(crate) fn take_state(&mut self, state: State) {
+        let opening = &state.opening;
+        let is_later = self.own_track().at.is_none_or(|at| at.0 < opening.view);
+        let is_shaped = opening.epochs.len() == self.group.replicas as usize;
+        if !is_later || !is_shaped || opening.view < self.own_track().promised {
+            return;
+        }
+        // f + 1 members, one of them correct, have entered the view that begins like this.
+        if !self.is_entered(opening, &state.enters) {
+            return;
+        }
+        let Some(checkpoint) = self.proved(&state) else {
+            return;
+        };
+        let mut log = BTreeMap::new();
+        let mut chain = checkpoint.chain;
+        for (place, batch) in (checkpoint.sequence + 1..).zip(&state.log) {
+            chain = extend(&chain, batch);
+            log.insert(place, (chain, batch.clone()));
+        }
+        let length = checkpoint.sequence.checked_add(state.log.len() as u64);
+        if length != Some(opening.start) || chain != opening.chain {
+            return;
+        }
+        if checkpoint.sequence > self.ledger.executed
+            && !self.ledger.install(checkpoint, state.proof.clone(), &state.snapshot)
+        {
+            return;
+        }
+        self.metrics.states += 1;
+        self.follow_from(opening);
+        let opening = state.opening.clone();
+        self.decided = self.decided.max((opening.view, opening.start));
+        self.views.entry(opening.view).or_insert_with(|| View::new(opening, log));
+    }
+
+    /// Follows the streams of those whose VIEW-CHANGEs opened a view from there on.
+    fn follow_from(&mut self, opening: &Opening) {
+        for (reference, at) in &opening.votes {
+            if reference.device == self.own {
+                continue;
+            }
+            let (counter, at, promised) = (reference.counter, *at, opening.view);
+            let track = Track { counter, at, promised, ..Track::default() };
+            let key = (reference.device, reference.epoch);
+            self.streams.entry(key).or_insert_with(|| Stream::new(Track::default())).jump(track);
+        }
+    }
+
+    fn is_entered(&self, opening: &Opening, enters: &[Attested]) -> bool {
+        let digest = opening.digest();
+        let entered = enters.iter().filter_map(|it| {
+            let (device, epoch, ..) = self.authenticate(it)?;
+            let statement: Statement = decode(&it.body)?;
+            let is_it = statement == Statement::Enter { view: opening.view, opening: digest };
+            (is_it && opening.epochs.get(device as usize) == Some(&epoch)).then_some(device)
+        });
+        let entered: BTreeSet<u32> = entered.collect();
+        let quorum = if self.broken.lacks(Rule::EnterQuorum) { 0 } else { self.group.quorum() };
+        entered.len() >= quorum
+    }
+
+    /// The checkpoint of a state, if f + 1 have stated it and the snapshot is its state.
+    fn proved(&self, state: &State) -> Option<Checkpoint> {
+        let mut stated = BTreeMap::<Checkpoint, BTreeSet<u32>>::new();
+        for it in &state.proof {
+            let (device, ..) = self.authenticate(it)?;
+            let Some(Statement::Checkpoint(checkpoint)) = decode(&it.body) else {
+                return None;
+            };
+            stated.entry(checkpoint).or_default().insert(device);
+        }
+        if stated.is_empty() {
+            // The state in which the group was formed needs no proof, since all begin with it.
+            return Some(Checkpoint { sequence: 0, chain: [0; 32], state: [0; 32] });
+        }
+        let mut quorum = self.group.quorum();
+        if self.broken.lacks(Rule::CheckpointQuorum) {
+            quorum = 1;
+        }
+        let (checkpoint, _) = stated.into_iter().find(|it| it.1.len() >= quorum)?;
+        let is_state = state_digest(&state.snapshot) == checkpoint.state;
+        (is_state || self.broken.lacks(Rule::StateDigest)).then_some(checkpoint)
+    }
+}
+
+/// Reads a vote.
+fn parse(bytes: &[u8]) -> Option<Vote> {
+    let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let long = |at: usize| Some(u64::from_be_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+    let nonce = bytes.get(12..28)?.try_into().ok()?;
+    let newcomer = Start { device: DeviceId(number(0)?), epoch: Epoch(long(4)?), nonce };
+    Some(Vote { newcomer, peer: DeviceId(number(28)?), peer_epoch: Epoch(long(32)?) })
+}

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A replica as a state machine without input and output of its own: bytes and ticks in, bytes out.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ed25519_dalek::SigningKey;
+use smt_attestation::{
+    Algorithm, Ballot, DeviceId, Epoch, GroupSecret, Kernel, Kind, Member, Misuse, Start, StreamId,
+};
+
+use crate::group::Group;
+use crate::ledger::Ledger;
+use crate::message::{Attested, Message, Statement, Status, decode, encode};
+use crate::request::{Reply, Request};
+use crate::rule::{Broken, Rule};
+use crate::service::Service;
+use crate::track::{Stream, Track};
+use crate::view::View;
+
+/// A device for groups of up to nine replicas.
+pub(crate) type Device = Kernel<1, 8, 64>;
+type DeviceStream = smt_attestation::Stream<8, 64>;
+
+/// How many statements of a stream answer one question.
+const RESENT: usize = 32;
+/// After so many ticks the leader hears again of a request that waits.
+const FORWARD: u32 = 4;
+
+/// Bytes that a replica or a client wants sent. Nothing need arrive: all is asked for again.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Output {
+    /// To one replica.
+    Replica(u32, Vec<u8>),
+    /// To all other replicas.
+    Replicas(Vec<u8>),
+    /// To a client.
+    Client(u32, Vec<u8>),
+}
+
+/// The secrets and the start of a replica.
+pub struct Identity {
+    /// The group's secret, for the device.
+    pub secret: GroupSecret,
+    /// The start of the device. The number of the epoch comes from a counter that only grows.
+    pub start: Start,
+    /// The key with which the host signs replies.
+    pub reply_key: SigningKey,
+}
+
+/// Numbers of a replica, for logs and tests.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Metrics {
+    /// The view that it has entered.
+    pub view: u64,
+    /// The number of executed batches.
+    pub executed: u64,
+    /// The stable checkpoint.
+    pub stable: u64,
+    /// How many views it has entered.
+    pub views: u64,
+    /// How many states of others it has taken.
+    pub states: u64,
+    /// Whether it is a member of its view. A replica that has restarted is not, at first.
+    pub is_active: bool,
+}
+
+/// A request that waits to be executed.
+pub(crate) struct Pending {
+    pub(crate) request: Request,
+    age: u32,
+    /// Where this replica, as the leader of a view, has ordered it.
+    pub(crate) ordered: Option<u64>,
+}
+
+/// One of 2f + 1 replicas.
+pub struct Replica<S> {
+    pub(crate) group: Arc<Group>,
+    pub(crate) own: u32,
+    pub(crate) start: Start,
+    pub(crate) kernel: Device,
+    pub(crate) reply_key: SigningKey,
+    pub(crate) streams: BTreeMap<(u32, u64), Stream>,
+    pub(crate) views: BTreeMap<u64, View>,
+    pub(crate) ledger: Ledger<S>,
+    /// One request of each client, the newest.
+    pub(crate) pending: BTreeMap<u32, Pending>,
+    /// The newest ballots for each device, by voter and the member that they state.
+    pub(crate) ballots: BTreeMap<u32, BTreeMap<(u32, u32), Ballot>>,
+    /// Views that were wanted in vain since the last execution. Each doubles the timeout.
+    pub(crate) attempts: u32,
+    waited: u32,
+    /// The view, and the place in its log, up to which f + 1 have committed.
+    pub(crate) decided: (u64, u64),
+    pub(crate) outputs: Vec<Output>,
+    pub(crate) metrics: Metrics,
+    pub(crate) broken: Broken,
+    /// A liar's host orders itself.
+    #[cfg(feature = "sim")]
+    pub(crate) holds_orders: bool,
+    /// A liar's host does not commit.
+    #[cfg(feature = "sim")]
+    pub(crate) holds_commits: bool,
+    /// All that was executed, for the comparison of replicas.
+    #[cfg(feature = "sim")]
+    pub(crate) history: Vec<(u64, crate::message::Batch)>,
+}
+
+impl<S: Service> Replica<S> {
+    /// Starts a replica. In a later epoch than the group's first it begins with nothing: it asks
+    /// the others to admit it, and for the state.
+    ///
+    /// # Errors
+    /// Those of [`Kernel::open`].
+    pub fn new(group: Arc<Group>, identity: Identity, service: S) -> Result<Self, Misuse> {
+        let Identity { secret, start, reply_key } = identity;
+        let mut kernel = Device::start(start);
+        let members: Vec<Member> = (0..group.replicas)
+            .map(|device| Member { device: DeviceId(device), epoch: Epoch(1) })
+            .collect();
+        let of_device = smt_attestation::Group {
+            stream: StreamId(group.stream),
+            algorithm: Algorithm::HmacSha256,
+            quorum: u32::try_from(group.quorum()).unwrap_or(u32::MAX),
+            members: &members,
+        };
+        kernel.open(&secret, &of_device)?;
+        let own = start.device.0;
+        let is_first = start.epoch.0 == 1;
+        let mut replica = Self {
+            own,
+            start,
+            kernel,
+            reply_key,
+            streams: BTreeMap::from([((own, start.epoch.0), Stream::default())]),
+            views: BTreeMap::new(),
+            ledger: Ledger::new(service),
+            pending: BTreeMap::new(),
+            ballots: BTreeMap::new(),
+            attempts: 0,
+            waited: 0,
+            decided: (0, 0),
+            outputs: Vec::new(),
+            metrics: Metrics { is_active: is_first, ..Metrics::default() },
+            broken: Broken::default(),
+            #[cfg(feature = "sim")]
+            holds_orders: false,
+            #[cfg(feature = "sim")]
+            holds_commits: false,
+            #[cfg(feature = "sim")]
+            history: Vec::new(),
+            group,
+        };
+        if is_first {
+            replica.views.insert(0, View::first(replica.group.replicas));
+            for device in 0..replica.group.replicas {
+                replica.streams.insert((device, 1), Stream::new(Track::first()));
+            }
+        } else {
+            replica.say(Statement::Hello { nonce: start.nonce });
+        }
+        Ok(replica)
+    }
+
+    /// Takes a message: from a replica or a client, forwarded or not.
+    pub fn receive(&mut self, bytes: &[u8]) {
+        match Message::decode(bytes) {
+            Some(Message::Request(request)) => self.take_request(request),
+            Some(Message::Statement(statement)) => self.take_statement(statement),
+            Some(Message::Status(status)) => self.answer(&status),
+            Some(Message::State(state)) => self.take_state(*state),
+            Some(Message::Reply(_)) | None => return,
+        }
+        self.advance();
+    }
+
+    /// Time passes. The unit is the caller's; a tick should be a fraction of a second, and longer
+    /// than a round trip.
+    pub fn tick(&mut self) {
+        let limit = self.group.options.timeout << self.attempts.min(6);
+        if self.is_late(limit) && self.metrics.is_active {
+            self.attempts = self.attempts.saturating_add(1);
+            self.want(self.own_track().promised + 1);
+        }
+        let old = self.pending.values().filter(|it| it.age % FORWARD == 0);
+        let old: Vec<Request> = old.map(|it| it.request.clone()).collect();
+        old.into_iter().for_each(|it| self.forward(it));
+        let positions = self.streams.iter();
+        let positions = positions.map(|(key, it)| (key.0, key.1, it.track.counter)).collect();
+        let wants_state = !self.metrics.is_active || self.attempts > 1;
+        let status = Status { from: self.own, positions, wants_state };
+        self.outputs.push(Output::Replicas(Message::Status(status).encode()));
+        self.advance();
+    }
+
+    /// Counts a tick. True if another leader is wanted.
+    fn is_late(&mut self, limit: u32) -> bool {
+        let track = self.own_track();
+        if track.at.is_some_and(|at| at.0 == track.promised) {
+            self.waited = 0;
+            let ages = self.pending.values_mut().map(|it| {
+                it.age = it.age.saturating_add(1);
+                it.age
+            });
+            return ages.max().is_some_and(|age| age > limit);
+        }
+        // Between views the time counts once f + 1 want the view: a replica that ran ahead of the
+        // others by more than a timeout would stay ahead for ever.
+        if self.wanted_by_quorum() >= track.promised {
+            self.waited = self.waited.saturating_add(1);
+        }
+        self.waited > limit
+    }
+
+    /// All that is to be sent, in order.
+    pub fn outputs(&mut self) -> Vec<Output> {
+        std::mem::take(&mut self.outputs)
+    }
+
+    /// The numbers of this moment.
+    pub fn metrics(&self) -> Metrics {
+        let (executed, stable) = (self.ledger.executed, self.ledger.stable);
+        Metrics { executed, stable, ..self.metrics }
+    }
+
+    pub(crate) fn own_track(&self) -> &Track {
+        // The own stream is there from the start.
+        &self.streams[&(self.own, self.start.epoch.0)].track
+    }
+
+    fn device(&self) -> Option<&DeviceStream> {
+        self.kernel.stream(StreamId(self.group.stream))
+    }
+
+    pub(crate) fn device_mut(&mut self) -> Option<&mut DeviceStream> {
+        self.kernel.stream_mut(StreamId(self.group.stream))
+    }
+
+    /// Has a statement attested, takes it, and sends it to all.
+    pub(crate) fn say(&mut self, statement: Statement) {
+        let body = encode(&statement);
+        let attestation = self.device_mut().and_then(|it| it.attest(&body).ok());
+        if let Some(attestation) = attestation {
+            self.publish(Attested::new(&attestation, body));
+        }
+    }
+
+    /// Takes a statement of this device, and sends it to all.
+    pub(crate) fn publish(&mut self, statement: Attested) {
+        let Some(header) = statement.attestation().claim() else {
+            return;
+        };
+        let key = (self.own, self.start.epoch.0);
+        self.streams.entry(key).or_default().put(header.counter, statement.clone());
+        self.outputs.push(Output::Replicas(Message::Statement(statement).encode()));
+        self.drain();
+    }
+
+    /// Whether a device of the group has attested this: device, epoch, counter and kind.
+    pub(crate) fn authenticate(&self, it: &Attested) -> Option<(u32, u64, u64, Kind)> {
+        // `check`, not `accept`: a forwarded statement of an epoch that this device has voted to
+        // replace is still needed where a view refers to it. The order is kept by `Stream`.
+        let attestation = it.attestation();
+        let header = match self.device()?.check(&attestation, &it.body) {
+            Ok(header) => header,
+            Err(_) if self.broken.lacks(Rule::Mac) => attestation.claim()?,
+            Err(_) => return None,
+        };
+        Some((header.device.0, header.epoch.0, header.counter, header.kind))
+    }
+
+    fn take_statement(&mut self, statement: Attested) {
+        let Some((device, epoch, counter, kind)) = self.authenticate(&statement) else {
+            return;
+        };
+        if device == self.own {
+            return;
+        }
+        if kind == Kind::Vote {
+            self.hear_vote(&statement);
+        }
+        let key = (device, epoch);
+        if !self.streams.contains_key(&key) {
+            let is_newest = self.streams.range((device, 0)..=(device, u64::MAX));
+            let is_newest = is_newest.last().is_none_or(|(last, _)| last.1 < epoch);
+            let is_hello = matches!(decode(&statement.body), Some(Statement::Hello { .. }));
+            if !(self.metrics.is_active && is_newest && is_hello && counter == 1) {
+                return;
+            }
+        }
+        self.streams.entry(key).or_default().put(counter, statement);
+    }
+
+    fn take_request(&mut self, request: Request) {
+        if !self.is_genuine(&request) {
+            return;
+        }
+        if !self.ledger.is_new(&request) {
+            self.repeat_reply(&request);
+            return;
+        }
+        let known = self.pending.get(&request.client);
+        if known.is_none_or(|it| it.request.number < request.number) {
+            self.forward(request.clone());
+            self.pending.insert(request.client, Pending { request, age: 0, ordered: None });
+        }
+    }
+
+    /// Sends a request to the leader, who may not have heard of it.
+    fn forward(&mut self, request: Request) {
+        if let Some(leader) = self.leader().filter(|leader| *leader != self.own) {
+            let bytes = Message::Request(request).encode();
+            self.outputs.push(Output::Replica(leader, bytes));
+        }
+    }
+
+    /// Whether a client of the group has signed this request.
+    pub(crate) fn is_genuine(&self, request: &Request) -> bool {
+        if self.broken.lacks(Rule::ClientSignature) {
+            return true;
+        }
+        let key = self.group.clients.get(&request.client);
+        request.operation.len() <= self.group.options.operation
+            && key.is_some_and(|key| request.is_signed_by(key))
+    }
+
+    fn leader(&self) -> Option<u32> {
+        let view = self.own_track().at?.0;
+        Some(self.group.leader(view))
+    }
+
+    /// Sends to another replica what it says that it lacks, of all streams: a liar that speaks to
+    /// some only is heard by all.
+    fn answer(&mut self, status: &Status) {
+        if status.from >= self.group.replicas || status.from == self.own {
+            return;
+        }
+        let known: BTreeMap<_, _> =
+            status.positions.iter().map(|(device, epoch, at)| ((*device, *epoch), *at)).collect();
+        let mut missing = Vec::new();
+        for (key, stream) in self.streams.iter().filter(|it| it.0.0 != status.from) {
+            let at = known.get(key).copied().unwrap_or(0);
+            missing.extend(stream.after(at, RESENT).cloned().map(Message::Statement));
+        }
+        missing.extend(status.wants_state.then(|| self.state_for_others()).flatten());
+        let outputs = missing.iter().map(|it| Output::Replica(status.from, it.encode()));
+        self.outputs.extend(outputs);
+    }
+
+    /// Executes the log of a view up to a place that f + 1 have committed to.
+    pub(crate) fn execute(&mut self, view: u64, to: u64) {
+        while self.ledger.executed < to {
+            let next = self.ledger.executed + 1;
+            let Some(batch) = self.views.get(&view).and_then(|it| it.batch(next)).cloned() else {
+                return;
+            };
+            let fresh = self.ledger.execute(&batch);
+            #[cfg(feature = "sim")]
+            self.history.push((next, batch.clone()));
+            for (request, (number, digest, result)) in fresh {
+                let is_done = |it: &Pending| it.request.number <= number;
+                if self.pending.get(&request.client).is_some_and(is_done) {
+                    self.pending.remove(&request.client);
+                    self.attempts = 0;
+                }
+                self.reply(request.client, (number, digest, result));
+            }
+            if next.is_multiple_of(self.group.options.interval.max(1)) {
+                let checkpoint = self.ledger.take_snapshot();
+                if self.metrics.is_active && checkpoint.sequence > self.own_track().checkpoint {
+                    self.say(Statement::Checkpoint(checkpoint));
+                }
+            }
+        }
+    }
+
+    fn repeat_reply(&mut self, request: &Request) {
+        let last = self.ledger.answer(request.client).cloned();
+        if let Some(answer) = last.filter(|answer| answer.0 == request.number) {
+            self.reply(request.client, answer);
+        }
+    }
+
+    fn reply(&mut self, client: u32, (number, request, result): (u64, [u8; 32], Vec<u8>)) {
+        let (replica, view) = (self.own, self.metrics.view);
+        let signature = [[0; 32]; 2];
+        let reply = Reply { replica, view, client, number, request, result, signature };
+        let reply = Message::Reply(reply.sign(&self.reply_key));
+        self.outputs.push(Output::Client(client, reply.encode()));
+    }
+
+    /// A view was entered: all requests get their time again.
+    pub(crate) fn entered(&mut self, view: u64) {
+        self.metrics.view = view;
+        self.metrics.views += 1;
+        self.metrics.is_active = true;
+        self.waited = 0;
+        for pending in self.pending.values_mut() {
+            pending.age = 0;
+            pending.ordered = None;
+        }
+    }
+
+    pub(crate) fn wait_again(&mut self) {
+        self.waited = 0;
+        self.pending.values_mut().for_each(|it| it.age = 0);
+    }
+}

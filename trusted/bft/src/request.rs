@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Requests of clients and replies of replicas, both signed.
+
+use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+use serde::{Deserialize, Serialize};
+
+use crate::digest::{Digest, digest};
+use crate::group::PublicKey;
+
+/// A signature's 64 bytes as two halves.
+pub type SignatureBytes = [[u8; 32]; 2];
+
+/// A signed request (paper, appendix C.1).
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Request {
+    /// The client's number in the group.
+    pub client: u32,
+    /// The request's number, above those of all earlier requests of this client.
+    pub number: u64,
+    /// Bytes that the client chose for this request. The reply is bound to them.
+    pub nonce: [u8; 16],
+    /// The service's operation.
+    pub operation: Vec<u8>,
+    /// The client's signature over the digest.
+    pub signature: SignatureBytes,
+}
+
+impl Request {
+    /// Signs a request.
+    pub fn sign(key: &SigningKey, client: u32, number: u64, body: ([u8; 16], Vec<u8>)) -> Self {
+        let (nonce, operation) = body;
+        let mut request = Self { client, number, nonce, operation, signature: [[0; 32]; 2] };
+        request.signature = halves(key.sign(&request.digest()));
+        request
+    }
+
+    /// The hash of all but the signature.
+    pub fn digest(&self) -> Digest {
+        let (client, number) = (self.client.to_be_bytes(), self.number.to_be_bytes());
+        digest("request", &[&client, &number, &self.nonce, &self.operation])
+    }
+
+    /// Whether the owner of `key` has signed this request.
+    pub fn is_signed_by(&self, key: &PublicKey) -> bool {
+        verifies(key, &self.digest(), &self.signature)
+    }
+}
+
+/// A replica's answer. It is signed by the replica's host, not attested: it is no statement on the
+/// order of requests, and takes no counter of the stream.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Reply {
+    /// The replica.
+    pub replica: u32,
+    /// The view in which the replica is. It tells the client where the leader is.
+    pub view: u64,
+    /// The client.
+    pub client: u32,
+    /// The request's number.
+    pub number: u64,
+    /// The digest of the request that was executed under this number, with its nonce.
+    pub request: Digest,
+    /// The service's answer.
+    pub result: Vec<u8>,
+    /// The signature over all this.
+    pub signature: SignatureBytes,
+}
+
+impl Reply {
+    /// Signs the reply with the key of the replica's host.
+    pub fn sign(mut self, key: &SigningKey) -> Self {
+        self.signature = halves(key.sign(&self.digest()));
+        self
+    }
+
+    /// Whether the owner of `key` has signed this reply.
+    pub fn is_signed_by(&self, key: &PublicKey) -> bool {
+        verifies(key, &self.digest(), &self.signature)
+    }
+
+    fn digest(&self) -> Digest {
+        let (replica, view) = (self.replica.to_be_bytes(), self.view.to_be_bytes());
+        let (client, number) = (self.client.to_be_bytes(), self.number.to_be_bytes());
+        digest("reply", &[&replica, &view, &client, &number, &self.request, &self.result])
+    }
+}
+
+fn halves(signature: Signature) -> SignatureBytes {
+    [*signature.r_bytes(), *signature.s_bytes()]
+}
+
+fn verifies(key: &PublicKey, digest: &Digest, [r, s]: &SignatureBytes) -> bool {
+    let signature = Signature::from_components(*r, *s);
+    VerifyingKey::from_bytes(key).is_ok_and(|key| key.verify_strict(digest, &signature).is_ok())
+}

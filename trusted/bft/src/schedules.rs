@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Schedules by hand: of three replicas 0, the first leader, lies, of five 4 as well.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::sync::Arc;
+
+use smt_attestation::{DeviceId, Epoch, Start};
+
+use crate::client::Client;
+use crate::message::{Message, Statement, decode};
+use crate::replica::{Identity, Output, Replica};
+use crate::request::Reply;
+use crate::rule::Rule;
+use crate::service::Counter;
+use crate::sim::liar::restart_keeping_state;
+use crate::sim::world::{client_key, group, secret};
+
+/// The replicas and a client; nothing is lost between those that may speak.
+struct Cluster {
+    replicas: Vec<Replica<Counter>>,
+    clients: [Client; 2],
+    answers: [Option<Vec<u8>>; 2],
+}
+
+impl Cluster {
+    fn new(replicas: u32, lacking: Option<Rule>) -> Self {
+        let group = Arc::new(group(replicas));
+        let replica = |device| {
+            let start = Start { device: DeviceId(device), epoch: Epoch(1), nonce: [0; 16] };
+            let reply_key = crate::sim::world::reply_key(device);
+            let identity = Identity { secret: secret(), start, reply_key };
+            let mut replica = Replica::new(group.clone(), identity, Counter::default()).unwrap();
+            replica.broken.rule = lacking;
+            replica
+        };
+        let client = |it| Client::new(group.clone(), it, client_key(it), 0);
+        let replicas = (0..replicas).map(replica).collect();
+        Self { replicas, clients: [client(1), client(2)], answers: [None, None] }
+    }
+
+    fn submit(&mut self, client: usize, added: u64) {
+        self.clients[client].submit([client as u8; 16], added.to_be_bytes().to_vec());
+    }
+
+    /// Ticks some replicas, which speak with each other alone, and the second client.
+    fn tick(&mut self, members: &[usize], times: usize) {
+        for _ in 0..times {
+            members.iter().for_each(|it| self.replicas[*it].tick());
+            self.settle(|from, to| members.contains(&from) && members.contains(&to));
+        }
+    }
+
+    /// Whether two replicas have executed the same, as far as both have come.
+    fn agree(&self, one: usize, other: usize) -> bool {
+        let both = self.replicas[one].history.iter().zip(&self.replicas[other].history);
+        both.into_iter().all(|(one, other)| one == other)
+    }
+
+    /// Delivers until nothing is under way; `may` says who hears whom. Clients are heard by all.
+    fn settle(&mut self, may: impl Fn(usize, usize) -> bool) {
+        loop {
+            let mut sent = Vec::new();
+            for (number, client) in self.clients.iter_mut().enumerate() {
+                sent.extend(client.outputs().into_iter().map(|it| (100 + number, it)));
+            }
+            for (number, replica) in self.replicas.iter_mut().enumerate() {
+                sent.extend(replica.outputs().into_iter().map(|it| (number, it)));
+            }
+            if sent.is_empty() {
+                return;
+            }
+            for (from, output) in sent {
+                match output {
+                    Output::Client(to, bytes) => {
+                        let to = to as usize - 1;
+                        let answer = self.clients[to].receive(&bytes);
+                        self.answers[to] = answer.or_else(|| self.answers[to].take());
+                    }
+                    Output::Replica(to, bytes) => self.deliver((from, to as usize), &bytes, &may),
+                    Output::Replicas(bytes) => {
+                        for to in 0..self.replicas.len() {
+                            self.deliver((from, to), &bytes, &may);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// A liar answers the first client's request.
+    fn answer_at_once(&mut self, liar: usize, sum: u64) {
+        let ordered = self.replicas[0].views[&0].batch(1).unwrap();
+        let reply = Reply {
+            replica: liar as u32,
+            view: 0,
+            client: 1,
+            number: 1,
+            request: ordered[0].digest(),
+            result: sum.to_be_bytes().to_vec(),
+            signature: [[0; 32]; 2],
+        };
+        let reply = reply.sign(&self.replicas[liar].reply_key);
+        let answer = self.clients[0].receive(&Message::Reply(reply).encode());
+        self.answers[0] = answer.or_else(|| self.answers[0].take());
+    }
+
+    fn deliver(
+        &mut self,
+        (from, to): (usize, usize),
+        bytes: &[u8],
+        may: impl Fn(usize, usize) -> bool,
+    ) {
+        if from >= 100 || (from != to && may(from, to)) {
+            self.replicas[to].receive(bytes);
+        }
+    }
+
+    /// Ticks the replicas that may speak with each other until one has entered `view`.
+    fn tick_to_view(&mut self, members: &[usize], view: u64) {
+        for _ in 0..2000 {
+            if members.iter().all(|it| self.replicas[*it].metrics().view >= view) {
+                return;
+            }
+            members.iter().for_each(|it| self.replicas[*it].tick());
+            self.settle(|from, to| members.contains(&from) && members.contains(&to));
+        }
+        panic!("view {view} was not entered");
+    }
+}
+
+/// The leader orders a request for replica 1 alone. Both liars answer the client as if it were
+/// committed. Then 1 is cut off, the leader is silent, and the other liar, who has attested
+/// nothing, joins the view change.
+fn the_leader_speaks_to_one(lacking: Option<Rule>) -> Cluster {
+    let mut cluster = Cluster::new(5, lacking);
+    cluster.submit(0, 10);
+    cluster.settle(|from, to| (from, to) == (0, 1));
+    for liar in [0, 4] {
+        cluster.answer_at_once(liar, 10);
+    }
+    // The second client asks all, the replicas that were told nothing as well.
+    cluster.submit(1, 7);
+    for _ in 0..20 {
+        cluster.clients[1].tick();
+    }
+    cluster.settle(|_, _| false);
+    let members = [2, 3, 4];
+    cluster.tick_to_view(&members, 2);
+    for _ in 0..5 {
+        members.iter().for_each(|it: &usize| cluster.replicas[*it].tick());
+        cluster.settle(|from, to| members.contains(&from) && members.contains(&to));
+    }
+    cluster
+}
+
+#[test]
+fn the_papers_commit_rule_loses_a_request_that_a_client_has_an_answer_to() {
+    let cluster = the_leader_speaks_to_one(Some(Rule::CommitQuorum));
+    // Three equal replies: the leader's, the other liar's, and that of one correct replica.
+    assert_eq!(cluster.answers[0], Some(10_u64.to_be_bytes().to_vec()));
+    assert_eq!(cluster.replicas[1].history.len(), 1);
+    // The next client's answer does not contain it.
+    for correct in [2, 3] {
+        let log = &cluster.replicas[correct].history;
+        assert!(log.iter().all(|it| it.1.iter().all(|request| request.client != 1)));
+    }
+}
+
+#[test]
+fn the_same_schedule_loses_nothing_with_f_plus_1_commits() {
+    let cluster = the_leader_speaks_to_one(None);
+    assert_eq!(cluster.answers[0], None);
+    assert_eq!(cluster.replicas[1].metrics().executed, 0);
+    assert_eq!(cluster.answers[1], Some(7_u64.to_be_bytes().to_vec()));
+}
+
+#[test]
+fn a_second_prepare_of_a_leader_stops_all_that_the_leader_says() {
+    let mut cluster = Cluster::new(3, None);
+    cluster.submit(0, 1);
+    cluster.settle(|_, _| true);
+    let places: Vec<_> = cluster.replicas[0].views[&0].batch(1).into_iter().cloned().collect();
+    let again = Statement::Prepare { view: 0, sequence: 1, batch: places[0].clone() };
+    cluster.replicas[0].say(again);
+    cluster.settle(|_, _| true);
+    for replica in &cluster.replicas[1..] {
+        assert!(replica.streams[&(0, 1)].track.is_faulty);
+    }
+}
+
+#[test]
+fn bytes_of_any_kind_are_refused() {
+    let mut cluster = Cluster::new(3, None);
+    cluster.submit(0, 1);
+    let sent = cluster.clients[0].outputs();
+    let Output::Replica(_, bytes) = &sent[0] else { panic!("a request goes to the leader") };
+    for length in 0..bytes.len() {
+        cluster.replicas[0].receive(&bytes[..length]);
+        cluster.replicas[0].receive(&[&bytes[..length], &[0xff; 40]].concat());
+    }
+    assert_eq!(cluster.replicas[0].outputs(), []);
+    assert!(matches!(Message::decode(bytes), Some(Message::Request(_))));
+    assert_eq!(decode::<Statement>(&[200, 1, 2]), None);
+}
+
+/// The liar 0 restarts, and its host remembers enough to go on at once. Replica 1 opens a view with
+/// the new epoch, commits a request with it there, and is cut off. To 2 the liar sends what its old
+/// epoch had said in advance: VIEW-CHANGE for a view that 2 leads. At last 1 and 2 hear each other.
+fn a_vote_of_the_old_epoch_comes_late(lacking: Option<Rule>) -> Cluster {
+    let mut cluster = Cluster::new(3, lacking);
+    cluster.replicas[0].say(Statement::ViewChange { view: 5 });
+    let late = cluster.replicas[0].outputs();
+    restart_keeping_state(&mut cluster.replicas[0], [2; 16]);
+    // Both vote for the new epoch, then want view 1; 2 does not hear how it begins.
+    cluster.settle(|from, to| from == 0 || (from, to) == (2, 1));
+    cluster.tick_to_view(&[0, 1], 1);
+    cluster.tick(&[0, 1], 30);
+    cluster.clients[0].views.extend([(0, 1), (1, 1)]);
+    cluster.submit(0, 10);
+    cluster.settle(|from, to| from < 2 && to < 2);
+    assert_eq!(cluster.answers[0], Some(10_u64.to_be_bytes().to_vec()));
+    for output in &late {
+        let Output::Replicas(bytes) = output else { continue };
+        cluster.replicas[2].receive(bytes);
+    }
+    cluster.tick(&[2], 600);
+    cluster.submit(1, 7);
+    (0..20).for_each(|_| cluster.clients[1].tick());
+    cluster.tick(&[1, 2], 1500);
+    cluster
+}
+
+/// Whether replica 2 knows a view that the liar's old epoch has voted for.
+fn counts_the_old_epoch(cluster: &Cluster) -> bool {
+    let mut votes = cluster.replicas[2].views.values().flat_map(|it| &it.opening.votes);
+    votes.any(|(vote, _)| (vote.device, vote.epoch) == (0, 1))
+}
+
+#[test]
+fn a_late_vote_of_a_replaced_epoch_opens_a_view_if_it_counts() {
+    assert!(counts_the_old_epoch(&a_vote_of_the_old_epoch_comes_late(Some(Rule::Replaced))));
+}
+
+#[test]
+fn a_late_vote_of_a_replaced_epoch_does_not_count() {
+    let cluster = a_vote_of_the_old_epoch_comes_late(None);
+    assert!(!counts_the_old_epoch(&cluster));
+    assert!(cluster.agree(1, 2));
+    assert_eq!(cluster.answers[1], Some(17_u64.to_be_bytes().to_vec()));
+}
+
+/// The liar 0 commits a request with 1, restarts, and wants a view from 2 as if it had said
+/// nothing. At last 1 and 2 hear each other.
+fn a_restart_hides_a_commit(lacking: Option<Rule>) -> Cluster {
+    let mut cluster = Cluster::new(3, lacking);
+    cluster.submit(0, 10);
+    cluster.settle(|from, to| from < 2 && to < 2);
+    assert_eq!(cluster.answers[0], Some(10_u64.to_be_bytes().to_vec()));
+    restart_keeping_state(&mut cluster.replicas[0], [2; 16]);
+    cluster.replicas[0].say(Statement::ViewChange { view: 2 });
+    cluster.settle(|from, to| (from, to) == (0, 2));
+    cluster.tick(&[2], 200);
+    cluster.submit(1, 7);
+    (0..20).for_each(|_| cluster.clients[1].tick());
+    cluster.settle(|_, _| false);
+    cluster.tick(&[1, 2], 1500);
+    cluster
+}
+
+/// Whether replica 2 knows a later view that begins without the committed request.
+fn is_lost(cluster: &Cluster) -> bool {
+    cluster.replicas[2].views.range(1..).any(|(_, view)| view.opening.start == 0)
+}
+
+#[test]
+fn a_restart_hides_a_commit_if_the_new_epoch_counts_at_once() {
+    assert!(is_lost(&a_restart_hides_a_commit(Some(Rule::Admission))));
+}
+
+#[test]
+fn a_restart_hides_nothing_before_the_new_epoch_is_admitted() {
+    let cluster = a_restart_hides_a_commit(None);
+    assert!(!is_lost(&cluster));
+    assert!(cluster.agree(1, 2));
+    assert_eq!(cluster.answers[1], Some(17_u64.to_be_bytes().to_vec()));
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A record of what clients and correct replicas have seen, and the properties that it must have.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::digest::Digest;
+use crate::message::{Batch, decode, encode};
+use crate::request::Request;
+use crate::service::KeyValueOperation;
+use crate::sim::scenario::ServiceKind;
+
+/// A property that does not hold.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Violation {
+    /// Two correct replicas executed different batches at this place.
+    Differ(u64),
+    /// Two correct replicas have different states after this place.
+    State(u64),
+    /// A correct client's request was executed that the client never made.
+    Invented(u32, u64),
+    /// A correct client took a wrong answer to this request of its own.
+    WrongAnswer(u32, u64),
+    /// A correct client has an answer to a request that no correct replica has executed.
+    Lost(u32, u64),
+    /// An operation stands after one that began only when it had ended.
+    Order(u32, u64),
+    /// A request had no answer long after the network became honest.
+    Stuck(u32, u64),
+}
+
+/// A correct client's operation.
+#[derive(Clone, Debug)]
+pub(crate) struct Operation {
+    pub(crate) client: u32,
+    pub(crate) number: u64,
+    pub(crate) digest: Digest,
+    pub(crate) begun: u64,
+    pub(crate) ended: Option<(u64, Vec<u8>)>,
+}
+
+/// All that is compared.
+#[derive(Default)]
+pub(crate) struct History {
+    pub(crate) operations: Vec<Operation>,
+    batches: BTreeMap<u64, Digest>,
+    log: BTreeMap<u64, Batch>,
+    states: BTreeMap<u64, Digest>,
+    violations: Vec<Violation>,
+}
+
+impl History {
+    /// A correct replica has executed a batch.
+    pub(crate) fn executed(&mut self, place: u64, batch: &Batch) {
+        let digest = crate::ledger::extend(&[0; 32], batch);
+        if *self.batches.entry(place).or_insert(digest) != digest {
+            self.violations.push(Violation::Differ(place));
+        }
+        self.log.entry(place).or_insert_with(|| batch.clone());
+    }
+
+    /// A correct replica has this state.
+    pub(crate) fn state(&mut self, place: u64, state: Digest) {
+        if *self.states.entry(place).or_insert(state) != state {
+            self.violations.push(Violation::State(place));
+        }
+    }
+
+    pub(crate) fn is_violated(&self) -> bool {
+        !self.violations.is_empty()
+    }
+
+    /// Checks all properties. The log of the correct replicas is the order that must explain each
+    /// answer; it also keeps the order in time, which together is linearizability.
+    pub(crate) fn judge(mut self, kind: ServiceKind) -> Vec<Violation> {
+        let mut model = Model::new(kind);
+        let mut correct = BTreeMap::<u32, BTreeSet<Digest>>::new();
+        for it in &self.operations {
+            correct.entry(it.client).or_default().insert(it.digest);
+        }
+        let mut executed = BTreeMap::<(u32, u64), (u64, Vec<u8>)>::new();
+        let mut order = 0;
+        for request in self.log.values().flat_map(|batch| batch.iter()) {
+            let (client, number) = (request.client, request.number);
+            if correct.get(&client).is_some_and(|it| !it.contains(&request.digest())) {
+                self.violations.push(Violation::Invented(client, number));
+            }
+            if let Some(answer) = model.execute(request) {
+                order += 1;
+                executed.insert((client, number), (order, answer));
+            }
+        }
+        let mut ended = Vec::new();
+        for it in &self.operations {
+            let Some((at, answer)) = &it.ended else {
+                self.violations.push(Violation::Stuck(it.client, it.number));
+                continue;
+            };
+            match executed.get(&(it.client, it.number)) {
+                None => self.violations.push(Violation::Lost(it.client, it.number)),
+                Some((_, right)) if right != answer => {
+                    self.violations.push(Violation::WrongAnswer(it.client, it.number));
+                }
+                Some((order, _)) => ended.push((it, *at, *order)),
+            }
+        }
+        for (one, at, order) in &ended {
+            if ended.iter().any(|(other, _, later)| at < &other.begun && order > later) {
+                self.violations.push(Violation::Order(one.client, one.number));
+            }
+        }
+        self.violations
+    }
+}
+
+/// The services once more, in the plainest form, with each request executed once.
+struct Model {
+    kind: ServiceKind,
+    sum: u64,
+    values: BTreeMap<Vec<u8>, Vec<u8>>,
+    last: BTreeMap<u32, u64>,
+}
+
+impl Model {
+    fn new(kind: ServiceKind) -> Self {
+        Self { kind, sum: 0, values: BTreeMap::new(), last: BTreeMap::new() }
+    }
+
+    fn execute(&mut self, request: &Request) -> Option<Vec<u8>> {
+        let last = self.last.entry(request.client).or_default();
+        if request.number <= *last {
+            return None;
+        }
+        *last = request.number;
+        Some(match self.kind {
+            ServiceKind::Counter => match request.operation.as_slice().try_into() {
+                Err(_) => Vec::new(),
+                Ok(added) => {
+                    self.sum = self.sum.wrapping_add(u64::from_be_bytes(added));
+                    self.sum.to_be_bytes().to_vec()
+                }
+            },
+            ServiceKind::KeyValue => match decode(&request.operation) {
+                None => Vec::new(),
+                Some(KeyValueOperation::Get(key)) => encode(&self.values.get(&key)),
+                Some(KeyValueOperation::Put(key, value)) => encode(&self.values.insert(key, value)),
+                Some(KeyValueOperation::Delete(key)) => encode(&self.values.remove(&key)),
+            },
+        })
+    }
+}

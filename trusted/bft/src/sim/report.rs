@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How often the runs of a search had what they search for.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::sim::history::Violation;
+use crate::sim::liar::Attack;
+use crate::sim::world::Outcome;
+
+/// Something that a search must have tried.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Event {
+    /// A replica lied in this way.
+    Attack(Attack),
+    /// A correct replica entered a later view.
+    ViewChange,
+    /// A correct replica crashed.
+    Crash,
+    /// It is a member again, in a new epoch.
+    Recovery,
+    /// A correct replica took the state of others.
+    StateTransfer,
+    /// A checkpoint became stable.
+    Checkpoint,
+    /// A client lied.
+    ByzantineClient,
+    /// Two replicas were cut off from each other.
+    Partition,
+}
+
+impl Event {
+    /// All that is counted.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let others = [
+            Self::ViewChange,
+            Self::Crash,
+            Self::Recovery,
+            Self::StateTransfer,
+            Self::Checkpoint,
+            Self::ByzantineClient,
+            Self::Partition,
+        ];
+        Attack::ALL.into_iter().map(Self::Attack).chain(others)
+    }
+}
+
+/// The sum of a search.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    runs: u64,
+    counts: BTreeMap<Event, u64>,
+    violations: Vec<(u64, Vec<Violation>)>,
+}
+
+impl Report {
+    /// Adds the outcome of a seed.
+    pub fn add(&mut self, seed: u64, outcome: Outcome) {
+        self.runs += 1;
+        for event in outcome.events {
+            *self.counts.entry(event).or_default() += 1;
+        }
+        if !outcome.violations.is_empty() {
+            self.violations.push((seed, outcome.violations));
+        }
+    }
+
+    /// In how many runs something happened.
+    pub fn count(&self, event: Event) -> u64 {
+        self.counts.get(&event).copied().unwrap_or(0)
+    }
+
+    /// The violations, by seed.
+    pub fn violations(&self) -> &[(u64, Vec<Violation>)] {
+        &self.violations
+    }
+
+    /// The events of less than 1 % of the runs: the search does not try it enough.
+    pub fn rare(&self) -> Vec<Event> {
+        Event::all().filter(|event| self.count(*event) * 100 < self.runs).collect()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:<34} {:>8} {:>7}", "in the runs", "runs", "%")?;
+        for event in Event::all() {
+            let (name, count) = (format!("{event:?}"), self.count(event));
+            let percent = count as f64 * 100.0 / self.runs.max(1) as f64;
+            writeln!(f, "{name:<34} {count:>8} {percent:>7.1}")?;
+        }
+        writeln!(f, "{:<34} {:>8}", "all", self.runs)?;
+        for (seed, violations) in &self.violations {
+            writeln!(f, "seed {seed}: {violations:?}")?;
+        }
+        write!(f, "{} violations", self.violations.len())
+    }
+}

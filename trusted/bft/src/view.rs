@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A view: its configuration and its log.
+
+use std::collections::BTreeMap;
+
+use crate::digest::Digest;
+use crate::ledger::extend;
+use crate::message::{Attested, Batch, Opening};
+
+/// A view that was opened. Its log is what all members take from the streams that its NEW-VIEW
+/// refers to, and from its leader's PREPAREs.
+pub(crate) struct View {
+    pub(crate) opening: Opening,
+    pub(crate) digest: Digest,
+    /// The hash of the log up to each place, and the batch there; without what is stable.
+    log: BTreeMap<u64, (Digest, Batch)>,
+    end: u64,
+    end_chain: Digest,
+    /// The ENTERs of members, for replicas that restart.
+    pub(crate) enters: BTreeMap<u32, Attested>,
+}
+
+impl View {
+    /// A view that begins with `log`, which ends at the opening's start.
+    pub(crate) fn new(opening: Opening, log: BTreeMap<u64, (Digest, Batch)>) -> Self {
+        let digest = opening.digest();
+        let (end, end_chain) = (opening.start, opening.chain);
+        Self { opening, digest, log, end, end_chain, enters: BTreeMap::new() }
+    }
+
+    /// View 0, which all members have entered from the start.
+    pub(crate) fn first(replicas: u32) -> Self {
+        let epochs = vec![1; replicas as usize];
+        let opening = Opening { view: 0, epochs, start: 0, chain: [0; 32], votes: Vec::new() };
+        Self::new(opening, BTreeMap::new())
+    }
+
+    /// The last place of the log.
+    pub(crate) fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// The epoch of a device in this view.
+    pub(crate) fn epoch(&self, device: u32) -> Option<u64> {
+        self.opening.epochs.get(device as usize).copied()
+    }
+
+    /// Appends the leader's next batch.
+    pub(crate) fn append(&mut self, batch: Batch) {
+        self.end += 1;
+        self.end_chain = extend(&self.end_chain, &batch);
+        self.log.insert(self.end, (self.end_chain, batch));
+    }
+
+    /// Puts another batch in a place that has one: what a replica without the check of order does.
+    #[cfg(feature = "broken")]
+    pub(crate) fn replace(&mut self, sequence: u64, batch: Batch) {
+        if let Some(entry) = self.log.get_mut(&sequence) {
+            entry.1 = batch;
+        }
+    }
+
+    /// The batch at a place; nothing if it is stable and forgotten, or after the end.
+    pub(crate) fn batch(&self, sequence: u64) -> Option<&Batch> {
+        self.log.get(&sequence).map(|entry| &entry.1)
+    }
+
+    /// The hash of the log up to `sequence`, if it is kept.
+    pub(crate) fn chain(&self, sequence: u64) -> Option<Digest> {
+        if sequence == self.end {
+            return Some(self.end_chain);
+        }
+        if sequence == self.opening.start {
+            return Some(self.opening.chain);
+        }
+        self.log.get(&sequence).map(|entry| entry.0)
+    }
+
+    /// A copy of the log up to `sequence`. Batches are shared.
+    pub(crate) fn prefix(&self, sequence: u64) -> BTreeMap<u64, (Digest, Batch)> {
+        self.log.range(..=sequence).map(|(place, entry)| (*place, entry.clone())).collect()
+    }
+
+    /// Forgets all before `sequence`.
+    pub(crate) fn forget(&mut self, sequence: u64) {
+        self.log = self.log.split_off(&sequence);
+    }
+}
