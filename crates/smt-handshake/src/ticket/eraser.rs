@@ -27,8 +27,8 @@ struct State {
 }
 
 impl Eraser {
-    /// Calls `erase` once `end` has come. Of several ends one call may stand for all; any of the
-    /// calls will do for each.
+    /// Calls `erase` once `end` has come. One call may stand for several ends, and may be that of
+    /// any of them.
     pub(super) fn at(&self, end: Instant, erase: impl Fn() + Send + 'static) {
         let mut state = self.0.lock();
         state.ends.push(end);
