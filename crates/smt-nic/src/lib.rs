@@ -40,6 +40,7 @@ mod executor;
 pub mod headers;
 mod host_memory;
 mod nic;
+pub mod quic;
 pub mod segmentation;
 pub mod tls;
 mod transmit_queue;

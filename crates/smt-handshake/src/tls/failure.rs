@@ -76,8 +76,9 @@ pub(crate) fn alert_received(alert: AlertDescription, side: Side) -> HandshakeFa
             "the {peer} requires a certificate, and this {side} has none; give it an identity"
         ),
         A::HandshakeFailure => format!(
-            "the {peer} found no cipher suite or key exchange group in common, or one side shows \
-            a public key alone where the other wants a certificate; allow what it has"
+            "the {peer} found no cipher suite or key exchange group in common; allow one that it \
+            has. A {peer} says so too where one side shows a public key alone and the other wants \
+            a certificate"
         ),
         A::ProtocolVersion => format!("the {peer} does not speak TLS 1.3; is it another program?"),
         A::NoApplicationProtocol => {
