@@ -12,7 +12,7 @@ use crate::message::{Attested, Batch, Checkpoint, Statement, decode};
 use crate::replica::Replica;
 use crate::rule::Rule;
 use crate::service::Service;
-use crate::track::Track;
+use crate::track::{Track, WANTED_MAX};
 
 /// The fate of a statement.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -136,7 +136,7 @@ impl<S: Service> Replica<S> {
                 self.judge_checkpoint(track, place, (checkpoint, it))
             }
             Some(Statement::ViewChange { view }) => {
-                if view <= track.promised {
+                if view <= track.promised || track.wanted >= WANTED_MAX {
                     return Verdict::Faulty;
                 }
                 track.change(view, place.counter, it.attestation[1]);
@@ -260,6 +260,7 @@ impl<S: Service> Replica<S> {
         let Some(of_view) = self.views.get_mut(&view) else {
             track.at = Some((view, 0));
             track.promised = track.promised.max(view);
+            track.wanted = 0;
             track.ballots = BTreeMap::new();
             return verdict;
         };
@@ -269,6 +270,7 @@ impl<S: Service> Replica<S> {
         of_view.enters.insert(from.device, it.clone());
         track.at = Some((view, of_view.opening.start));
         track.promised = track.promised.max(view);
+        track.wanted = 0;
         // A vote for a newcomer counts in one view. The next opening has admitted the newcomer, or
         // its members vote again. A replica that begins to follow there thus misses nothing.
         track.ballots = BTreeMap::new();

@@ -5,8 +5,13 @@ use std::collections::BTreeMap;
 
 use crate::message::Attested;
 
-/// How many VIEW-CHANGEs of a sender are remembered.
-const CHANGES: usize = 16;
+/// How many VIEW-CHANGEs of a sender are remembered. A NEW-VIEW may refer to one long after its
+/// sender has wanted others: a replica that forgets it before others do would take a correct leader
+/// for faulty.
+const CHANGES: usize = 2 * WANTED_MAX as usize;
+/// How many views a sender may want without having entered one. Timeouts double: a correct replica
+/// does not come that far.
+pub(crate) const WANTED_MAX: u32 = 1024;
 /// How many statements may wait for an earlier one.
 const AHEAD: u64 = 1024;
 
@@ -22,6 +27,8 @@ pub(crate) struct Track {
     pub(crate) promised: u64,
     /// Its votes for newer epochs of others, since it has entered its view.
     pub(crate) ballots: BTreeMap<u32, u64>,
+    /// How many views it has wanted since it has entered one.
+    pub(crate) wanted: u32,
     /// Its last VIEW-CHANGEs, by view.
     pub(crate) changes: BTreeMap<u64, Change>,
     /// Its last CHECKPOINT.
@@ -49,6 +56,7 @@ impl Track {
 
     /// Remembers a VIEW-CHANGE.
     pub(crate) fn change(&mut self, view: u64, counter: u64, mac: [u8; 32]) {
+        self.wanted += 1;
         let (at, ballots) = (self.at, self.ballots.clone());
         self.changes.insert(view, Change { counter, mac, at, ballots });
         while self.changes.len() > CHANGES {

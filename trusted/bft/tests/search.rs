@@ -18,3 +18,13 @@ fn no_seed_violates_a_property() {
         assert_eq!(report.rare(), []);
     }
 }
+
+/// A device that restarted wanted hundreds of views. Replicas forgot its earlier VIEW-CHANGEs at
+/// different times, and one took a correct leader, whose NEW-VIEW referred to one, for faulty.
+#[test]
+fn a_leader_is_judged_alike_however_many_views_a_voter_has_wanted_since() {
+    for seed in [20_082, 20_689, 21_133] {
+        let outcome = run(&Scenario::of_seed(seed));
+        assert_eq!(outcome.violations, [], "seed {seed}");
+    }
+}
