@@ -105,14 +105,20 @@ pub enum QuicTableError {
 
 impl QuicEngine {
     /// An engine without connections.
-    #[must_use]
-    pub fn new(config: &QuicConfig) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// [`QuicTableError::BadIdLength`]: connections without ids are the host's.
+    pub fn new(config: &QuicConfig) -> Result<Self, QuicTableError> {
+        let id_length = usize::from(config.id_length);
+        if !(1..=ID_BYTES_MAX).contains(&id_length) {
+            return Err(QuicTableError::BadIdLength);
+        }
+        Ok(Self {
             ids: IdTable::new(config.id_places, config.hash_key),
             connections: Connections::new(config.connections_max),
-            id_length: usize::from(config.id_length).clamp(1, ID_BYTES_MAX),
+            id_length,
             counters: QuicCounters::default(),
-        }
+        })
     }
 
     /// Adds a connection, without ids yet.
@@ -180,7 +186,8 @@ impl QuicEngine {
         }
     }
 
-    /// Seals by this key from now on. Returns whether there is such a connection.
+    /// Seals by this key from now on. Returns whether it is one of a later phase, of a connection
+    /// that is there.
     pub fn set_transmit_key(
         &mut self,
         connection: Handle,
@@ -188,9 +195,7 @@ impl QuicEngine {
         generation: u64,
     ) -> bool {
         let entry = self.connections.get_mut(connection);
-        entry
-            .map(|of| of.transmit.replace(key, generation))
-            .is_some()
+        entry.is_some_and(|of| of.transmit.replace(key, generation))
     }
 
     /// Counts packets of the connection that the host's software could not open: one limit holds
@@ -198,6 +203,22 @@ impl QuicEngine {
     pub fn count_failures(&mut self, connection: Handle, failures: u64) {
         if let Some(connection) = self.connections.get_mut(connection) {
             connection.count_failures(failures);
+        }
+    }
+
+    /// Counts packets that the host's software has sealed by the present key: one limit holds for
+    /// both (RFC 9001 §6.6).
+    pub fn count_seals(&mut self, connection: Handle, packets: u64) {
+        if let Some(connection) = self.connections.get_mut(connection) {
+            connection.transmit.left = connection.transmit.left.saturating_sub(packets);
+        }
+    }
+
+    /// The host's software has opened a packet of this number: a repetition of it is told, and
+    /// later numbers are restored from it.
+    pub fn note_opened(&mut self, connection: Handle, number: u64) {
+        if let Some(connection) = self.connections.get_mut(connection) {
+            connection.numbers.take(number);
         }
     }
 

@@ -38,7 +38,8 @@ fn both(suite: Suite, of_library: SupportedCipherSuite) -> (QuicEngine, Handle, 
         id_places: 8,
         id_length: 8,
         hash_key: [1; 16],
-    });
+    })
+    .unwrap();
     let (phase, header) = (
         PhaseKey::new(suite, &key, iv).unwrap(),
         HeaderProtectionKey::new(suite, &hp).unwrap(),
@@ -50,6 +51,8 @@ fn both(suite: Suite, of_library: SupportedCipherSuite) -> (QuicEngine, Handle, 
         transmit: phase,
         transmit_header: header,
         generation: 0,
+        largest: None,
+        sealed: 0,
     });
     let connection = connection.unwrap();
     let id = ConnectionId::new(&ID).unwrap();

@@ -28,6 +28,11 @@ pub struct ConnectionKeys {
     pub transmit_header: HeaderProtectionKey,
     /// The key phase of both: 0 for the keys of the handshake, one more with each update.
     pub generation: u64,
+    /// The largest number that the host's software has opened, if any: numbers are restored from
+    /// it.
+    pub largest: Option<u64>,
+    /// Packets that the host's software has sealed by `transmit`.
+    pub sealed: u64,
 }
 
 /// A connection.
@@ -87,9 +92,9 @@ impl Connection {
                 header: HeaderKey::new(&keys.transmit_header),
                 key: boxed(&keys.transmit),
                 generation: keys.generation,
-                left: keys.transmit.suite.seals_max(),
+                left: keys.transmit.suite.seals_max().saturating_sub(keys.sealed),
             },
-            numbers: NumberWindow::default(),
+            numbers: NumberWindow::after(keys.largest),
             ids: [None; IDS_OF_CONNECTION_MAX],
             failures: 0,
             failures_max: keys.receive.suite.failures_max(),
@@ -166,10 +171,15 @@ impl ReceiveKeys {
 }
 
 impl TransmitKey {
-    pub(super) fn replace(&mut self, key: &PhaseKey, generation: u64) {
+    /// Whether it is a later key: one of the same phase would seal beyond the limit.
+    pub(super) fn replace(&mut self, key: &PhaseKey, generation: u64) -> bool {
+        if generation <= self.generation {
+            return false;
+        }
         self.key = boxed(key);
         self.generation = generation;
         self.left = key.suite.seals_max();
+        true
     }
 }
 

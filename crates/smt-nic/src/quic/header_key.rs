@@ -3,8 +3,9 @@
 
 use aes::cipher::{BlockEncrypt, KeyInit};
 use aes::{Aes128, Aes256};
-use chacha20::ChaCha20;
-use chacha20::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
+use chacha20::ChaChaCore;
+use chacha20::cipher::consts::U10;
+use chacha20::cipher::{KeyIvInit, StreamCipherCore, StreamCipherSeekCore};
 use zeroize::Zeroizing;
 
 use super::suite::{HeaderProtectionKey, Suite};
@@ -50,11 +51,12 @@ impl HeaderKey {
                     .iter()
                     .rev()
                     .fold(0, |all, byte| all << 8 | u32::from(*byte));
-                let mut cipher = ChaCha20::new((&**key).into(), nonce.into());
-                // Blocks of 64 bytes.
-                cipher.seek(u64::from(counter) * 64);
-                block = [0; SAMPLE];
-                cipher.apply_keystream(&mut block);
+                // The core takes the last block too, where a stream would come to its end.
+                let mut core = ChaChaCore::<U10>::new((&**key).into(), nonce.into());
+                core.set_block_pos(counter);
+                let mut keystream = [0; 64];
+                core.write_keystream_block((&mut keystream).into());
+                block.copy_from_slice(&keystream[..SAMPLE]);
             }
         }
         let mut mask = Mask::default();

@@ -24,6 +24,12 @@ pub(super) struct NumberWindow {
 }
 
 impl NumberWindow {
+    /// Software has opened packets up to `largest`, and knows which.
+    pub(super) fn after(largest: Option<u64>) -> Self {
+        let taken = largest.map_or(0, |_| 1);
+        Self { largest, taken }
+    }
+
     pub(super) fn largest(&self) -> Option<u64> {
         self.largest
     }

@@ -6,7 +6,7 @@
 
 use core::ops::Range;
 
-use super::connection::is_number;
+use super::connection::{Phase, is_number};
 use super::header_key::SAMPLE;
 use super::number_window::Freshness;
 use super::packet_key::TAG;
@@ -49,7 +49,7 @@ pub enum Untouched {
     UnknownConnection,
     /// It is too short for a sample and a tag.
     TooShort,
-    /// The key of its phase is not there yet.
+    /// The key of its phase is not there, or its number is one of an earlier phase.
     NoKey,
     /// It did not open. It counts towards the integrity limit.
     NotOpened,
@@ -106,7 +106,10 @@ impl QuicEngine {
         let phase = connection
             .receive
             .phase_of(header.bytes[0] & KEY_PHASE != 0, header.number);
-        let Some(key) = connection.receive.key(phase) else {
+        // A packet of the next phase has a higher number than all of this one (RFC 9001 §6.4).
+        let is_late = phase == Phase::Next && largest.is_some_and(|of| header.number < of);
+        let key = connection.receive.key(phase).filter(|_| !is_late);
+        let Some(key) = key else {
             return U(Untouched::NoKey);
         };
         let payload = &mut packet[header.length..];
