@@ -134,6 +134,7 @@ impl<S: Service> Replica<S> {
 
     /// The VIEW-CHANGEs with which this replica can open a view: those that admit most newcomers.
     pub(crate) fn votes_for(&self, view: u64) -> Option<Vec<Reference>> {
+        let wanted = &self.own_track().ballots;
         let found = |(key, stream): (&(u32, u64), &crate::track::Stream)| {
             let change = stream.track.changes.get(&view)?;
             let (device, epoch) = *key;
@@ -142,7 +143,7 @@ impl<S: Service> Replica<S> {
         };
         let all: Votes = self.streams.iter().filter_map(found).collect();
         let own = (self.own, self.start.epoch.0);
-        let mut best: Option<(u64, Vec<Reference>)> = None;
+        let mut best: Option<(u64, bool, Vec<Reference>)> = None;
         // Groups are small: of nine members there are 126 quorums.
         for set in 0_u32..1 << all.len().min(16) {
             if set.count_ones() as usize != self.group.quorum() {
@@ -155,12 +156,17 @@ impl<S: Service> Replica<S> {
             }
             if let Some(opening) = self.opening(view, &votes) {
                 let sum = opening.epochs.iter().sum();
+                let admits = |it: (&u32, &u64)| opening.epochs[*it.0 as usize] >= *it.1;
                 if best.as_ref().is_none_or(|it| it.0 < sum) {
-                    best = Some((sum, votes.iter().map(|it| it.0).collect()));
+                    let admits_all = wanted.iter().all(admits);
+                    best = Some((sum, admits_all, votes.iter().map(|it| it.0).collect()));
                 }
             }
         }
-        best.map(|it| it.1)
+        // A liar that wants all views ahead of time would be one of the first f + 1 in each, and no
+        // newcomer would be admitted: those who have voted for it get some time.
+        let is_early = 2 * self.waited <= self.group.options.timeout;
+        best.filter(|it| it.1 || !is_early).map(|it| it.2)
     }
 
     /// The view that f + 1 have promised, which one correct replica at least wants.

@@ -89,7 +89,7 @@ pub struct Replica<S> {
     pub(crate) ballots: BTreeMap<u32, BTreeMap<(u32, u32), Ballot>>,
     /// Views that were wanted in vain since the last execution. Each doubles the timeout.
     pub(crate) attempts: u32,
-    waited: u32,
+    pub(crate) waited: u32,
     /// The view, and the place in its log, up to which f + 1 have committed.
     pub(crate) decided: (u64, u64),
     pub(crate) outputs: Vec<Output>,

@@ -28,3 +28,13 @@ fn a_leader_is_judged_alike_however_many_views_a_voter_has_wanted_since() {
         assert_eq!(outcome.violations, [], "seed {seed}");
     }
 }
+
+/// A liar that wanted all views ahead of time was one of the first f + 1 in each, so that views
+/// were opened again and again without the newcomer that all others had voted for.
+#[test]
+fn newcomers_are_admitted_though_a_liar_wants_every_view_ahead_of_time() {
+    for seed in [5_424, 6_522, 7_809, 8_490] {
+        let outcome = run(&Scenario::of_seed(seed));
+        assert_eq!(outcome.violations, [], "seed {seed}");
+    }
+}
