@@ -7,7 +7,6 @@ use super::header_key::HeaderKey;
 use super::id_table::ConnectionId;
 use super::number_window::{Freshness, NumberWindow};
 use super::packet_key::PacketKey;
-use super::packet_number::NUMBER_MAX;
 use super::suite::{HeaderProtectionKey, PhaseKey};
 
 /// Ids of one connection that the device knows at once.
@@ -181,11 +180,6 @@ impl TransmitKey {
         self.left = key.suite.seals_max();
         true
     }
-}
-
-/// Whether a number is one of QUIC's.
-pub(super) fn is_number(number: u64) -> bool {
-    number <= NUMBER_MAX
 }
 
 /// Bytes of the device's memory for a connection, its keys with their schedules.

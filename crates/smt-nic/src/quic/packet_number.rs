@@ -2,7 +2,12 @@
 //! Packet numbers, of which the wire has one to four bytes (RFC 9000 §17.1, appendix A.3).
 
 /// The highest packet number (RFC 9000 §12.3).
-pub(super) const NUMBER_MAX: u64 = (1 << 62) - 1;
+const NUMBER_MAX: u64 = (1 << 62) - 1;
+
+/// Whether a number is one of QUIC's.
+pub(super) const fn is_number(number: u64) -> bool {
+    number <= NUMBER_MAX
+}
 
 /// The number that the last `bytes` bytes of it stand for, next to the largest one so far. `None`
 /// if there is no such number.
@@ -17,7 +22,7 @@ pub(super) fn restore(largest: Option<u64>, truncated: u64, bytes: usize) -> Opt
     } else {
         candidate
     };
-    (restored <= NUMBER_MAX).then_some(restored)
+    is_number(restored).then_some(restored)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use core::ops::Range;
 
-use super::connection::{Phase, is_number};
+use super::connection::Phase;
 use super::header_key::SAMPLE;
 use super::number_window::Freshness;
 use super::packet_key::TAG;
@@ -146,7 +146,7 @@ impl Header {
             truncated = truncated << 8 | u64::from(*byte);
         }
         let number = restore(largest, truncated, number_bytes)?;
-        is_number(number).then_some(Self {
+        Some(Self {
             bytes,
             length,
             number,

@@ -12,7 +12,6 @@
 //! **Only packets that have authenticated come here.** The paper reorders before it opens: then
 //! anyone who guesses a connection id fills the slots (`tests/quic_reordering.rs` shows it).
 
-use alloc::vec::Vec;
 use core::time::Duration;
 
 /// Numbers above the next one that are told apart.
@@ -59,8 +58,8 @@ pub struct Reordering<T> {
     next: u64,
     /// Bit n: the packet of number `next + n` is held.
     held: u64,
-    /// By the lowest bits of its number.
-    places: Vec<Option<Arrived<T>>>,
+    /// The held packets, in no order: with the third the first gap is skipped, so that two stay.
+    places: [Option<Arrived<T>>; LATER_PACKETS as usize],
     wait: Duration,
     /// When the oldest of the held came.
     since: Option<Duration>,
@@ -74,7 +73,7 @@ impl<T> Reordering<T> {
         Self {
             next: first,
             held: 0,
-            places: Vec::new(),
+            places: [const { None }; LATER_PACKETS as usize],
             wait,
             since: None,
         }
@@ -131,11 +130,9 @@ impl<T> Reordering<T> {
         slots.used = slots.used + after - before;
         self.held |= bit;
         self.since = self.since.or(Some(arrived.at));
-        if self.places.is_empty() {
-            self.places.resize_with(REACH as usize, || None);
+        if let Some(free) = self.places.iter_mut().find(|place| place.is_none()) {
+            *free = Some(arrived);
         }
-        let place = (arrived.number % REACH) as usize;
-        self.places[place] = Some(arrived);
         if self.held.count_ones() >= LATER_PACKETS {
             self.skip_gap(slots, up);
         }
@@ -178,8 +175,9 @@ impl<T> Reordering<T> {
     /// already.
     fn release_run(&mut self, up: &mut impl FnMut(Arrived<T>)) {
         for _ in 0..self.held.trailing_ones() {
-            let place = (self.next % REACH) as usize;
-            if let Some(arrived) = self.places[place].take() {
+            let next = self.next;
+            let is_it = |place: &mut Arrived<T>| place.number == next;
+            if let Some(arrived) = self.places.iter_mut().find_map(|it| it.take_if(is_it)) {
                 up(arrived);
             }
             self.next += 1;
@@ -190,7 +188,9 @@ impl<T> Reordering<T> {
         }
     }
 
-    fn release_all(&mut self, slots: &mut Slots, up: &mut impl FnMut(Arrived<T>)) {
+    /// Hands over all that is held. A connection does so before it is removed: its slots are free
+    /// then.
+    pub fn release_all(&mut self, slots: &mut Slots, up: &mut impl FnMut(Arrived<T>)) {
         while self.held != 0 {
             self.skip_gap(slots, up);
         }

@@ -8,9 +8,10 @@
 
 use thiserror::Error;
 
-use super::connection::{TransmitKey, is_number};
+use super::connection::TransmitKey;
 use super::header_key::SAMPLE;
 use super::packet_key::TAG;
+use super::packet_number::is_number;
 use super::receive::{KEY_PHASE, LONG, NUMBER_BYTES, SHORT_MASKED};
 use super::{Handle, QuicEngine};
 
