@@ -13,8 +13,8 @@ use crate::failure::Failure;
 /// The flights, and a socket for each address.
 #[derive(Debug)]
 pub(super) struct Flights {
-    /// One datagram each.
-    flights: Vec<Vec<u8>>,
+    /// The datagrams of each: a hybrid key share takes two.
+    flights: Vec<Vec<Vec<u8>>>,
     sockets: Vec<UdpSocket>,
 }
 
@@ -30,16 +30,23 @@ impl Flights {
     /// Records so many flights of a client.
     pub(super) fn record(directory: &Path, flights: u16, addresses: u16) -> Result<Self, Failure> {
         let recorder = UdpSocket::bind("127.0.0.1:0")?;
-        recorder.set_read_timeout(Some(RECORDED))?;
+        recorder.set_nonblocking(true)?;
         let trust = Trust::roots_from_pem_files(&[authority(directory)])?;
         let flights = (0..flights).map(|_| {
             let mut client = smt::client(trust.clone()).open_polled("127.0.0.1:0")?;
             let server = recorder.local_addr()?;
             client.connect(server, SERVER_NAME, RECORDED)?;
             client.process()?;
-            let mut datagram = [0; 65_536];
-            let length = recorder.recv(&mut datagram)?;
-            Ok::<_, Failure>(datagram[..length].to_vec())
+            let mut datagram = vec![0; 65_536];
+            let mut flight = Vec::new();
+            // Loopback hands over what was sent at once.
+            while let Ok(length) = recorder.recv(&mut datagram) {
+                flight.push(datagram[..length].to_vec());
+            }
+            match flight.is_empty() {
+                true => Err(Failure::new("a client has sent no first flight")),
+                false => Ok(flight),
+            }
         });
         let flights = flights.collect::<Result<_, _>>()?;
         // All of 127.0.0.0/8 is this host's.
@@ -70,14 +77,19 @@ impl Flights {
                 // Each turn of the sockets has another flight, and so another pair.
                 let turn = sent as usize / self.sockets.len();
                 let flight = &self.flights[(sent as usize + turn) % self.flights.len()];
-                socket.send_to(flight, server)?;
+                for datagram in flight {
+                    socket.send_to(datagram, server)?;
+                }
                 sent += 1;
             }
             std::thread::sleep(PAUSE);
         }
         Ok(Sent {
             flights: sent,
-            flight_bytes: self.flights.first().map_or(0, Vec::len),
+            flight_bytes: self
+                .flights
+                .first()
+                .map_or(0, |it| it.iter().map(Vec::len).sum()),
             time: began.elapsed(),
         })
     }
