@@ -13,19 +13,15 @@ pub(crate) mod entropy;
 mod exchange;
 pub(crate) mod failure;
 mod resumption;
+pub(crate) mod verifiers;
 pub(crate) mod verify;
 mod verify_chain;
-mod verify_pinned;
-mod verify_public_key;
+pub(crate) mod verify_pinned;
 pub(crate) mod verify_server_id;
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
-use rustls::server::WebPkiClientVerifier;
-use rustls::server::danger::ClientCertVerifier;
 use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
 use rustls::version::TLS13;
 use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection};
@@ -38,18 +34,13 @@ use self::client_side::ClientSide;
 use self::entropy::EntropySources;
 use self::exchange::{Dates, Terms, TlsExchange};
 use self::resumption::{ResumingClient, ResumingServer, SessionsPlan};
-use self::verify::{Form, Verifier};
-use self::verify_chain::{ClientChains, ServerChains};
-use self::verify_pinned::Pinned;
-use self::verify_public_key::PublicKeys;
-use self::verify_server_id::{Issuers, ServerOfId};
+use self::verifiers::{client_verifier, server_verifier};
+use self::verify::Form;
 use crate::failure::{caller, environment, nothing_common, parse_params};
 use crate::identity::Identity;
 use crate::limits::{CLIENT_SESSIONS_MEMORY, SERVER_SESSIONS_MEMORY, SESSIONS_OF_SERVER_MAX};
-use crate::revocation::RevocationLists;
-use crate::spiffe_id::SpiffeId;
 use crate::told_time::ToldTime;
-use crate::trust::{Anchors, Trust};
+use crate::trust::Trust;
 
 /// How an endpoint is a TLS client: whom it trusts, and who it is if servers ask.
 #[derive(Clone, Debug)]
@@ -486,141 +477,6 @@ pub enum TlsConfigError {
 
 /// The protocol that both sides must name in TLS (SPEC §6.1).
 pub const ALPN: &[u8] = b"smt/1";
-
-/// Judges the servers of a client.
-pub(crate) fn server_verifier(
-    trust: Trust,
-    provider: &Arc<CryptoProvider>,
-) -> Result<Arc<dyn ServerCertVerifier>, TlsConfigError> {
-    let algorithms = provider.signature_verification_algorithms;
-    Ok(match trust.anchors {
-        Anchors::Roots(roots) => {
-            let mut builder =
-                WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(provider));
-            if let Some(revocation) = &trust.revocation {
-                builder = builder.with_crls(revocation.ders());
-                builder = builder.enforce_revocation_expiration();
-                if revocation.accepts_unknown() {
-                    builder = builder.allow_unknown_revocation_status();
-                }
-            }
-            let chains = builder
-                .build()
-                .map_err(|error| TlsConfigError::Trust(error.to_string()))?;
-            Arc::new(Verifier::new(ServerChains(chains), algorithms))
-        }
-        Anchors::Pinned(certificates) => {
-            check_no_lists(trust.revocation.as_ref())?;
-            let pinned = Pinned {
-                certificates,
-                is_mandatory: true,
-            };
-            Arc::new(Verifier::new(pinned, algorithms))
-        }
-        Anchors::PublicKeys(keys) => {
-            check_no_lists(trust.revocation.as_ref())?;
-            Arc::new(Verifier::new(PublicKeys { keys }, algorithms))
-        }
-    })
-}
-
-/// Judges the clients of a server, if it asks who they are.
-pub(crate) fn client_verifier(
-    client_auth: ClientAuth,
-    provider: &Arc<CryptoProvider>,
-) -> Result<Option<Arc<dyn ClientCertVerifier>>, TlsConfigError> {
-    let (trust, is_mandatory) = match client_auth {
-        ClientAuth::None => return Ok(None),
-        ClientAuth::Optional(trust) => (trust, false),
-        ClientAuth::Required(trust) => (trust, true),
-    };
-    let algorithms = provider.signature_verification_algorithms;
-    let roots = match trust.anchors {
-        Anchors::Roots(roots) => roots,
-        Anchors::Pinned(certificates) => {
-            check_no_lists(trust.revocation.as_ref())?;
-            let pinned = Pinned {
-                certificates,
-                is_mandatory,
-            };
-            return Ok(Some(Arc::new(Verifier::new(pinned, algorithms))));
-        }
-        Anchors::PublicKeys(_) if !is_mandatory => {
-            return Err(TlsConfigError::Trust(
-                "clients show their public keys to servers that require them, or to none: require \
-                 them, or ask for nothing"
-                    .to_owned(),
-            ));
-        }
-        Anchors::PublicKeys(keys) => {
-            check_no_lists(trust.revocation.as_ref())?;
-            let keys = PublicKeys { keys };
-            return Ok(Some(Arc::new(Verifier::new(keys, algorithms))));
-        }
-    };
-    let mut builder = WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(provider));
-    if let Some(revocation) = &trust.revocation {
-        builder = builder.with_crls(revocation.ders());
-        builder = builder.enforce_revocation_expiration();
-        if revocation.accepts_unknown() {
-            builder = builder.allow_unknown_revocation_status();
-        }
-    }
-    let builder = if is_mandatory {
-        builder
-    } else {
-        builder.allow_unauthenticated()
-    };
-    let chains = builder
-        .build()
-        .map_err(|error| TlsConfigError::Trust(error.to_string()))?;
-    Ok(Some(Arc::new(Verifier::new(
-        ClientChains(chains),
-        algorithms,
-    ))))
-}
-
-/// Judges the servers of one SPIFFE ID.
-fn server_id_verifier(
-    trust: &Trust,
-    id: SpiffeId,
-    provider: &Arc<CryptoProvider>,
-) -> Result<Arc<dyn ServerCertVerifier>, TlsConfigError> {
-    let algorithms = provider.signature_verification_algorithms;
-    let issuers = match &trust.anchors {
-        Anchors::Roots(roots) => Issuers::Roots {
-            roots: Arc::clone(roots),
-            revocation: trust.revocation.clone(),
-            algorithms,
-        },
-        Anchors::Pinned(certificates) => {
-            check_no_lists(trust.revocation.as_ref())?;
-            Issuers::Pinned(Pinned {
-                certificates: Arc::clone(certificates),
-                is_mandatory: true,
-            })
-        }
-        Anchors::PublicKeys(_) => {
-            return Err(TlsConfigError::Trust(
-                "a public key proves no SPIFFE ID; call the server by a name, or trust certificates"
-                    .to_owned(),
-            ));
-        }
-    };
-    let check = ServerOfId { id, issuers };
-    Ok(Arc::new(Verifier::new(check, algorithms)))
-}
-
-/// Pinned certificates and keys are judged by no authority, and no authority revokes them.
-fn check_no_lists(revocation: Option<&RevocationLists>) -> Result<(), TlsConfigError> {
-    match revocation {
-        None => Ok(()),
-        Some(_) => Err(TlsConfigError::Trust(
-            "pinned certificates and public keys have no authority that revokes them; take those that count no more off the pinned ones"
-                .to_owned(),
-        )),
-    }
-}
 
 /// The configuration was checked when it was built, so what is left is the system's randomness.
 fn not_begun(error: rustls::Error) -> HandshakeFailure {

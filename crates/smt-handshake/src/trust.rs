@@ -10,12 +10,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustls::RootCertStore;
-use rustls_pki_types::{CertificateDer, SubjectPublicKeyInfoDer};
+use rustls_pki_types::CertificateDer;
 
 use crate::pem::{CredentialError, Pem};
 use crate::revocation::RevocationLists;
 use crate::tls::certificate_refusal;
 use crate::tls::verify::Form;
+use crate::tls::verify_pinned::Known;
 
 /// The certificates by which a peer's certificate is judged. Cheap to clone.
 #[derive(Clone)]
@@ -29,10 +30,8 @@ pub struct Trust {
 pub(crate) enum Anchors {
     /// A peer's chain must end in one of these, be valid now, and (a server's) have the name.
     Roots(Arc<RootCertStore>),
-    /// A peer's leaf must be one of these, byte for byte.
-    Pinned(Arc<[CertificateDer<'static>]>),
-    /// A peer shows one of these keys, and no certificate.
-    PublicKeys(Arc<[SubjectPublicKeyInfoDer<'static>]>),
+    /// A peer's leaf, a certificate or a public key, must be one of these, byte for byte.
+    Pinned(Known),
 }
 
 impl Trust {
@@ -92,9 +91,9 @@ impl Trust {
 
     /// The form in which peers show their keys.
     pub(crate) fn form(&self) -> Form {
-        match self.anchors {
-            Anchors::Roots(_) | Anchors::Pinned(_) => Form::Certificate,
-            Anchors::PublicKeys(_) => Form::RawPublicKey,
+        match &self.anchors {
+            Anchors::Roots(_) => Form::Certificate,
+            Anchors::Pinned(known) => known.form,
         }
     }
 
@@ -133,12 +132,21 @@ impl Trust {
     }
 
     fn pinned(pem: &Pem) -> Result<Self, CredentialError> {
-        let anchors = match pem.public_keys()? {
-            Some(keys) => Anchors::PublicKeys(keys.into()),
-            None => Anchors::Pinned(pem.certificates()?.into()),
+        let known = match pem.public_keys()? {
+            Some(keys) => Known {
+                form: Form::RawPublicKey,
+                leaves: keys
+                    .iter()
+                    .map(|key| CertificateDer::from(key.to_vec()))
+                    .collect(),
+            },
+            None => Known {
+                form: Form::Certificate,
+                leaves: pem.certificates()?.into(),
+            },
         };
         Ok(Self {
-            anchors,
+            anchors: Anchors::Pinned(known),
             revocation: None,
         })
     }
@@ -146,11 +154,14 @@ impl Trust {
 
 impl fmt::Debug for Trust {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.anchors {
-            Anchors::Roots(roots) => write!(f, "Trust {{ roots: {} }}", roots.len()),
-            Anchors::Pinned(pinned) => write!(f, "Trust {{ pinned: {} }}", pinned.len()),
-            Anchors::PublicKeys(keys) => write!(f, "Trust {{ public keys: {} }}", keys.len()),
-        }
+        let (what, number) = match &self.anchors {
+            Anchors::Roots(roots) => ("roots", roots.len()),
+            Anchors::Pinned(known) => match known.form {
+                Form::Certificate => ("pinned", known.leaves.len()),
+                Form::RawPublicKey => ("public keys", known.leaves.len()),
+            },
+        };
+        write!(f, "Trust {{ {what}: {number} }}")
     }
 }
 

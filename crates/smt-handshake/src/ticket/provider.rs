@@ -19,8 +19,9 @@ use super::store::TicketStore;
 use crate::failure::{caller, environment, nothing_common, parse_params};
 use crate::identity::Identity;
 use crate::tls::algorithms::{Algorithms, Group};
+use crate::tls::verifiers::client_verifier;
 use crate::tls::verify::Form;
-use crate::tls::{ClientAuth, TlsConfigError, TlsProvider, client_verifier};
+use crate::tls::{ClientAuth, TlsConfigError, TlsProvider};
 
 /// A client that begins sessions by ticket where it has one, and else by TLS.
 ///

@@ -19,7 +19,8 @@ use super::signature::{Context, is_valid};
 use crate::failure::caller;
 use crate::peer_certificate::PeerCertificate;
 use crate::tls::algorithms::Algorithms;
-use crate::tls::{TlsConfigError, failure, server_verifier};
+use crate::tls::verifiers::server_verifier;
+use crate::tls::{TlsConfigError, failure};
 use crate::trust::Trust;
 use smt_record::Side;
 

@@ -7,9 +7,10 @@ use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
 use smt_proto::key_exchange::HandshakeFailure;
 
+use super::Library;
 use super::exchange::Dates;
 use super::resumption::{ResumingClient, Tickets};
-use super::{Library, server_id_verifier};
+use super::verifiers::server_id_verifier;
 use crate::failure::caller;
 use crate::spiffe_id::SpiffeId;
 use crate::trust::Trust;

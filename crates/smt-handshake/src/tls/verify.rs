@@ -3,8 +3,7 @@
 //! sides of TLS.
 //!
 //! 1. A check accepts the chain or not: by its issuers (`verify_chain.rs`), or by a list of
-//!    certificates or public keys that are known one by one (`verify_pinned.rs`,
-//!    `verify_public_key.rs`).
+//!    certificates or public keys that are known one by one (`verify_pinned.rs`).
 //! 2. The signature over the handshake is verified with the key in the leaf, whatever the check.
 
 use std::fmt::Debug;

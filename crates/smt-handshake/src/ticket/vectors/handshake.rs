@@ -22,7 +22,7 @@ use crate::ticket::signature::{Context, sign};
 use crate::ticket::store::TicketStore;
 use crate::ticket::verify::{TicketVerifier, VerifiedTicket};
 use crate::tls::algorithms::{Algorithms, Group};
-use crate::tls::client_verifier;
+use crate::tls::verifiers::client_verifier;
 
 /// The choices by which the handshakes differ.
 pub(super) struct Case {
