@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Entries that are looked at to put packets into order: by a list that is searched, by a balanced
-//! tree, and by the index of the engine (NiQUIC §3.2).
+//! tree, and by the bitmap of the engine (NiQUIC §3.2).
 //!
 //!     cargo run --release -p smt-nic --example reordering_cost
 //!
@@ -97,7 +97,7 @@ fn by_tree(order: &[u64]) -> u64 {
 }
 
 /// Entries looked at, packets that went up in order, and the most slots.
-fn by_index(order: &[u64]) -> (u64, u64, u32) {
+fn by_bitmap(order: &[u64]) -> (u64, u64, u32) {
     let (mut slots, mut reordering) = (Slots::new(1_024), Reordering::new(0, WAIT));
     let (mut largest, mut in_order, mut most) = (None, 0, 0);
     for number in order {
@@ -120,7 +120,7 @@ fn by_index(order: &[u64]) -> (u64, u64, u32) {
 fn main() {
     println!(
         "a connection takes {BYTES_OF_A_CONNECTION} B, and a place for an id {BYTES_OF_AN_ID} B\n\n\
-         | held back | list | tree | index | in order as they came | in order behind the engine | most slots |\n\
+         | held back | list | tree | bitmap | in order as they came | in order behind the engine | most slots |\n\
          |---|---|---|---|---|---|---|"
     );
     for (percent, places) in [(0, 1), (1, 3), (10, 3), (1, 40), (2, 40), (5, 40), (10, 40)] {
@@ -135,12 +135,12 @@ fn main() {
         });
         let came = came.count() as u64;
         let (list, tree) = (by_list(&order), by_tree(&order));
-        let (index, in_order, slots) = by_index(&order);
+        let (bitmap, in_order, slots) = by_bitmap(&order);
         println!(
             "| {percent} % by up to {places} | {:.2} | {:.2} | {:.2} | {:.2} % | {:.2} % | {slots} |",
             each(list),
             each(tree),
-            each(index),
+            each(bitmap),
             share(came),
             share(in_order),
         );

@@ -6,8 +6,8 @@
 //! timer ends. Nothing is dropped, each packet goes up once, and with the time of its arrival.
 //!
 //! Held packets whose numbers follow each other share one slot, as in the paper; slots are bounded
-//! over all connections, and so is the reach of each. A slot is found by the number itself: the
-//! paper's TCAM is a direct index here, of [`REACH`] numbers a connection.
+//! over all connections, and so is the reach of each. A bitmap tells which of the next [`REACH`]
+//! numbers are held, in the place of the paper's TCAM; the packets stand in three places.
 //!
 //! **Only packets that have authenticated come here.** The paper reorders before it opens: then
 //! anyone who guesses a connection id fills the slots (`tests/quic_reordering.rs` shows it).
