@@ -3,13 +3,23 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::digest::{Digest, digest};
 use crate::message::{Attested, Batch, Checkpoint, decode, encode};
 use crate::request::Request;
 use crate::service::Service;
 
-/// The last executed request of a client: number, digest, answer.
-pub(crate) type Answer = (u64, Digest, Vec<u8>);
+/// The answer to a client's last executed request.
+#[derive(Clone, Deserialize, Serialize)]
+pub(crate) struct Answer {
+    /// The request's number.
+    pub(crate) number: u64,
+    /// The request's digest.
+    pub(crate) request: Digest,
+    /// The service's result.
+    pub(crate) result: Vec<u8>,
+}
 
 /// The hash of a log that is one batch longer.
 pub(crate) fn extend(chain: &Digest, batch: &Batch) -> Digest {
@@ -63,7 +73,7 @@ impl<S: Service> Ledger<S> {
                 continue;
             }
             let result = self.service.execute(&request.operation);
-            let answer = (request.number, request.digest(), result);
+            let answer = Answer { number: request.number, request: request.digest(), result };
             self.table.insert(request.client, answer.clone());
             fresh.push((request.clone(), answer));
         }
@@ -72,7 +82,7 @@ impl<S: Service> Ledger<S> {
 
     /// Whether no request of this client with this or a later number was executed.
     pub(crate) fn is_new(&self, request: &Request) -> bool {
-        self.table.get(&request.client).is_none_or(|last| last.0 < request.number)
+        self.table.get(&request.client).is_none_or(|last| last.number < request.number)
     }
 
     /// The client's last answer.

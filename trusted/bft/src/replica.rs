@@ -10,7 +10,7 @@ use smt_attestation::{
 };
 
 use crate::group::Group;
-use crate::ledger::Ledger;
+use crate::ledger::{Answer, Ledger};
 use crate::message::{Attested, Message, Statement, Status, decode, encode};
 use crate::request::{Reply, Request};
 use crate::rule::{Broken, Rule};
@@ -357,13 +357,13 @@ impl<S: Service> Replica<S> {
             let fresh = self.ledger.execute(&batch);
             #[cfg(feature = "sim")]
             self.history.push((next, batch.clone()));
-            for (request, (number, digest, result)) in fresh {
-                let is_done = |it: &Pending| it.request.number <= number;
+            for (request, answer) in fresh {
+                let is_done = |it: &Pending| it.request.number <= answer.number;
                 if self.pending.get(&request.client).is_some_and(is_done) {
                     self.pending.remove(&request.client);
                     self.attempts = 0;
                 }
-                self.reply(request.client, (number, digest, result));
+                self.reply(request.client, answer);
             }
             if next.is_multiple_of(self.group.options.interval.max(1)) {
                 let checkpoint = self.ledger.take_snapshot();
@@ -376,12 +376,13 @@ impl<S: Service> Replica<S> {
 
     fn repeat_reply(&mut self, request: &Request) {
         let last = self.ledger.answer(request.client).cloned();
-        if let Some(answer) = last.filter(|answer| answer.0 == request.number) {
+        if let Some(answer) = last.filter(|answer| answer.number == request.number) {
             self.reply(request.client, answer);
         }
     }
 
-    fn reply(&mut self, client: u32, (number, request, result): (u64, [u8; 32], Vec<u8>)) {
+    fn reply(&mut self, client: u32, answer: Answer) {
+        let Answer { number, request, result } = answer;
         let (replica, view) = (self.own, self.metrics.view);
         let signature = [[0; 32]; 2];
         let reply = Reply { replica, view, client, number, request, result, signature };
