@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Datagrams that have arrived together, and what the network has marked on them.
 
+use crate::keys::Opened;
 use crate::path::Path;
 
 /// Datagrams of one path that have arrived together: one, or several that the carrier coalesced.
 ///
-/// The bytes come from the network: nothing in them is to be trusted.
+/// The bytes come from the network: nothing in them is to be trusted. The records that
+/// were opened are the carrier's own word ([`Opened`]).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Arrival<'a> {
     /// Whence the datagrams came, and which address of ours they called.
@@ -16,6 +18,8 @@ pub struct Arrival<'a> {
     pub segment_size: usize,
     /// The marks that each of the datagrams carries.
     pub marks: Marks,
+    /// The records that the carrier has opened, in the order in which they lie in `bytes`.
+    pub opened: &'a [Opened],
 }
 
 impl<'a> Arrival<'a> {
@@ -27,7 +31,15 @@ impl<'a> Arrival<'a> {
             bytes,
             segment_size: bytes.len(),
             marks: Marks::NONE,
+            opened: &[],
         }
+    }
+
+    /// The same with these records opened.
+    #[must_use]
+    pub const fn with_opened(mut self, opened: &'a [Opened]) -> Self {
+        self.opened = opened;
+        self
     }
 
     /// The same with these marks.
@@ -104,6 +116,7 @@ mod tests {
                 bytes: &[0; 64][..length],
                 segment_size,
                 marks: Marks::NONE,
+                opened: &[],
             };
             arrival.segments().map(<[u8]>::len).collect()
         }

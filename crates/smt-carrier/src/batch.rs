@@ -2,7 +2,7 @@
 //! Datagrams for one destination that leave together, as a carrier gets them.
 
 use crate::capabilities::{Capabilities, HeaderCopy, Sealing};
-use crate::keys::{TAG_BYTES, Unsealed};
+use crate::keys::Unsealed;
 use crate::limits::PRIORITY_LEVELS;
 use crate::path::Path;
 
@@ -96,11 +96,10 @@ impl<'a> Batch<'a> {
         assert!(is_sealer, "this carrier seals no records");
         let mut free_from = 0;
         for record in self.unsealed {
-            let begin = record.header().start;
-            let end = record.body().end + TAG_BYTES;
-            let is_apart = begin >= free_from && end <= self.bytes.len();
+            let place = record.record();
+            let is_apart = place.start >= free_from && place.end <= self.bytes.len();
             assert!(is_apart, "records lie in the batch one behind the other");
-            free_from = end;
+            free_from = place.end;
         }
     }
 

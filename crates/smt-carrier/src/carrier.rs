@@ -57,7 +57,7 @@ pub trait Carrier: Send + Sync {
     }
 
     /// The keys that this carrier seals records with; `None` if it seals none.
-    fn keys(&self) -> Option<&dyn KeyStore> {
+    fn keys(&self) -> Option<Arc<dyn KeyStore>> {
         None
     }
 }
@@ -95,7 +95,7 @@ macro_rules! carry_through_pointer {
             fn readiness(&self) -> Readiness<'_> {
                 (**self).readiness()
             }
-            fn keys(&self) -> Option<&dyn KeyStore> {
+            fn keys(&self) -> Option<Arc<dyn KeyStore>> {
                 (**self).keys()
             }
         }

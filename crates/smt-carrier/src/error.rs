@@ -24,7 +24,8 @@ pub enum SendError {
     /// The send queue is full. Send the bytes from `bytes_sent` on again, later.
     #[error("the send queue is full after {bytes_sent} bytes")]
     WouldBlock {
-        /// Bytes of the batch that did leave: a multiple of the segment size.
+        /// Bytes of the batch that did leave: a multiple of the segment size. 0 if the batch is a
+        /// stream or has records to be sealed: such a batch leaves whole or not at all.
         bytes_sent: usize,
     },
 }

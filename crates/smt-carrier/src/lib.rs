@@ -4,12 +4,14 @@
 //! A carrier moves opaque datagrams between addresses and may lose, repeat or reorder them.
 //!
 //! 1. It says once what it can do ([`Capabilities`]), and the protocol core obeys.
-//! 2. The core writes datagrams into one buffer and describes them with a [`Transmit`]. The carrier
-//!    gets both as a [`Batch`] and sends it, by one system call where it can.
+//! 2. The core writes datagrams into one buffer and describes them with a [`Transmit`]. The buffer
+//!    makes a [`Batch`] of both, and the carrier sends it, by one system call where it can.
 //! 3. In the other direction a carrier hands over what has arrived together as an [`Arrival`], in
 //!    memory of its own.
 //! 4. A carrier with hardware that seals records has a [`KeyStore`]; batches then name records that
-//!    it seals on the way. The core makes no such batch yet.
+//!    it seals on the way ([`Unsealed`]), and may be one stream that it cuts
+//!    ([`Layout::Segmented`]). In the other direction such a carrier may open records on the way,
+//!    and says which ([`Opened`]).
 //!
 //! Not here: sockets (`smt-io`), the meaning of the bytes (`smt-wire`), any clock or thread.
 #![no_std]
@@ -36,7 +38,9 @@ pub use batch::{Batch, FlowId, Layout, SEGMENT_HEADER_BYTES};
 pub use capabilities::{Capabilities, HeaderCopy, Sealing};
 pub use carrier::{Carrier, Wait};
 pub use error::{ReceiveError, SendError};
-pub use keys::{KeyHandle, KeyStore, NoRoom, TAG_BYTES, Unsealed};
+pub use keys::{
+    KeyHandle, KeyStore, NoRoom, Opened, ReceivingFlow, ReceivingKey, TAG_BYTES, Unsealed,
+};
 pub use path::Path;
 #[cfg(feature = "std")]
 pub use readiness::Readiness;

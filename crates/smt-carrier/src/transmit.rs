@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Describes a buffer of datagrams that leave together.
 
-use crate::batch::{Batch, FlowId, Layout};
+use crate::batch::FlowId;
 use crate::limits::PRIORITY_LEVELS;
 use crate::path::Path;
 
 /// A contiguous buffer of datagrams for one destination.
 ///
 /// The buffer itself is passed beside this: bytes `0..segment_size` are the first datagram, the
-/// next `segment_size` the second, and so on; only the last may be shorter.
+/// next `segment_size` the second, and so on; only the last may be shorter. The buffer may be one
+/// stream instead, which the carrier cuts, and have records that the carrier seals: only the buffer
+/// knows, and makes the [`Batch`](crate::Batch).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Transmit {
     /// Where to, and from which of this host's addresses.
     pub path: Path,
-    /// Bytes of each datagram but the last; at least 1.
+    /// Bytes of each datagram but the last; at least 1. If the buffer is a stream, the bytes of it
+    /// in each datagram.
     pub segment_size: usize,
     /// `0..=7`, 7 most urgent; becomes the top bits of DSCP where the carrier has that.
     pub priority: u8,
@@ -33,22 +36,7 @@ impl Transmit {
         }
     }
 
-    /// The datagrams in `bytes`, or the rest of them, as a carrier takes them.
-    #[must_use]
-    pub const fn batch<'a>(&self, bytes: &'a [u8]) -> Batch<'a> {
-        Batch {
-            path: self.path,
-            priority: self.priority,
-            flow: self.flow,
-            layout: Layout::Datagrams {
-                segment_size: self.segment_size,
-            },
-            bytes,
-            unsealed: &[],
-        }
-    }
-
-    /// The datagrams in `bytes`, in order.
+    /// The datagrams in `bytes`, in order, if it is no stream.
     ///
     /// # Panics
     /// If `segment_size` is 0.

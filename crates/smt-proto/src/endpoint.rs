@@ -29,7 +29,7 @@ use backpressure::Backpressure;
 pub use commands::{CallOptions, ConnectRequest};
 use delivery::AcceptQueue;
 use schedule::{Schedule, Sender};
-use smt_carrier::{Capabilities, Path};
+use smt_carrier::{Capabilities, KeyStore, Path};
 use smt_record::{AeadProvider, CryptoProvider, KeyLog};
 use smt_wire::SessionIndex;
 
@@ -192,6 +192,13 @@ impl Endpoint {
     /// batch, priorities.
     pub fn set_capabilities(&mut self, capabilities: Capabilities) {
         self.shared.capabilities = capabilities;
+    }
+
+    /// Lets the carrier seal the records of sessions that begin from now on itself, with keys that
+    /// it gets by this store (`Capabilities::seals`): batches then name the records
+    /// ([`TransmitBuffer::batch`](crate::TransmitBuffer::batch)).
+    pub fn set_key_store(&mut self, store: Arc<dyn KeyStore>) {
+        self.crypto.library = self.crypto.library.with_key_store(store);
     }
 
     /// Sets the key exchange provider of new handshakes: with renewed certificates, for example.

@@ -273,7 +273,8 @@ impl core::fmt::Display for Unavailability {
             Self::NothingInCommon => {
                 return f.write_str(
                     "the server has no version, kind of key exchange (TLS or registered keys) or registered key of this \
-                     client; configure both alike",
+                     client; configure both alike, or, if the session was handed over, have another one handed over, since \
+                     the server may have begun anew or had it before",
                 );
             }
             Self::Unknown(code) => write!(f, "the server takes no client now (code {code})")?,
@@ -352,9 +353,9 @@ pub enum ConnectError {
     /// The server answered by this registered key, and no packet that it sent under the session's
     /// keys opened.
     #[error(
-        "peer: the server did not prove within {} ms that it holds registered key {:?}; see that both sides have \
+        "peer: the server did not prove within {} ms that it holds registered key {}; see that both sides have \
          registered the same secret under this name, and the same two identities, each with its own and the other's",
-        .after.as_millis(), String::from_utf8_lossy(.key_name)
+        .after.as_millis(), ShownKeyName(.key_name)
     )]
     Unproven {
         /// The deadline.
@@ -378,6 +379,19 @@ pub enum ConnectError {
         "caller: this process is a copy (fork) of the one that opened the endpoint; open another one here"
     )]
     Copied,
+}
+
+/// The name of a registered key as people read it: that of a session which was handed over is 16
+/// bytes of any kind.
+struct ShownKeyName<'a>(&'a [u8]);
+
+impl core::fmt::Display for ShownKeyName<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match core::str::from_utf8(self.0) {
+            Ok(text) if !text.contains(char::is_control) => write!(f, "{text:?}"),
+            _ => self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}")),
+        }
+    }
 }
 
 impl From<HandshakeFailure> for ConnectError {
@@ -432,4 +446,20 @@ pub enum Refused {
         "limit: a certificate of the session's handshake ends, so nothing more begins in it; connect again"
     )]
     Expired,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_key_is_shown_as_text_or_in_hexadecimal_digits() {
+        let shown = |name: &[u8]| {
+            let (after, key_name) = (Duration::from_secs(1), name.to_vec());
+            alloc::string::ToString::to_string(&ConnectError::Unproven { after, key_name })
+        };
+        assert!(shown("søk 7".as_bytes()).contains("registered key \"søk 7\";"));
+        assert!(shown(&[0xA7, 0, 0x1B]).contains("registered key a7001b;"));
+        assert!(shown(b"a\x1B[2J").contains("registered key 611b5b324a;"));
+    }
 }

@@ -24,6 +24,17 @@ pub trait KeyExchange: Send {
     /// # Errors
     /// The attempt has failed; [`Failed::alert`] may be owed to the peer.
     fn step(&mut self, input: Input<'_>) -> Result<Step, Failed>;
+
+    /// The peer's CONFIRM has opened (SPEC §6.5): it has the secrets, and the session is about to
+    /// begin. The core calls this once at most, after the result. It does not for a session that
+    /// begins with early data.
+    ///
+    /// # Errors
+    /// No session may begin, such as a second one of a secret that is for one alone (SPEC §7.5).
+    /// The attempt has failed, and the peer is not told.
+    fn confirmed(&mut self) -> Result<(), HandshakeFailure> {
+        Ok(())
+    }
 }
 
 /// An input of a key exchange.

@@ -6,8 +6,10 @@
 //!    `packetizer` chooses.
 //! 3. `incoming` opens records into the `body`; `partial_record` holds one record until it is
 //!    whole, `reassembly` all of a message, and `record_bitmap` tells which have opened.
-//! 4. `reordered` keeps packets that came before record 0 of their message.
+//! 4. `arrived_data` is a DATA packet, with the carrier's word on what it has opened; `reordered`
+//!    keeps packets that came before record 0 of their message.
 
+pub(crate) mod arrived_data;
 pub(crate) mod body;
 pub(crate) mod client_message;
 pub(crate) mod incoming;

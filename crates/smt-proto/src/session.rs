@@ -111,12 +111,14 @@ impl Session {
     /// A session that has just been established. `datagram_max` is the largest datagram of the
     /// carrier.
     pub(crate) fn new(
-        established: Established,
+        mut established: Established,
         factory: &SessionFactory<'_>,
         datagram_max: usize,
     ) -> Self {
         let (now, indices) = (established.agreed_at, established.indices);
         let agreement = established.agreement;
+        let flow = agreement.receiving_flow(indices.own);
+        established.open.open_at_carrier(flow);
         let (sent, received) = (established.controls, established.confirmed_by);
         let stripes = Stripes::after_handshake(&agreement, sent, received);
         let lane = Lane::new(stripes, factory.crypto.table_salt);

@@ -22,6 +22,11 @@ pub struct Statistics {
     pub packets_duplicate: u64,
     /// Records that did not open: forged, damaged, or of a key that is gone.
     pub records_failed: u64,
+    /// Records that the carrier has opened, and that were taken so.
+    pub records_opened_by_carrier: u64,
+    /// Records that the carrier says it has opened, under a key or a number that is not theirs: of
+    /// a key that was taken back meanwhile, for example. They are as good as lost.
+    pub carrier_records_refused: u64,
     /// Records and packets that the cryptographic library could not try to seal or open. They are
     /// as good as lost.
     pub crypto_unavailable: u64,

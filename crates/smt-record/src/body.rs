@@ -78,6 +78,21 @@ impl Body {
         core::iter::once(front).chain(others).collect()
     }
 
+    /// Copies each buffer that others may have, so that from now on nobody can change a byte. A
+    /// buffer that was given away as a whole stays where it is.
+    pub(crate) fn make_own(&mut self) {
+        let (one, chain) = match &mut self.0 {
+            Buffers::One(bytes) => (Some(bytes), &mut [][..]),
+            Buffers::Chain(parts) => (None, &mut parts[..]),
+        };
+        let chain = chain.iter_mut().map(|part| &mut part.bytes);
+        for bytes in one.into_iter().chain(chain) {
+            if !bytes.is_unique() {
+                *bytes = Bytes::copy_from_slice(bytes);
+            }
+        }
+    }
+
     /// The bytes of a range, if they lie in one buffer.
     ///
     /// # Panics
@@ -244,6 +259,27 @@ mod tests {
         let is_contiguous = |from, length| body.contiguous(from, length).is_some();
         assert!(is_contiguous(0, 2) && is_contiguous(2, 3) && is_contiguous(3, 2));
         assert!(!is_contiguous(1, 2) && !is_contiguous(0, 5));
+    }
+
+    #[test]
+    fn a_buffer_that_others_may_have_is_copied_and_one_that_was_given_away_is_not() {
+        let place = |body: &Body| body.buffers().next().unwrap().as_ptr();
+        let mut given: Body = vec![1, 2, 3].into();
+        let before = place(&given);
+        given.make_own();
+        assert_eq!(place(&given), before);
+        let bytes = Bytes::from(vec![1, 2, 3]);
+        let owned = Bytes::from_owner(vec![1, 2, 3]);
+        for shared in [bytes.clone().into(), owned.into(), Body::from(b"abc")] {
+            let mut own = shared.clone();
+            drop(shared.clone());
+            own.make_own();
+            assert_ne!(place(&own), place(&shared));
+            assert!(own.buffers().eq(shared.buffers()));
+        }
+        let mut chain: Body = vec![bytes.clone(), Bytes::from(vec![4])].into();
+        chain.make_own();
+        assert!(chain.buffers().all(Bytes::is_unique));
     }
 
     #[test]

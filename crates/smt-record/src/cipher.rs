@@ -15,7 +15,10 @@
 use alloc::boxed::Box;
 use core::cell::OnceCell;
 
+use smt_carrier::{KeyHandle, ReceivingFlow, ReceivingKey};
+
 use crate::aead::{Aead, Unavailable};
+use crate::carrier_key::CarrierKey;
 use crate::crypto_provider::CryptoProvider;
 use crate::key_log::KeyLogContext;
 use crate::key_schedule::{DerivedKey, DirectionSecrets};
@@ -26,8 +29,15 @@ use crate::suite::Suite;
 /// One cipher, as far as it has been made.
 #[derive(Default)]
 pub(crate) struct LazyCipher {
-    key: OnceCell<Box<DerivedKey>>,
+    key: OnceCell<Box<CipherKey>>,
     aead: OnceCell<Box<dyn Aead>>,
+}
+
+/// Key and IV, and the same at the carrier.
+struct CipherKey {
+    derived: DerivedKey,
+    /// Once the carrier was asked; `None` if it did not take the key.
+    carrier: OnceCell<Option<CarrierKey>>,
 }
 
 impl LazyCipher {
@@ -45,6 +55,55 @@ impl LazyCipher {
         }
         let aead = self.make(maker, secret)?;
         Ok(&**self.aead.get_or_init(|| aead))
+    }
+
+    /// The carrier's handle of the key, if the carrier seals records and takes it. A carrier that
+    /// does not take it is asked again only after [`Self::hibernate`].
+    pub(crate) fn carrier_key(&self, maker: &CipherMaker, secret: &Secret) -> Option<KeyHandle> {
+        let store = maker.crypto.key_store()?;
+        if secret.is_plaintext() {
+            return None;
+        }
+        let CipherKey { derived, carrier } = self.key(maker, secret);
+        let install = || {
+            let key = &derived.key[..maker.suite.key_len()];
+            CarrierKey::install(store, maker.suite, key, *derived.iv)
+        };
+        let installed = carrier.get_or_init(install);
+        installed.as_ref().map(|key| key.handle)
+    }
+
+    /// The same for a receiving key: the carrier opens records of this flow and epoch byte.
+    pub(crate) fn receiving_key(
+        &self,
+        maker: &CipherMaker,
+        secret: &Secret,
+        flow: ReceivingFlow,
+        epoch: u8,
+    ) -> Option<KeyHandle> {
+        let store = maker.crypto.key_store()?;
+        if secret.is_plaintext() {
+            return None;
+        }
+        let CipherKey { derived, carrier } = self.key(maker, secret);
+        let install = || {
+            let key = ReceivingKey {
+                suite: maker.suite.code(),
+                key: &derived.key[..maker.suite.key_len()],
+                iv: &derived.iv,
+                epoch,
+                flow,
+            };
+            CarrierKey::install_receiving(store, &key)
+        };
+        let installed = carrier.get_or_init(install);
+        installed.as_ref().map(|key| key.handle)
+    }
+
+    /// The carrier's handle of the key, if the carrier has the key.
+    pub(crate) fn handle(&self) -> Option<KeyHandle> {
+        let installed = self.key.get()?.carrier.get()?;
+        installed.as_ref().map(|key| key.handle)
     }
 
     /// Makes the key: from here on the secret is not needed. A plaintext one has no key.
@@ -73,13 +132,18 @@ impl LazyCipher {
         if secret.is_plaintext() {
             return Ok(Box::new(PlaintextAead));
         }
-        let DerivedKey { key, iv } = self.key(maker, secret);
+        let DerivedKey { key, iv } = &self.key(maker, secret).derived;
         let key = &key[..maker.suite.key_len()];
         maker.crypto.aead(maker.suite, key, **iv)
     }
 
-    fn key(&self, maker: &CipherMaker, secret: &Secret) -> &DerivedKey {
-        let derive = || Box::new(DerivedKey::of(maker.crypto.hash(), maker.suite, secret));
+    fn key(&self, maker: &CipherMaker, secret: &Secret) -> &CipherKey {
+        let derive = || {
+            Box::new(CipherKey {
+                derived: DerivedKey::of(maker.crypto.hash(), maker.suite, secret),
+                carrier: OnceCell::new(),
+            })
+        };
         self.key.get_or_init(derive)
     }
 }

@@ -8,6 +8,8 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::fmt;
 
+use smt_carrier::KeyStore;
+
 use crate::aead::{Aead, AeadProvider, Unavailable};
 use crate::hash::HashProvider;
 use crate::suite::Suite;
@@ -20,12 +22,17 @@ pub struct CryptoProvider(Arc<Parts>);
 struct Parts {
     aead: Arc<dyn AeadProvider>,
     hash: Arc<dyn HashProvider>,
+    key_store: Option<Arc<dyn KeyStore>>,
 }
 
 impl CryptoProvider {
     /// Ciphers and hashes that need not be of one library.
     pub fn new(aead: Arc<dyn AeadProvider>, hash: Arc<dyn HashProvider>) -> Self {
-        Self(Arc::new(Parts { aead, hash }))
+        Self(Arc::new(Parts {
+            aead,
+            hash,
+            key_store: None,
+        }))
     }
 
     /// The library aws-lc.
@@ -37,7 +44,26 @@ impl CryptoProvider {
     /// The same hashes with other ciphers.
     #[must_use]
     pub fn with_aead(&self, aead: Arc<dyn AeadProvider>) -> Self {
-        Self::new(aead, Arc::clone(&self.0.hash))
+        Self(Arc::new(Parts {
+            aead,
+            hash: Arc::clone(&self.0.hash),
+            key_store: self.0.key_store.clone(),
+        }))
+    }
+
+    /// The same, with a carrier that seals records itself and gets the sending keys for it.
+    #[must_use]
+    pub fn with_key_store(&self, key_store: Arc<dyn KeyStore>) -> Self {
+        Self(Arc::new(Parts {
+            aead: Arc::clone(&self.0.aead),
+            hash: Arc::clone(&self.0.hash),
+            key_store: Some(key_store),
+        }))
+    }
+
+    /// The store of a carrier that seals records itself.
+    pub(crate) fn key_store(&self) -> Option<&Arc<dyn KeyStore>> {
+        self.0.key_store.as_ref()
     }
 
     /// The hashes.

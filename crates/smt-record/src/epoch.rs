@@ -4,6 +4,8 @@
 //! Which epochs exist at a time is decided by [`crate::SealKeys`] and [`crate::OpenKeys`]; how a
 //! cipher comes from its secret, and when, by [`crate::cipher`].
 
+use smt_carrier::{KeyHandle, ReceivingFlow};
+
 use crate::aead::{Aead, Unavailable};
 use crate::cipher::{CipherMaker, LazyCipher};
 use crate::key_schedule::DirectionSecrets;
@@ -32,6 +34,31 @@ impl EpochKeys {
         secrets: &DirectionSecrets,
     ) -> Result<&dyn Aead, Unavailable> {
         self.data.aead(maker, &secrets.data)
+    }
+
+    /// The carrier's handle of the data key, in the same way; `None` if the carrier has none.
+    pub(crate) fn carrier_key(
+        &self,
+        maker: &CipherMaker,
+        secrets: &DirectionSecrets,
+    ) -> Option<KeyHandle> {
+        self.data.carrier_key(maker, &secrets.data)
+    }
+
+    /// Gives the carrier the data key for receiving, in the same way.
+    pub(crate) fn offer_receiving(
+        &self,
+        maker: &CipherMaker,
+        secrets: &DirectionSecrets,
+        flow: ReceivingFlow,
+    ) {
+        let [epoch, ..] = self.epoch.to_le_bytes();
+        self.data.receiving_key(maker, &secrets.data, flow, epoch);
+    }
+
+    /// The carrier's handle of the data key, if the carrier has it.
+    pub(crate) fn handle(&self) -> Option<KeyHandle> {
+        self.data.handle()
     }
 
     /// The control key, in the same way.

@@ -5,6 +5,8 @@
 //! 2. [`FrozenMessage::seal`] seals the records in order, each under the current epoch, counted.
 //! 3. Asked again for a record it gives the same ciphertext: same bytes, epoch and number. Where
 //!    that cannot be, since the body's memory has changed, it gives none.
+//! 4. [`FrozenMessage::place`] leaves the sealing of a record to the carrier, if that has the key.
+//!    No tag tells then whether the body has changed, so the message makes the body its own before.
 //!
 //! Each record's tag, 16 bytes, is all that is kept of the ciphertext; the rest is computed again.
 //! A body in memory that others have changed meanwhile would give two plaintexts under one key and
@@ -17,13 +19,16 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use smt_wire::{Geometry, InnerHeader, MessageId, RECORD_OVERHEAD, Record, TAG_LEN};
+use smt_carrier::KeyHandle;
+use smt_wire::{
+    Geometry, InnerHeader, MessageId, RECORD_HEADER_LEN, RECORD_OVERHEAD, Record, TAG_LEN,
+};
 
 use crate::aead::{Aead, NoKey, Unavailable};
 use crate::body::Body;
 use crate::key_limits::KeyUsedUp;
 use crate::numbers::{IndexBits, NumberError, OutgoingId};
-use crate::record_header::{APPLICATION_DATA, RECORD_HEADER_LEN, record_header};
+use crate::record_header::{APPLICATION_DATA, record_header};
 use crate::seal_keys::SealKeys;
 
 /// The frozen inner plaintext of a message, the right to seal it, and the progress of sealing.
@@ -41,6 +46,8 @@ pub struct FrozenMessage {
     sealed: u32,
     epochs: Epochs,
     tags: Tags,
+    /// The first record that was sealed when nobody else could reach the body any more.
+    own_from: Option<u32>,
 }
 
 impl FrozenMessage {
@@ -71,6 +78,7 @@ impl FrozenMessage {
             sealed: 0,
             epochs: Epochs::default(),
             tags: Tags::default(),
+            own_from: None,
         })
     }
 
@@ -86,6 +94,57 @@ impl FrozenMessage {
         keys: &mut SealKeys,
         out: &mut [u8],
     ) -> Result<usize, SealError> {
+        let (task, record) = self.task(index, keys, out)?;
+        self.seal_record(&task, keys, record)
+    }
+
+    /// As [`Self::seal`], but the carrier seals the record if it has the key: then `out` has the
+    /// record's header, its plaintext, and 16 bytes for the tag.
+    ///
+    /// The carrier seals what it finds, and the tag that would tell of a changed body stays with
+    /// it. The message therefore copies the buffers of the body that others can reach, once, before
+    /// the first record that it leaves to the carrier. A record that was sealed before that is
+    /// sealed here for ever.
+    ///
+    /// # Errors
+    /// As [`Self::seal`].
+    pub fn place(
+        &mut self,
+        index: u32,
+        keys: &mut SealKeys,
+        out: &mut [u8],
+    ) -> Result<Placed, SealError> {
+        let (task, record) = self.task(index, keys, out)?;
+        let is_own = task.is_first || self.own_from.is_some_and(|from| from <= index);
+        let key = keys.carrier_key(task.epoch).filter(|_| is_own);
+        let Some(key) = key else {
+            return self.seal_record(&task, keys, record).map(Placed::Sealed);
+        };
+        if self.own_from.is_none() {
+            self.body.make_own();
+            self.own_from = Some(index);
+        }
+        let (header, rest) = record.split_at_mut(RECORD_HEADER_LEN);
+        header.copy_from_slice(&record_header(task.place.extent));
+        let (plaintext, tag) = rest.split_at_mut(rest.len() - TAG_LEN);
+        let content = task.place.content(self.true_inner());
+        self.compose(task.place.inner_start as usize, content, plaintext);
+        tag.fill(0);
+        self.count(&task, keys)?;
+        Ok(Placed::Plain {
+            length: record.len(),
+            key,
+            number: task.sequence,
+        })
+    }
+
+    /// Checks that a record may be sealed now, and tells where and under which epoch.
+    fn task<'a>(
+        &self,
+        index: u32,
+        keys: &SealKeys,
+        out: &'a mut [u8],
+    ) -> Result<(SealTask, &'a mut [u8]), SealError> {
         let (id, records) = (self.id(), self.records());
         if index >= records {
             return Err(SealError::NoSuchRecord { id, index, records });
@@ -111,25 +170,46 @@ impl FrozenMessage {
         } else {
             self.epochs.of(index)
         };
-        let aead = epoch
-            .ok_or(NoKey::NoSuchEpoch)
-            .and_then(|epoch| keys.data(epoch));
-        let aead = aead.map_err(|error| match error {
+        let epoch = epoch.ok_or(SealError::EpochFinished { id, index })?;
+        let task = SealTask {
+            place,
+            sequence,
+            epoch,
+            is_first,
+        };
+        Ok((task, out))
+    }
+
+    /// Seals a record into its place.
+    fn seal_record(
+        &mut self,
+        task: &SealTask,
+        keys: &mut SealKeys,
+        out: &mut [u8],
+    ) -> Result<usize, SealError> {
+        let (id, index) = (self.id(), task.place.index);
+        let aead = keys.data(task.epoch).map_err(|error| match error {
             NoKey::NoSuchEpoch => SealError::EpochFinished { id, index },
             NoKey::Unavailable(unavailable) => unavailable.into(),
         });
-        let sealing = self.seal_at(&place, sequence, aead?, out);
+        let sealing = self.seal_at(&task.place, task.sequence, aead?, out);
         let tag = sealing.inspect_err(|Unavailable| out.fill(0))?;
-        if is_first {
-            keys.count_record()?;
-            self.epochs.first_sealed(index, keys.epoch());
-            self.sealed += 1;
-        }
+        self.count(task, keys)?;
         if !self.tags.is_as_before(index, tag) {
             out.fill(0);
             return Err(SealError::BodyChanged { id, index });
         }
-        Ok(needed)
+        Ok(out.len())
+    }
+
+    /// Counts a record that was sealed, or left to the carrier, if it is the first time.
+    fn count(&mut self, task: &SealTask, keys: &mut SealKeys) -> Result<(), SealError> {
+        if task.is_first {
+            keys.count_record()?;
+            self.epochs.first_sealed(task.place.index, task.epoch);
+            self.sealed += 1;
+        }
+        Ok(())
     }
 
     /// The message's id.
@@ -225,6 +305,31 @@ impl FrozenMessage {
     }
 }
 
+/// How a record got into its place ([`FrozenMessage::place`]).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Placed {
+    /// It is sealed, and has this many bytes.
+    Sealed(usize),
+    /// It is plaintext that the carrier seals.
+    Plain {
+        /// Bytes of the record: header, plaintext, and room for the tag.
+        length: usize,
+        /// The key.
+        key: KeyHandle,
+        /// The record number.
+        number: u64,
+    },
+}
+
+/// The sealing of one record.
+struct SealTask {
+    place: Record,
+    sequence: u64,
+    epoch: u32,
+    /// Whether it is the record's first.
+    is_first: bool,
+}
+
 /// Numbers only, no byte of the message.
 impl fmt::Debug for FrozenMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -285,25 +390,27 @@ impl Epochs {
 }
 
 /// The tags of the records that were sealed, which tell whether one that is sealed again is the
-/// same. Record 0's is kept in place: most messages have no other.
+/// same. The tag of one that the carrier has sealed is not known before it is sealed here. Record
+/// 0's is kept in place: most messages have no other.
 #[derive(Default)]
 struct Tags {
     first: Option<Tag>,
-    others: Vec<Tag>,
+    others: Vec<Option<Tag>>,
 }
 
 impl Tags {
-    /// Whether record `index` had this tag whenever it was sealed; keeps that of a new one. Records
-    /// are first sealed in order.
+    /// Whether record `index` had this tag whenever it was sealed here; keeps that of a new one.
     fn is_as_before(&mut self, index: u32, tag: Tag) -> bool {
-        let Some(place) = (index as usize).checked_sub(1) else {
-            return *self.first.get_or_insert(tag) == tag;
+        let known = match (index as usize).checked_sub(1) {
+            None => &mut self.first,
+            Some(place) => {
+                if self.others.len() <= place {
+                    self.others.resize(place + 1, None);
+                }
+                &mut self.others[place]
+            }
         };
-        if let Some(before) = self.others.get(place) {
-            return *before == tag;
-        }
-        self.others.push(tag);
-        true
+        *known.get_or_insert(tag) == tag
     }
 }
 

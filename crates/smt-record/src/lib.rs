@@ -25,6 +25,7 @@ mod aead;
 #[cfg(feature = "aws-lc")]
 mod aws_lc;
 mod body;
+mod carrier_key;
 mod cipher;
 mod crypto_provider;
 mod epoch;
@@ -55,7 +56,7 @@ pub use aws_lc::AwsLc;
 pub use body::Body;
 pub use crypto_provider::CryptoProvider;
 pub use exporter::{ExportError, Exporter};
-pub use frozen_message::{FrozenMessage, SealError};
+pub use frozen_message::{FrozenMessage, Placed, SealError};
 pub use hash::{HashAlgorithm, HashProvider, Prk};
 pub use imported_key::{ImportedIdentity, ImportedKey};
 pub use key_limits::{KeyLimits, KeyLimitsError, KeyUsedUp};
@@ -64,8 +65,8 @@ pub use key_schedule::{DirectionSecrets, Purpose, SessionSecrets, Side, paramete
 pub use numbers::{
     AllocationError, IdAllocator, IdLayout, IdParts, IndexBits, NumberError, OutgoingId,
 };
-pub use open::{OpenError, open_first, open_rest};
-pub use open_keys::OpenKeys;
+pub use open::{OpenError, open_first, open_rest, take_opened_first, take_opened_rest};
+pub use open_keys::{CARRIER_FAILURES_MAX, OpenKeys};
 pub use padding::Padding;
 pub use seal_keys::SealKeys;
 pub use secret::Secret;

@@ -13,14 +13,17 @@
 //! the message, and puts that byte back. Only where there is no such byte, or the record has
 //! padding, does it go through the caller's scratch buffer.
 //!
+//! A record that the carrier has opened goes through the same checks but that of its tag
+//! ([`take_opened_first`], [`take_opened_rest`]).
+//!
 //! Whether the whole message has arrived, and whether its id was seen, is not known here.
 
 use alloc::vec::Vec;
 
-use smt_wire::{Geometry, InnerHeader, ParseError, Record, TAG_LEN};
+use smt_wire::{Geometry, InnerHeader, ParseError, RECORD_HEADER_LEN, Record, TAG_LEN};
 
 use crate::aead::{Aead, OpenFailed};
-use crate::record_header::{APPLICATION_DATA, RECORD_HEADER_LEN, record_header};
+use crate::record_header::{APPLICATION_DATA, record_header};
 
 /// Opens record 0 of a message that claims `message_length` padded inner bytes, and appends its
 /// application bytes to `body`. On an error `body` is as before.
@@ -106,6 +109,48 @@ pub fn open_rest(
         .and_then(|()| check_end(content, length));
     content[length] = extra;
     opened
+}
+
+/// As [`open_first`], for a record that the carrier has opened: header, inner plaintext and tag.
+///
+/// # Errors
+/// [`OpenError`], but for those of the tag.
+pub fn take_opened_first(
+    geometry: Geometry,
+    message_length: u32,
+    record: &[u8],
+    body: &mut Vec<u8>,
+) -> Result<InnerHeader, OpenError> {
+    let place = geometry.record(message_length, 0);
+    if usize::from(place.extent) < InnerHeader::LEN {
+        return Err(OpenError::Form);
+    }
+    let plaintext = Sealed::new(&place, record)?.ciphertext;
+    let (header, content) = inspect_first(&place, message_length, plaintext)?;
+    body.extend_from_slice(&plaintext[InnerHeader::LEN..content]);
+    Ok(header)
+}
+
+/// As [`open_rest`], for a record that the carrier has opened: header, inner plaintext and tag.
+/// `content` may be a byte longer than the record's, which stays as it is.
+///
+/// # Errors
+/// [`OpenError`], but for those of the tag.
+///
+/// # Panics
+/// As [`open_rest`].
+pub fn take_opened_rest(
+    place: &Record,
+    true_inner: u32,
+    record: &[u8],
+    content: &mut [u8],
+) -> Result<(), OpenError> {
+    let length = place.content(true_inner);
+    has_extra_byte(place, length, content);
+    let plaintext = Sealed::new(place, record)?.ciphertext;
+    check_end(plaintext, length)?;
+    content[..length].copy_from_slice(&plaintext[..length]);
+    Ok(())
 }
 
 /// Whether `content` has a byte more than the record's `length`. Panics as documented.

@@ -6,6 +6,9 @@
 //! 2. The caller opens with it and says so: [`OpenKeys::opened`] makes the next epoch current,
 //!    [`OpenKeys::failed`] counts towards the integrity limit of the candidate.
 //! 3. EPOCH_DONE drops the previous epoch ([`OpenKeys::finish`]).
+//! 4. A carrier that opens records gets a data key when something has opened under it here, and
+//!    loses it with the epoch ([`OpenKeys::open_at_carrier`]). A record that it has opened is taken
+//!    if it names the key of its epoch ([`OpenKeys::is_carriers`]).
 //!
 //! Next keys are derived at most once and only when nothing older than the current epoch is open
 //! (SPEC §7.3), so forged epoch bytes cost one derivation per epoch. Old secrets are deleted when
@@ -13,6 +16,8 @@
 
 use alloc::boxed::Box;
 use core::fmt;
+
+use smt_carrier::{KeyHandle, ReceivingFlow};
 
 use crate::aead::{Aead, NoKey};
 use crate::cipher::CipherMaker;
@@ -41,6 +46,8 @@ pub struct OpenKeys {
     tried: u32,
     /// The peer was asked for an update of the current epoch.
     asked: bool,
+    /// The flow for a carrier that opens records.
+    carrier_flow: Option<Box<ReceivingFlow>>,
 }
 
 /// The next epoch.
@@ -53,11 +60,23 @@ struct Candidate {
     keys: EpochKeys,
     /// Failed openings under either key of this epoch.
     failed: u64,
+    /// Failed openings that the carrier may have had under the data key, and does not tell: as many
+    /// as it counts by itself, for each time that it was given the key.
+    reserved: u64,
 }
 
 impl Candidate {
     fn new(keys: EpochKeys) -> Self {
-        Self { keys, failed: 0 }
+        Self {
+            keys,
+            failed: 0,
+            reserved: 0,
+        }
+    }
+
+    /// Failed openings that count towards the integrity limit.
+    fn failures(&self) -> u64 {
+        self.failed.saturating_add(self.reserved)
     }
 }
 
@@ -97,6 +116,43 @@ impl OpenKeys {
             next: None,
             tried: 0,
             asked: false,
+            carrier_flow: None,
+        }
+    }
+
+    /// Gives the keys of this flow to the carrier, if its store takes any. The carrier counts
+    /// [`CARRIER_FAILURES_MAX`] wrong tags by itself each time that it gets a key: so many fewer
+    /// are left here.
+    pub fn open_at_carrier(&mut self, flow: ReceivingFlow) {
+        let takes_keys = self.maker.crypto.key_store().is_some();
+        self.carrier_flow = takes_keys.then(|| Box::new(flow));
+    }
+
+    /// The epoch that an epoch byte names, if the carrier has its data key by this handle.
+    pub fn is_carriers(&mut self, epoch_byte: u8, handle: KeyHandle) -> Option<u32> {
+        let (keys, ..) = self.candidate(epoch_byte)?;
+        (keys.handle() == Some(handle)).then_some(keys.epoch)
+    }
+
+    /// Gives the carrier the data key of the current epoch, under which something has opened. A
+    /// session that rests takes its key back, and the carrier counts from nothing when it gets the
+    /// key again: that ends when half of the integrity limit is gone, and the other half is left
+    /// for openings here.
+    fn offer(&mut self) {
+        let Some(flow) = self.carrier_flow.as_deref() else {
+            return;
+        };
+        let failures = self.current.failures();
+        let Candidate { keys, reserved, .. } = &mut self.current;
+        if keys.handle().is_some() {
+            return;
+        }
+        if failures.saturating_add(CARRIER_FAILURES_MAX) > self.integrity_limit / 2 {
+            return;
+        }
+        keys.offer_receiving(&self.maker, &self.secrets, *flow);
+        if keys.handle().is_some() {
+            *reserved += CARRIER_FAILURES_MAX;
         }
     }
 
@@ -126,6 +182,9 @@ impl OpenKeys {
     pub fn opened(&mut self, epoch: u32) -> bool {
         let is_next = |next: &mut Box<Next>| next.candidate.keys.epoch == epoch;
         let Some(mut next) = self.next.take_if(is_next) else {
+            if epoch == self.current.keys.epoch {
+                self.offer();
+            }
             return false;
         };
         self.maker.log(epoch, &next.secrets);
@@ -137,6 +196,7 @@ impl OpenKeys {
         let nobody = Candidate::new(EpochKeys::new(epoch));
         self.previous = Some(Box::new(core::mem::replace(&mut next.candidate, nobody)));
         self.asked = false;
+        self.offer();
         true
     }
 
@@ -201,7 +261,7 @@ impl OpenKeys {
         let is_named = |epoch: &u32| epoch.to_le_bytes()[0] == epoch_byte;
         if is_named(&current) {
             self.tried = current;
-            let is_usable = self.current.failed < self.integrity_limit;
+            let is_usable = self.current.failures() < self.integrity_limit;
             return is_usable.then_some((&self.current.keys, &self.maker, &self.secrets));
         }
         let others = [self.previous(), self.next_epoch()];
@@ -217,7 +277,7 @@ impl OpenKeys {
                 .as_ref()
                 .map(|next| (&next.candidate, &next.secrets))?,
         };
-        let is_usable = candidate.failed < self.integrity_limit;
+        let is_usable = candidate.failures() < self.integrity_limit;
         is_usable.then_some((&candidate.keys, &self.maker, secrets))
     }
 
@@ -278,6 +338,10 @@ impl fmt::Debug for OpenKeys {
             .finish_non_exhaustive()
     }
 }
+
+/// Wrong tags that a carrier counts under a key by itself, each time that it is given the key. It
+/// then opens nothing more by it.
+pub const CARRIER_FAILURES_MAX: u64 = 1 << 30;
 
 #[cfg(test)]
 mod tests;

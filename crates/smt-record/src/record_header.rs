@@ -2,10 +2,7 @@
 //! The outer form of a record (RFC 8446 §5.2, SPEC §5.1): `17 03 03 || u16 length`, then the
 //! ciphertext of a plaintext that is always the extent and one byte long, then the tag.
 
-use smt_wire::TAG_LEN;
-
-/// Bytes of the clear header, which is the AAD.
-pub(crate) const RECORD_HEADER_LEN: usize = 5;
+use smt_wire::{RECORD_HEADER_LEN, TAG_LEN};
 
 /// The content type `application_data`, outside and inside.
 pub(crate) const APPLICATION_DATA: u8 = 0x17;

@@ -17,6 +17,8 @@
 use alloc::boxed::Box;
 use core::fmt;
 
+use smt_carrier::KeyHandle;
+
 use crate::aead::{Aead, NoKey, Unavailable};
 use crate::cipher::{CipherMaker, LazyCipher};
 use crate::crypto_provider::CryptoProvider;
@@ -183,6 +185,19 @@ impl SealKeys {
             }
             _ => Err(NoKey::NoSuchEpoch),
         }
+    }
+
+    /// The carrier's handle of the data key of an epoch. `None`: the carrier seals no records, does
+    /// not take the key, or the epoch is over.
+    pub(crate) fn carrier_key(&self, epoch: u32) -> Option<KeyHandle> {
+        if epoch == self.current.epoch {
+            return self.current.carrier_key(&self.maker, &self.secrets);
+        }
+        let (previous, cipher) = self.previous.as_ref()?;
+        let is_previous = *previous == epoch;
+        is_previous
+            .then(|| cipher.carrier_key(&self.maker, &self.secrets.data))
+            .flatten()
     }
 
     /// The current control key.

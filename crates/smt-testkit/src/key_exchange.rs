@@ -46,6 +46,9 @@ pub struct ExchangeSettings {
     pub early: Early,
     /// When the credentials of the peer end, and those of this side.
     pub expires: [Option<WallTime>; 2],
+    /// How many sessions may still begin, if that is bounded: more are refused once the peer has
+    /// confirmed.
+    pub sessions_left: Option<Arc<AtomicU64>>,
     /// Bytes that a server leaves its client beside CONFIRM, if there are any.
     pub parting: Vec<u8>,
     /// Flights have randoms and proofs.
@@ -94,6 +97,7 @@ impl FakeKeyExchange {
                 observer: |_| {},
                 early: Early::None,
                 expires: [None; 2],
+                sessions_left: None,
                 parting: Vec::new(),
                 is_proven: true,
                 seen: Arc::default(),
@@ -338,6 +342,16 @@ impl KeyExchange for Exchange {
             parting,
             ..step
         })
+    }
+
+    fn confirmed(&mut self) -> Result<(), HandshakeFailure> {
+        let Some(left) = &self.settings.sessions_left else {
+            return Ok(());
+        };
+        let take = |left: u64| left.checked_sub(1);
+        left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+            .map(drop)
+            .map_err(|_| failure(FailureKind::NoCommonParameters, "no session is left"))
     }
 }
 

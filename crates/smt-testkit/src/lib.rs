@@ -6,7 +6,9 @@
 //! - [`NullCipher`]: bytes stay as they are.
 //! - [`WatchedCipher`]: a cipher whose every use is seen; [`NonceGuard`] refuses to seal other
 //!   bytes under a number that was used.
-//! - [`SealingCarrier`]: a carrier that seals records itself, as a network card would.
+//! - [`SealingCarrier`]: a carrier that seals records itself, as a network card would, and its keys
+//!   ([`SealingKeys`]).
+//! - [`OpeningKeys`]: the keys of a carrier that opens records.
 //!
 //! No users of SMT depend on this crate.
 
@@ -15,6 +17,7 @@
 mod key_exchange;
 mod nonce_guard;
 mod null_cipher;
+mod opening_keys;
 mod sealing_carrier;
 mod token_mac;
 mod watched_cipher;
@@ -22,7 +25,8 @@ mod watched_cipher;
 pub use key_exchange::{Early, ExchangeSettings, FakeKeyExchange, Transcript};
 pub use nonce_guard::NonceGuard;
 pub use null_cipher::NullCipher;
-pub use sealing_carrier::SealingCarrier;
+pub use opening_keys::OpeningKeys;
+pub use sealing_carrier::{SealingCarrier, SealingKeys};
 pub use token_mac::FakeTokenMac;
 pub use watched_cipher::{CipherWatch, KeyWatch, WatchedCipher};
 

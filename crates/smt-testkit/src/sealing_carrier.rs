@@ -9,84 +9,73 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use smt_carrier::{
     Arrival, Batch, Capabilities, Carrier, HeaderCopy, KeyHandle, KeyStore, Layout, NoRoom,
-    ReceiveError, SEGMENT_HEADER_BYTES, Sealing, SendError, TAG_BYTES, Wait,
+    ReceiveError, SEGMENT_HEADER_BYTES, Sealing, SendError, Wait,
 };
 use smt_record::{Aead, AeadProvider, AwsLc, Suite};
 
 /// A carrier that copies headers and seals records, over one that does neither.
 pub struct SealingCarrier<C> {
     inner: C,
-    keys: Mutex<Keys>,
+    keys: Arc<SealingKeys>,
 }
 
-struct Keys {
+/// The keys of a carrier that seals records.
+pub struct SealingKeys {
+    library: Arc<dyn AeadProvider>,
     room: usize,
+    table: Mutex<KeyTable>,
+}
+
+#[derive(Default)]
+struct KeyTable {
     next: u64,
     installed: BTreeMap<KeyHandle, Box<dyn Aead>>,
+    /// Records that were sealed.
+    sealed: u64,
 }
 
 impl<C: Carrier> SealingCarrier<C> {
     /// Sends by `inner`, with a store of `room` keys.
     pub fn new(inner: C, room: usize) -> Self {
+        let keys = Arc::new(SealingKeys::new(Arc::new(AwsLc), room));
+        Self { inner, keys }
+    }
+
+    /// The keys.
+    pub fn sealing_keys(&self) -> &Arc<SealingKeys> {
+        &self.keys
+    }
+}
+
+impl SealingKeys {
+    /// Room for this many keys, for the ciphers of `library`.
+    pub fn new(library: Arc<dyn AeadProvider>, room: usize) -> Self {
         Self {
-            inner,
-            keys: Mutex::new(Keys {
-                room,
-                next: 1,
-                installed: BTreeMap::new(),
-            }),
+            library,
+            room,
+            table: Mutex::default(),
         }
     }
 
-    fn keys(&self) -> MutexGuard<'_, Keys> {
-        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Records that were sealed.
+    pub fn sealed(&self) -> u64 {
+        self.table().sealed
     }
 
-    /// The bytes of a batch with its records sealed.
-    fn sealed(&self, batch: &Batch<'_>) -> Vec<u8> {
-        let mut bytes = batch.bytes.to_vec();
-        let keys = self.keys();
-        for record in batch.unsealed {
-            let key = keys.installed.get(&record.key);
-            let key = key.expect("a key that was installed and not removed");
-            let header = bytes[record.header()].to_vec();
-            let body = record.body();
-            let tag = body.end..body.end + TAG_BYTES;
-            let sealed = key.seal(record.number, &header, &mut bytes[body]);
-            bytes[tag].copy_from_slice(&sealed.expect("a library that always can"));
-        }
-        bytes
-    }
-}
-
-impl<C: Carrier> KeyStore for SealingCarrier<C> {
-    fn install(&self, suite: u16, key: &[u8], iv: [u8; 12]) -> Result<KeyHandle, NoRoom> {
-        let suite = Suite::from_code(suite).ok_or(NoRoom)?;
-        let mut keys = self.keys();
-        if keys.installed.len() >= keys.room || key.len() != suite.key_len() {
-            return Err(NoRoom);
-        }
-        let aead = AwsLc.aead(suite, key, iv).map_err(|_| NoRoom)?;
-        let handle = KeyHandle(keys.next);
-        keys.next += 1;
-        keys.installed.insert(handle, aead);
-        Ok(handle)
+    /// Keys that are installed now.
+    pub fn installed(&self) -> usize {
+        self.table().installed.len()
     }
 
-    fn remove(&self, key: KeyHandle) {
-        self.keys().installed.remove(&key);
-    }
-}
-
-impl<C: Carrier> Carrier for SealingCarrier<C> {
-    fn send(&self, batch: &Batch<'_>) -> Result<(), SendError> {
-        batch.assert_valid(&self.capabilities());
-        let bytes = self.sealed(batch);
-        let (bytes, segment_size) = match batch.layout {
+    /// The datagrams of a batch, one behind the other, and the size of each but the last. `None` if
+    /// the batch names a key that was removed.
+    pub fn datagrams(&self, batch: &Batch<'_>) -> Option<(Vec<u8>, usize)> {
+        let bytes = self.seal(batch)?;
+        Some(match batch.layout {
             Layout::Datagrams { segment_size } => (bytes, segment_size),
             Layout::Segmented {
                 header,
@@ -95,12 +84,65 @@ impl<C: Carrier> Carrier for SealingCarrier<C> {
                 expanded(header, payload_max, &bytes),
                 SEGMENT_HEADER_BYTES + payload_max,
             ),
+        })
+    }
+
+    /// The bytes of a batch with its records sealed.
+    fn seal(&self, batch: &Batch<'_>) -> Option<Vec<u8>> {
+        let mut bytes = batch.bytes.to_vec();
+        let mut table = self.table();
+        for record in batch.unsealed {
+            let key = table.installed.get(&record.key)?;
+            let place = &mut bytes[record.record()];
+            let (header, rest) = place.split_at_mut(record.header().len());
+            let (plaintext, tag) = rest.split_at_mut(record.body().len());
+            let sealed = key.seal(record.number, header, plaintext);
+            tag.copy_from_slice(&sealed.expect("a library that always can"));
+            table.sealed += 1;
+        }
+        Some(bytes)
+    }
+
+    fn table(&self) -> MutexGuard<'_, KeyTable> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl KeyStore for SealingKeys {
+    fn install(&self, suite: u16, key: &[u8], iv: [u8; 12]) -> Result<KeyHandle, NoRoom> {
+        let suite = Suite::from_code(suite).ok_or(NoRoom)?;
+        let mut table = self.table();
+        if table.installed.len() >= self.room || key.len() != suite.key_len() {
+            return Err(NoRoom);
+        }
+        let aead = self.library.aead(suite, key, iv).map_err(|_| NoRoom)?;
+        table.next += 1;
+        let handle = KeyHandle(table.next);
+        table.installed.insert(handle, aead);
+        Ok(handle)
+    }
+
+    fn remove(&self, key: KeyHandle) {
+        self.table().installed.remove(&key);
+    }
+}
+
+impl<C: Carrier> Carrier for SealingCarrier<C> {
+    fn send(&self, batch: &Batch<'_>) -> Result<(), SendError> {
+        batch.assert_valid(&self.capabilities());
+        let Some((bytes, segment_size)) = self.keys.datagrams(batch) else {
+            return Ok(());
         };
-        self.inner.send(&Batch {
+        let sent = self.inner.send(&Batch {
             layout: Layout::Datagrams { segment_size },
             bytes: &bytes,
             unsealed: &[],
             ..*batch
+        });
+        sent.map_err(|error| match error {
+            // The batch leaves again as a whole: receivers drop repetitions.
+            SendError::WouldBlock { .. } => SendError::WouldBlock { bytes_sent: 0 },
+            error => error,
         })
     }
 
@@ -123,8 +165,8 @@ impl<C: Carrier> Carrier for SealingCarrier<C> {
             .with_seals(Sealing::WholeRecords)
     }
 
-    fn keys(&self) -> Option<&dyn KeyStore> {
-        Some(self)
+    fn keys(&self) -> Option<Arc<dyn KeyStore>> {
+        Some(Arc::<SealingKeys>::clone(&self.keys))
     }
 }
 

@@ -125,7 +125,8 @@ pub const VALUES: [Value; 26] = [
 ];
 
 /// This crate's limits, ranges by their two ends.
-pub const LIMITS: [Value; 29] = [
+pub const LIMITS: [Value; 30] = [
+    value("RECORD_HEADER_LEN", limits::RECORD_HEADER_LEN as u64),
     value("TAG_LEN", limits::TAG_LEN as u64),
     value("RESET_TOKEN_LEN", limits::RESET_TOKEN_LEN as u64),
     value("LIST_MAX", limits::LIST_MAX as u64),

@@ -35,6 +35,7 @@ pub mod layout;
 mod limits;
 mod list;
 mod metadata;
+pub mod native;
 mod packet;
 mod packet_type;
 mod params;

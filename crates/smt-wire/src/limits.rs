@@ -12,6 +12,9 @@ pub const PLAINTEXT_VERSION: u8 = 0xF1;
 /// Bytes of a control tag and of a record's tag: all suites of SPEC §5.1 have 16.
 pub const TAG_LEN: usize = 16;
 
+/// Bytes of a record's clear header, which is the additional data of its seal (SPEC §5.1).
+pub const RECORD_HEADER_LEN: usize = 5;
+
 /// Bytes of a reset token (SPEC §12.1).
 pub const RESET_TOKEN_LEN: usize = 16;
 

@@ -9,15 +9,14 @@ use core::net::SocketAddr;
 use core::ops::RangeInclusive;
 
 use smt_carrier::{Arrival, Ecn, Marks, Path};
-use smt_wire::{
-    Control, Data, DataHeader, Packet, ParseError, Reset, SessionIndex, Unavailable, parse,
-};
+use smt_wire::{Control, DataHeader, Packet, ParseError, Reset, SessionIndex, Unavailable, parse};
 
 use super::Endpoint;
 use super::handshake::HandshakePacket;
 use crate::error::{SessionEnd, Unavailability};
 use crate::establish::stateless::is_equal;
 use crate::event::{ConnectId, Event};
+use crate::message::arrived_data::{ArrivedData, OpenedRecords};
 use crate::time::Time;
 
 impl Endpoint {
@@ -32,24 +31,39 @@ impl Endpoint {
             return;
         }
         let Marks { trimmed, ecn } = arrival.marks;
+        let mut opened = OpenedRecords::new(arrival.opened);
         for datagram in arrival.segments() {
             self.shared.statistics.datagrams_received += 1;
             self.shared.statistics.datagrams_ce += u64::from(ecn == Ecn::Ce);
             match trimmed {
-                false => self.handle_datagram(now, arrival.path, datagram),
+                false => self.handle_datagram(now, arrival.path, datagram, opened),
                 true => self.handle_trimmed(now, arrival.path, datagram),
             }
+            opened = opened.behind(datagram.len());
         }
     }
 
     /// Takes one whole datagram that came by `path`.
-    fn handle_datagram(&mut self, now: Time, path: Path, datagram: &[u8]) {
+    fn handle_datagram(
+        &mut self,
+        now: Time,
+        path: Path,
+        datagram: &[u8],
+        opened: OpenedRecords<'_>,
+    ) {
         let mut rest = datagram;
         while !rest.is_empty() {
             match parse(self.shared.config.version, rest) {
                 Ok((packet, further)) => {
                     let length = rest.len() - further.len();
-                    self.handle_packet(now, path, &packet, length);
+                    let opened = opened.behind(datagram.len() - rest.len());
+                    match &packet {
+                        Packet::Data(data) => {
+                            let data = ArrivedData::new(data, opened);
+                            self.handle_data(now, path, &data, length);
+                        }
+                        others => self.handle_other(now, path, others, length),
+                    }
                     if matches!(packet, Packet::VersionAnswer(_)) {
                         // The packet is for all connects at once, and is alone in its datagram:
                         // thousands in one are an attack.
@@ -133,9 +147,11 @@ impl Endpoint {
         }
     }
 
-    fn handle_packet(&mut self, now: Time, path: Path, packet: &Packet<'_>, length: usize) {
+    /// Takes a packet that is no DATA. Apart, for the stack frame of those that are.
+    #[inline(never)]
+    fn handle_other(&mut self, now: Time, path: Path, packet: &Packet<'_>, length: usize) {
         match packet {
-            Packet::Data(data) => self.handle_data(now, path, data, length),
+            Packet::Data(_) => {}
             Packet::Control(control) => self.handle_control(now, path, control, length),
             Packet::Handshake(handshake) => {
                 let came = HandshakePacket {
@@ -172,7 +188,7 @@ impl Endpoint {
         }
     }
 
-    fn handle_data(&mut self, now: Time, path: Path, data: &Data<'_>, length: usize) {
+    fn handle_data(&mut self, now: Time, path: Path, data: &ArrivedData<'_>, length: usize) {
         let index = data.header.session;
         let Some(session) = self
             .sessions
@@ -226,6 +242,11 @@ impl Endpoint {
         };
         let statistics = &mut self.shared.statistics;
         let Some(mut established) = accept.handle_control(control, statistics) else {
+            if let Some(reason) = accept.take_failure() {
+                statistics.handshakes_failed += 1;
+                let event = Event::ClientRefused { path, reason };
+                self.shared.events.push_back(event);
+            }
             return;
         };
         self.remove_accept(index);

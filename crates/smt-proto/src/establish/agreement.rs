@@ -3,6 +3,7 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use smt_carrier::ReceivingFlow;
 use smt_record::{IdLayout, IndexBits, Padding, Side};
 use smt_wire::{Geometry, InnerHeader, Params, ParamsError, SessionIndex, Suites};
 
@@ -131,6 +132,18 @@ pub(crate) struct Agreement {
     pub(crate) sends_bundles: bool,
     /// Bytes of parts of a call that the peer accepts at first; 0: one of the sides takes none.
     pub(crate) peer_part_window: u32,
+}
+
+impl Agreement {
+    /// The packets of the session for a carrier that opens records.
+    pub(crate) fn receiving_flow(&self, own: SessionIndex) -> ReceivingFlow {
+        ReceivingFlow {
+            session: own.0,
+            index_bits: self.receive_bits.bits(),
+            first_record: self.geometry.first,
+            record: self.geometry.rest,
+        }
+    }
 }
 
 impl Agreement {

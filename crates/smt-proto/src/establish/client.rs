@@ -215,9 +215,13 @@ impl ClientHandshake {
         statistics: &mut Statistics,
     ) -> Progress {
         let unconfirmed = &mut self.attempt.unconfirmed;
-        match unconfirmed.take_if(|waits| waits.open_confirm(control, statistics)) {
-            Some(confirmed) => Progress::Live(Box::new(confirmed.confirmed())),
-            None => Progress::Waiting,
+        let opened = unconfirmed.take_if(|waits| waits.open_confirm(control, statistics));
+        let Some(confirmed) = opened else {
+            return Progress::Waiting;
+        };
+        match self.attempt.key_exchange.confirmed() {
+            Ok(()) => Progress::Live(Box::new(confirmed.confirmed())),
+            Err(failure) => self.fail_attempt(failure),
         }
     }
 

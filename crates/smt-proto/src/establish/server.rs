@@ -130,7 +130,8 @@ impl ServerHandshake {
         // Once TLS is finished nothing but CONFIRM is missing, and the last flight of all is never
         // a client's: it has no answer.
         let is_awaited = packet.flight == self.expected && packet.flight < FLIGHTS_MAX;
-        if !is_awaited || self.unconfirmed.is_some() || self.has_early_session {
+        let is_over = self.expected > 1 && self.key_exchange.is_none();
+        if !is_awaited || is_over || self.unconfirmed.is_some() || self.has_early_session {
             return true;
         }
         let Some(body) = self.assembly.add(packet) else {
@@ -152,7 +153,7 @@ impl ServerHandshake {
     }
 
     /// Takes a control packet that names this handshake. Returns what is established if it was the
-    /// client's CONFIRM.
+    /// client's CONFIRM, and the key exchange permits a session.
     pub(crate) fn handle_control(
         &mut self,
         control: &Control<'_>,
@@ -160,6 +161,13 @@ impl ServerHandshake {
     ) -> Option<Established> {
         let unconfirmed = &mut self.unconfirmed;
         let confirmed = unconfirmed.take_if(|waits| waits.open_confirm(control, statistics))?;
+        let judged = self.key_exchange.as_mut().map(|judge| judge.confirmed());
+        let judged = judged.unwrap_or(Ok(()));
+        if judged.is_err() {
+            // It is not called again: a forged flight that follows must not reach it.
+            self.key_exchange = None;
+        }
+        self.or_failed(judged)?;
         Some(confirmed.confirmed())
     }
 

@@ -8,18 +8,24 @@
 //!    opened from there; the others are assembled first. Each opens into its place in the body.
 //! 3. [`Incoming::missing`] says what to ask for; [`Incoming::into_body`] yields the message.
 //!
+//! A record that the carrier has opened ([`Opened`]) is taken like one that opens here, if the
+//! carrier names the key that this side gave it for the packet's epoch, and the number that the
+//! record has at its place. All other rules are the same: once only, and only what was allowed.
+//!
 //! Memory follows what the peer may send (unscheduled or granted bytes), never a claimed length.
 //! Not here: ids and windows (`session`), grants (`grant`), timers.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use smt_record::{IndexBits, NoKey, OpenError, OpenKeys, open_rest};
+use smt_carrier::Opened;
+use smt_record::{IndexBits, NoKey, OpenError, OpenKeys, open_rest, take_opened_rest};
 use smt_wire::{Geometry, Grant, InnerHeader, MessageId, RECORD_OVERHEAD, Record};
 
 use crate::grant::ndp::trimmed::TrimmedRanges;
 use crate::memory::buffer_pool::BufferPool;
 use crate::memory::small_bodies::SmallBodies;
+use crate::message::arrived_data::OpenedRecords;
 use crate::message::body::Body;
 use crate::message::reassembly::{ClaimedRecord, Reassembly};
 use crate::message::record_bitmap::RecordBitmap;
@@ -82,6 +88,16 @@ impl Opener<'_> {
         self.keys.open.failed();
         self.statistics.records_failed += 1;
     }
+
+    /// The epoch of a record that the carrier has opened. `None`, and counted, unless the carrier
+    /// names the key that it was given for that epoch byte, and the number of the record `index`.
+    fn epoch_of(&mut self, opened: Opened, epoch_byte: u8, index: u32) -> Option<u32> {
+        let sequence = self.keys.index_bits.sequence(self.keys.id, index).ok();
+        let epoch = self.keys.open.is_carriers(epoch_byte, opened.key);
+        let epoch = epoch.filter(|_| sequence == Some(opened.number));
+        self.statistics.carrier_records_refused += u64::from(epoch.is_none());
+        epoch
+    }
 }
 
 /// A part of a message's record stream, as a packet claims it.
@@ -92,6 +108,8 @@ pub(crate) struct Piece<'a> {
     pub(crate) message_length: u32,
     pub(crate) offset: u32,
     pub(crate) payload: &'a [u8],
+    /// The records in it that the carrier has opened.
+    pub(crate) opened: OpenedRecords<'a>,
 }
 
 /// The bytes of one record that a packet brings, from `within` on: all of the record or some.
@@ -100,6 +118,8 @@ struct RecordPart<'a> {
     epoch: u8,
     within: u32,
     bytes: &'a [u8],
+    /// The carrier's word that it has opened it.
+    opened: Option<Opened>,
 }
 
 impl Incoming {
@@ -150,6 +170,7 @@ impl Incoming {
                     epoch: piece.epoch,
                     within: offset - place.stream_start,
                     bytes,
+                    opened: piece.opened.at((offset - piece.offset) as usize),
                 };
                 self.accept_part(&place, part, opener);
             }
@@ -270,6 +291,10 @@ impl Incoming {
     /// Takes a part of the record at `place`.
     fn accept_part(&mut self, place: &Record, part: RecordPart<'_>, opener: &mut Opener<'_>) {
         let (whole, epoch) = (place.stream_len(), part.epoch);
+        if let Some(opened) = part.opened {
+            self.take_opened(place, part, opened, opener);
+            return;
+        }
         if part.bytes.len() == whole {
             self.open(place, epoch, part.bytes, opener);
             return;
@@ -309,26 +334,66 @@ impl Incoming {
                 return;
             }
         };
-        let true_inner = InnerHeader::LEN as u32 + self.header.true_length;
-        let content = place.content(true_inner);
-        let start = (place.inner_start as usize).min(true_inner as usize) - InnerHeader::LEN;
-        // One byte more: `open_rest` borrows it and saves a copy of the record.
-        let end = start + content + 1;
-        let (promised, whole) = (self.promised(), body_room(&self.header));
-        let body = self.body.up_to(end, promised, whole, opener.buffer_pool);
+        let true_inner = self.true_inner();
+        let content = self.content_of(place, opener.buffer_pool);
         if let Err(error) = open_rest(
             aead,
             sequence,
             place,
             true_inner,
             record,
-            &mut body[start..],
+            content,
             opener.scratch,
         ) {
             opener.not_opened(&error);
             return;
         }
         opener.keys.open.opened(epoch);
+        self.note_opened(place);
+    }
+
+    /// Takes a record that the carrier has opened, if the carrier's word is good: its bytes are
+    /// nothing else that could be used.
+    fn take_opened(
+        &mut self,
+        place: &Record,
+        part: RecordPart<'_>,
+        opened: Opened,
+        opener: &mut Opener<'_>,
+    ) {
+        let Some(epoch) = opener.epoch_of(opened, part.epoch, place.index) else {
+            return;
+        };
+        let true_inner = self.true_inner();
+        let content = self.content_of(place, opener.buffer_pool);
+        if let Err(error) = take_opened_rest(place, true_inner, part.bytes, content) {
+            opener.not_opened(&error);
+            return;
+        }
+        opener.statistics.records_opened_by_carrier += 1;
+        opener.keys.open.opened(epoch);
+        self.note_opened(place);
+    }
+
+    /// Bytes of the inner stream without padding.
+    fn true_inner(&self) -> u32 {
+        InnerHeader::LEN as u32 + self.header.true_length
+    }
+
+    /// Where a record's content is in the body, and one byte more: `open_rest` borrows it and saves
+    /// a copy of the record.
+    fn content_of(&mut self, place: &Record, buffer_pool: &BufferPool) -> &mut [u8] {
+        let true_inner = self.true_inner();
+        let content = place.content(true_inner);
+        let start = (place.inner_start as usize).min(true_inner as usize) - InnerHeader::LEN;
+        let end = start + content + 1;
+        let (promised, whole) = (self.promised(), body_room(&self.header));
+        let body = self.body.up_to(end, promised, whole, buffer_pool);
+        &mut body[start..]
+    }
+
+    /// Notes that a record has opened.
+    fn note_opened(&mut self, place: &Record) {
         self.reassembly.remove(place.index);
         self.arrived += place.stream_len() as u32;
         self.opened.insert(place.index);

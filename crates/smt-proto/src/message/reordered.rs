@@ -10,6 +10,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use smt_carrier::Opened;
 use smt_wire::{DataHeader, MessageId};
 
 use crate::limits::{REORDERED_BYTES_PER_SESSION, REORDERED_LIFE};
@@ -22,6 +23,8 @@ pub(crate) struct ReorderedPacket {
     pub(crate) at: Time,
     pub(crate) header: DataHeader,
     pub(crate) payload: Vec<u8>,
+    /// Its records that the carrier has opened, by their places in the payload.
+    pub(crate) opened: Vec<Opened>,
 }
 
 /// The reordered packets of one session, oldest first.
@@ -85,7 +88,7 @@ impl ReorderedPackets {
 }
 
 fn cost(packet: &ReorderedPacket) -> usize {
-    packet.payload.len() + OVERHEAD
+    packet.payload.len() + packet.opened.len() * size_of::<Opened>() + OVERHEAD
 }
 
 /// Bytes that a packet counts beside its payload. They are more than it takes: each message that
@@ -111,6 +114,7 @@ mod tests {
             at: Time::default(),
             header,
             payload: vec![0; 1_000],
+            opened: Vec::new(),
         }
     }
 

@@ -6,7 +6,7 @@
 //! message: same key, number and bytes. No ciphertext is kept. A record that spans packets is
 //! sealed once into the endpoint's [`SealScratch`].
 
-use smt_record::{FrozenMessage, SealError, SealKeys};
+use smt_record::{FrozenMessage, Placed, SealError, SealKeys};
 use smt_wire::{DataHeader, Geometry, Grant, MessageId, Record, SessionIndex};
 
 use crate::collections::byte_ranges::{ByteRange, ByteRanges};
@@ -225,6 +225,64 @@ impl Transmitting {
     ) -> Result<(), SealError> {
         let start = out.len();
         out.grow_zeroed(DataHeader::LEN);
+        let written = self.write_records(range, writer, out);
+        let written = written.inspect_err(|_| out.truncate(start))?;
+        let place: &mut [u8; DataHeader::LEN] = (&mut out[start..start + DataHeader::LEN])
+            .try_into()
+            .expect("the place has the header's length");
+        let header = self.header(range.start, written.epoch, is_again, writer);
+        header.emit(writer.version, place);
+        if is_again {
+            self.resend.take_first(written.end - range.start);
+        } else {
+            self.next = self.next.max(written.end);
+        }
+        Ok(())
+    }
+
+    /// Writes the next stream into the empty `out`, and returns the header of its packets.
+    ///
+    /// # Errors
+    /// As [`Self::write_packet`].
+    pub(crate) fn write_stream(
+        &mut self,
+        range: ByteRange,
+        writer: &mut PacketWriter<'_>,
+        out: &mut TransmitBuffer,
+    ) -> Result<[u8; DataHeader::LEN], SealError> {
+        let written = self.write_records(range, writer, out);
+        let written = written.inspect_err(|_| out.truncate(0))?;
+        let mut bytes = [0; DataHeader::LEN];
+        let header = self.header(range.start, written.epoch, false, writer);
+        header.emit(writer.version, &mut bytes);
+        self.next = self.next.max(written.end);
+        Ok(bytes)
+    }
+
+    fn header(
+        &self,
+        offset: u32,
+        epoch: u32,
+        retransmit: bool,
+        writer: &PacketWriter<'_>,
+    ) -> DataHeader {
+        DataHeader {
+            epoch: epoch as u8,
+            retransmit,
+            session: writer.remote,
+            id: self.id(),
+            message_length: self.padded,
+            offset,
+        }
+    }
+
+    /// Appends the bytes of the record stream in `range`, as far as one packet may have them.
+    fn write_records(
+        &mut self,
+        range: ByteRange,
+        writer: &mut PacketWriter<'_>,
+        out: &mut TransmitBuffer,
+    ) -> Result<WrittenRecords, SealError> {
         let mut offset = range.start;
         let mut epoch = None;
         while offset < range.end {
@@ -242,36 +300,25 @@ impl Transmitting {
                 end: range.end,
             };
             let place = self.geometry.record(self.padded, index);
-            match append_record_part(&mut self.frozen, &place, part, writer, out) {
-                Ok(length) => offset += length,
-                Err(error) => {
-                    out.truncate(start);
-                    return Err(error);
-                }
-            }
+            offset += append_record_part(&mut self.frozen, &place, part, writer, out)?;
         }
-        let header = DataHeader {
-            epoch: epoch.unwrap_or_default() as u8,
-            retransmit: is_again,
-            session: writer.remote,
-            id: self.id(),
-            message_length: self.padded,
-            offset: range.start,
-        };
-        let place: &mut [u8; DataHeader::LEN] = (&mut out[start..start + DataHeader::LEN])
-            .try_into()
-            .expect("the place has the header's length");
-        header.emit(writer.version, place);
-        if is_again {
-            self.resend.take_first(offset - range.start);
-        } else {
-            self.next = self.next.max(offset);
-        }
-        Ok(())
+        Ok(WrittenRecords {
+            end: offset,
+            epoch: epoch.unwrap_or_default(),
+        })
     }
 }
 
-/// Appends the bytes of the record at `place` that lie in `part`; returns how many.
+/// The bytes of a record stream that were written.
+struct WrittenRecords {
+    /// Where they end.
+    end: u32,
+    /// The epoch of all of them.
+    epoch: u32,
+}
+
+/// Appends the bytes of the record at `place` that lie in `part`; returns how many. A whole record
+/// is left to the carrier, if the carrier seals records.
 fn append_record_part(
     frozen: &mut FrozenMessage,
     place: &Record,
@@ -284,7 +331,14 @@ fn append_record_part(
     let from = part.start - place.stream_start;
     let to = (part.end - place.stream_start).min(length);
     if from == 0 && to == length {
-        frozen.seal(index, writer.keys, out.grow(length as usize))?;
+        if let Placed::Plain {
+            length,
+            key,
+            number,
+        } = frozen.place(index, writer.keys, out.grow(length as usize))?
+        {
+            out.leave_unsealed(length, key, number);
+        }
         return Ok(length);
     }
     let name = (writer.own, frozen.id(), index);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Datagrams for one destination that leave in one call: equal in size, the last may be shorter.
+//!
+//! Where the carrier copies headers, a long message leaves as one stream instead, alone in its
+//! batch: the carrier cuts the stream into such datagrams.
 
-use smt_carrier::Capabilities;
+use smt_carrier::{Capabilities, HeaderCopy, SEGMENT_HEADER_BYTES};
 
 use crate::message::transmitting::Room;
 use crate::send::buffer::TransmitBuffer;
@@ -13,6 +16,8 @@ pub(crate) struct BatchLimits {
     pub(crate) segments: usize,
     /// Most bytes, beyond the first datagram.
     pub(crate) bytes: usize,
+    /// Whether the carrier cuts streams, and copies the header of each.
+    pub(crate) cuts_streams: bool,
 }
 
 impl BatchLimits {
@@ -21,6 +26,7 @@ impl BatchLimits {
         Self {
             segments: usize::from(capabilities.segments_max.max(1)),
             bytes: capabilities.batch_max,
+            cuts_streams: capabilities.headers == HeaderCopy::Replicated,
         }
     }
 
@@ -73,6 +79,13 @@ impl<'a> DatagramBatch<'a> {
                 && self.bytes.len() + length <= self.limits.bytes
     }
 
+    /// The room for a stream that is cut into datagrams of at most `limit` bytes: how many of them;
+    /// `None` if the carrier cuts no streams.
+    pub(crate) fn stream_room(&self, limit: usize) -> Option<usize> {
+        let most = self.limits.segments.min(self.limits.bytes / limit.max(1));
+        (self.limits.cuts_streams && most > 1).then_some(most)
+    }
+
     /// The room for the next datagram of at most `limit` bytes.
     pub(crate) fn room(&self, limit: usize) -> Room {
         match self.limits.segments > 1 && self.limits.bytes >= 2 * limit {
@@ -93,6 +106,15 @@ impl<'a> DatagramBatch<'a> {
         self.is_closed |= length < self.segment_size;
     }
 
+    /// Notes that all that was appended is a stream, of which each datagram gets `payload_max`
+    /// bytes behind a copy of the header.
+    pub(crate) fn close_stream(&mut self, header: [u8; SEGMENT_HEADER_BYTES], payload_max: usize) {
+        self.segment_size = payload_max;
+        self.segments = self.bytes.len().div_ceil(payload_max);
+        self.is_closed = true;
+        self.bytes.make_stream(header);
+    }
+
     /// Whether no further datagram fits, however short.
     pub(crate) fn is_full(&self) -> bool {
         self.is_closed
@@ -104,8 +126,15 @@ impl<'a> DatagramBatch<'a> {
         self.segments == 0
     }
 
+    /// Size of all datagrams but the last; in a stream, of the part of the stream in them.
     pub(crate) fn segment_size(&self) -> usize {
         self.segment_size
+    }
+
+    /// Bytes of all datagrams, with the headers that the carrier copies.
+    pub(crate) fn datagram_bytes(&self) -> usize {
+        let copied = self.bytes.header().map_or(0, |header| header.len());
+        self.bytes.len() + self.segments * copied
     }
 }
 
@@ -117,6 +146,7 @@ mod tests {
     const LIMITS: BatchLimits = BatchLimits {
         segments: SEGMENTS_MAX as usize,
         bytes: TRANSMIT_BYTES_MAX,
+        cuts_streams: false,
     };
 
     #[test]
@@ -158,6 +188,16 @@ mod tests {
             assert_eq!(count, segments);
             assert!(batch.is_full());
         }
+    }
+
+    #[test]
+    fn the_headers_that_a_carrier_copies_count_as_bytes_of_the_datagrams() {
+        let mut bytes = TransmitBuffer::default();
+        let mut batch = DatagramBatch::new(&mut bytes, LIMITS);
+        batch.bytes.grow(2_500);
+        batch.close_stream([0; SEGMENT_HEADER_BYTES], 1_000);
+        assert_eq!(batch.datagram_bytes(), 2_500 + 3 * SEGMENT_HEADER_BYTES);
+        assert!(batch.is_full());
     }
 
     #[test]

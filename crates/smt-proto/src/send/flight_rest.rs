@@ -68,7 +68,11 @@ mod tests {
 
     #[test]
     fn a_flight_leaves_in_batches_that_the_carrier_takes() {
-        let limits = |segments, bytes| BatchLimits { segments, bytes };
+        let limits = |segments, bytes| BatchLimits {
+            segments,
+            bytes,
+            cuts_streams: false,
+        };
         for (limits, counts) in [
             (limits(2, 65_507), &[2, 2, 1][..]),
             (limits(1, 65_507), &[1; 5]),

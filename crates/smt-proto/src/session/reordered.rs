@@ -125,6 +125,7 @@ mod tests {
             at: Time::default(),
             header: header(id, 1_200),
             payload: vec![0; 1_000],
+            opened: Vec::new(),
         }
     }
 

@@ -9,6 +9,7 @@ mod support;
 mod a_body_behind_a_backlog_holds_no_other;
 mod a_bundle_is_judged_by_its_members;
 mod a_call_can_be_given_up;
+mod a_carrier_may_open_records;
 mod a_client_that_acknowledges_nothing_gets_its_share;
 mod a_cookie_shows_an_address;
 mod a_failure_is_an_answer_of_the_application;

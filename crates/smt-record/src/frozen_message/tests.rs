@@ -32,6 +32,8 @@ fn expected_plaintext(message: &FrozenMessage, index: u32) -> Vec<u8> {
     plaintext
 }
 
+mod place;
+
 mod new {
     use super::*;
 

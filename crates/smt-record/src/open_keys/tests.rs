@@ -274,3 +274,174 @@ mod finish {
         assert_eq!(epoch_of(&mut keys, 4), Some(4));
     }
 }
+
+mod open_at_carrier {
+    use super::*;
+    use alloc::vec::Vec;
+    use smt_carrier::{KeyStore, NoRoom, ReceivingKey};
+    use std::sync::Mutex;
+
+    /// A carrier that takes receiving keys, as many as there is room for.
+    #[derive(Default)]
+    struct Opener {
+        room: usize,
+        next: Mutex<u64>,
+        installed: Mutex<Vec<(KeyHandle, u8, ReceivingFlow)>>,
+    }
+
+    impl KeyStore for Opener {
+        fn install(&self, _: u16, _: &[u8], _: [u8; 12]) -> Result<KeyHandle, NoRoom> {
+            Err(NoRoom)
+        }
+
+        fn install_receiving(&self, key: &ReceivingKey<'_>) -> Result<KeyHandle, NoRoom> {
+            let mut installed = self.installed.lock().unwrap();
+            if installed.len() >= self.room {
+                return Err(NoRoom);
+            }
+            let mut next = self.next.lock().unwrap();
+            *next += 1;
+            installed.push((KeyHandle(*next), key.epoch, key.flow));
+            Ok(KeyHandle(*next))
+        }
+
+        fn remove(&self, key: KeyHandle) {
+            let mut installed = self.installed.lock().unwrap();
+            installed.retain(|(handle, ..)| *handle != key);
+        }
+    }
+
+    impl Opener {
+        /// Handles and epoch bytes of the keys that it has.
+        fn has(&self) -> Vec<(u64, u8)> {
+            let installed = self.installed.lock().unwrap();
+            installed
+                .iter()
+                .map(|(key, epoch, _)| (key.0, *epoch))
+                .collect()
+        }
+    }
+
+    const FLOW: ReceivingFlow = ReceivingFlow {
+        session: 7,
+        index_bits: 16,
+        first_record: 64,
+        record: 100,
+    };
+
+    fn keys(room: usize) -> (OpenKeys, Arc<Opener>) {
+        let carrier = Arc::new(Opener {
+            room,
+            ..Opener::default()
+        });
+        let crypto = CryptoProvider::aws_lc().with_key_store(Arc::<Opener>::clone(&carrier));
+        let secrets = secrets(Suite::Aes128Gcm, Side::Client);
+        let mut keys =
+            OpenKeys::with_provider(secrets, Suite::Aes128Gcm, small_limits(), None, crypto);
+        keys.open_at_carrier(FLOW);
+        (keys, carrier)
+    }
+
+    // SMT [7.3-9], [7.3-14]
+    #[test]
+    fn a_key_is_there_from_the_first_opening_to_the_end_of_its_epoch() {
+        let (mut keys, carrier) = keys(9);
+        assert!(keys.data(0).is_ok());
+        assert_eq!(carrier.has(), [], "nothing has opened under it");
+        keys.opened(0);
+        keys.opened(0);
+        assert_eq!(carrier.has(), [(1, 0)]);
+        assert!(keys.data(1).is_ok());
+        assert_eq!(carrier.has(), [(1, 0)], "the next epoch's is not told");
+        keys.opened(1);
+        assert_eq!(carrier.has(), [(1, 0), (2, 1)]);
+        keys.finish(0);
+        assert_eq!(carrier.has(), [(2, 1)]);
+        keys.hibernate();
+        assert_eq!(carrier.has(), []);
+        keys.opened(1);
+        assert_eq!(carrier.has(), [(3, 1)], "its handle is new");
+        drop(keys);
+        assert_eq!(carrier.has(), []);
+    }
+
+    #[test]
+    fn the_carriers_word_counts_for_its_own_key_of_that_epoch() {
+        let (mut keys, _) = keys(9);
+        let is_carriers = |keys: &mut OpenKeys, epoch, key| keys.is_carriers(epoch, KeyHandle(key));
+        assert_eq!(is_carriers(&mut keys, 0, 1), None, "no key was given yet");
+        keys.opened(0);
+        assert_eq!(is_carriers(&mut keys, 0, 1), Some(0));
+        assert!(keys.data(1).is_ok());
+        keys.opened(1);
+        assert_eq!(is_carriers(&mut keys, 1, 2), Some(1));
+        assert_eq!(is_carriers(&mut keys, 0, 1), Some(0));
+        for (epoch, key) in [(0, 2), (1, 1), (2, 1), (0, 0), (0, 3)] {
+            assert_eq!(is_carriers(&mut keys, epoch, key), None);
+        }
+        keys.finish(0);
+        assert_eq!(is_carriers(&mut keys, 0, 1), None);
+    }
+
+    #[test]
+    fn a_carrier_without_room_or_keys_without_a_carrier_give_no_word() {
+        let (mut keys, carrier) = keys(0);
+        keys.opened(0);
+        assert_eq!(carrier.has(), []);
+        assert_eq!(keys.is_carriers(0, KeyHandle(1)), None);
+        let mut keys = open_keys(Suite::Aes128Gcm);
+        keys.open_at_carrier(FLOW);
+        keys.opened(0);
+        assert_eq!(keys.is_carriers(0, KeyHandle(1)), None);
+        assert_eq!(keys.integrity_limit, Suite::Aes128Gcm.integrity_limit());
+    }
+
+    // SMT [7.3-8]
+    #[test]
+    fn wrong_tags_that_the_carrier_counts_are_taken_off_the_limit_each_time() {
+        let (mut keys, carrier) = keys(9);
+        keys.integrity_limit = 6 * CARRIER_FAILURES_MAX;
+        for handle in 1..=3 {
+            keys.opened(0);
+            keys.opened(0);
+            assert_eq!(carrier.has(), [(handle, 0)]);
+            keys.hibernate();
+        }
+        keys.opened(0);
+        assert_eq!(carrier.has(), [], "half of the limit is the carrier's");
+        keys.current.failed = 3 * CARRIER_FAILURES_MAX - 1;
+        assert_eq!(epoch_of(&mut keys, 0), Some(0));
+        keys.failed();
+        assert_eq!(epoch_of(&mut keys, 0), None);
+        assert!(keys.control(0).is_err());
+    }
+
+    // SMT [7.3-8]
+    #[test]
+    fn each_epoch_has_a_limit_of_its_own_beside_the_carriers_failures() {
+        let (mut keys, carrier) = keys(9);
+        keys.integrity_limit = 2 * CARRIER_FAILURES_MAX;
+        keys.opened(0);
+        assert!(keys.data(1).is_ok());
+        keys.opened(1);
+        assert_eq!(carrier.has(), [(1, 0), (2, 1)]);
+        let previous = keys.previous.as_mut().unwrap();
+        assert_eq!(previous.reserved, CARRIER_FAILURES_MAX);
+        previous.failed = CARRIER_FAILURES_MAX;
+        assert_eq!(epoch_of(&mut keys, 0), None);
+        assert_eq!(keys.is_carriers(0, KeyHandle(1)), None);
+        assert_eq!(epoch_of(&mut keys, 1), Some(1));
+    }
+
+    // SMT [7.3-8]
+    #[test]
+    fn a_carrier_that_takes_no_key_is_left_no_failures() {
+        let (mut keys, _) = keys(0);
+        for _ in 0..3 {
+            keys.opened(0);
+            keys.hibernate();
+        }
+        assert_eq!(keys.current.failures(), 0);
+        assert_eq!(keys.integrity_limit, Suite::Aes128Gcm.integrity_limit());
+    }
+}

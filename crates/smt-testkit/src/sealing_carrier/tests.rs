@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The datagrams of the carrier are those that the core would have sealed itself.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
-use smt_carrier::{Path, Unsealed};
+use smt_carrier::{Path, TAG_BYTES, Unsealed};
 use smt_record::{
     CryptoProvider, FrozenMessage, IdAllocator, IdLayout, ImportedIdentity, ImportedKey, IndexBits,
     KeyLimits, SealKeys, Side, Unavailable,
@@ -203,11 +201,12 @@ fn a_stream_of_plaintext_records_leaves_as_the_datagrams_that_the_core_would_sea
 fn a_store_takes_as_many_keys_as_it_has_room_for_and_known_suites() {
     let kept = Kept::default();
     let carrier = SealingCarrier::new(&kept, 1);
-    let install = |suite| carrier.install(suite, &[1; 16], [2; 12]);
+    let keys = carrier.sealing_keys();
+    let install = |suite| keys.install(suite, &[1; 16], [2; 12]);
     assert_eq!(install(0x1399), Err(NoRoom));
     let first = install(Suite::Aes128Gcm.code()).unwrap();
     assert_eq!(install(Suite::Aes128Gcm.code()), Err(NoRoom));
-    carrier.remove(first);
+    keys.remove(first);
     assert_ne!(install(Suite::Aes128Gcm.code()).unwrap(), first);
 }
 

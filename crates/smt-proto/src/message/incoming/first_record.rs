@@ -4,7 +4,8 @@
 
 use alloc::boxed::Box;
 use bytes::Bytes;
-use smt_record::{NoKey, open_first};
+use smt_carrier::Opened;
+use smt_record::{NoKey, OpenError, open_first, take_opened_first};
 use smt_wire::{Geometry, InnerHeader, RECORD_OVERHEAD};
 
 use super::{Incoming, Opener, Piece};
@@ -39,25 +40,10 @@ impl FirstRecord {
         let record = piece
             .payload
             .get(..place.extent as usize + RECORD_OVERHEAD)?;
-        let sequence = opener.keys.index_bits.sequence(opener.keys.id, 0).ok()?;
-        let (epoch, aead) = match opener.keys.open.data(piece.epoch) {
-            Ok(key) => key,
-            Err(NoKey::NoSuchEpoch) => return None,
-            Err(NoKey::Unavailable(_)) => {
-                opener.statistics.crypto_unavailable += 1;
-                return None;
-            }
+        let (epoch, opened) = match piece.opened.at(0) {
+            None => Self::open_here(piece, geometry, record, opener)?,
+            Some(word) => Self::take_opened(piece, geometry, record, word, opener)?,
         };
-        let plaintext = &mut *opener.scratch;
-        plaintext.clear();
-        let opened = open_first(
-            aead,
-            sequence,
-            geometry,
-            piece.message_length,
-            record,
-            plaintext,
-        );
         let header = match opened {
             Ok(header) => header,
             Err(error) => {
@@ -66,6 +52,7 @@ impl FirstRecord {
             }
         };
         opener.keys.open.opened(epoch);
+        let plaintext = &mut *opener.scratch;
         let arrived = record.len() as u32;
         let message = match geometry.records(piece.message_length) {
             1 => Message::Whole(opener.bodies.of(plaintext)),
@@ -82,5 +69,50 @@ impl FirstRecord {
             arrived,
             message,
         })
+    }
+
+    /// Opens record 0 into the scratch buffer. `None` if it could not be tried.
+    fn open_here(
+        piece: Piece<'_>,
+        geometry: Geometry,
+        record: &[u8],
+        opener: &mut Opener<'_>,
+    ) -> Option<(u32, Result<InnerHeader, OpenError>)> {
+        let sequence = opener.keys.index_bits.sequence(opener.keys.id, 0).ok()?;
+        let (epoch, aead) = match opener.keys.open.data(piece.epoch) {
+            Ok(key) => key,
+            Err(NoKey::NoSuchEpoch) => return None,
+            Err(NoKey::Unavailable(_)) => {
+                opener.statistics.crypto_unavailable += 1;
+                return None;
+            }
+        };
+        opener.scratch.clear();
+        let opened = open_first(
+            aead,
+            sequence,
+            geometry,
+            piece.message_length,
+            record,
+            opener.scratch,
+        );
+        Some((epoch, opened))
+    }
+
+    /// Takes record 0, which the carrier has opened, into the scratch buffer. `None` if the
+    /// carrier's word is not good.
+    fn take_opened(
+        piece: Piece<'_>,
+        geometry: Geometry,
+        record: &[u8],
+        word: Opened,
+        opener: &mut Opener<'_>,
+    ) -> Option<(u32, Result<InnerHeader, OpenError>)> {
+        let epoch = opener.epoch_of(word, piece.epoch, 0)?;
+        opener.scratch.clear();
+        let length = piece.message_length;
+        let taken = take_opened_first(geometry, length, record, opener.scratch);
+        opener.statistics.records_opened_by_carrier += u64::from(taken.is_ok());
+        Some((epoch, taken))
     }
 }

@@ -57,6 +57,15 @@ impl Transmitting {
         }
     }
 
+    /// The bytes that leave next as one stream of at most `packets` packets, of `limit` bytes each,
+    /// if that is worth it: there are more than a packet, and none is to leave again before.
+    pub(crate) fn next_stream(&self, limit: usize, packets: usize) -> Option<ByteRange> {
+        if !self.resend.is_empty() {
+            return None;
+        }
+        self.unsent().next_stream(payload(limit), packets as u32)
+    }
+
     fn unsent(&self) -> Unsent {
         Unsent {
             next: self.next,
@@ -100,6 +109,26 @@ impl Unsent {
             start: self.next,
             end: self.granted.min(self.next.saturating_add(most)),
         }
+    }
+
+    /// The next bytes as a stream of at most `packets` pieces of at most `most` bytes. Where it
+    /// can, the stream ends with a record: a record in two streams cannot be left to the carrier.
+    fn next_stream(&self, most: u32, packets: u32) -> Option<ByteRange> {
+        if self.rest() <= most {
+            return None;
+        }
+        let ByteRange { start, mut end } = self.next_piece(most.saturating_mul(packets));
+        if end < self.granted {
+            let record = self.geometry.record_at(end);
+            // A record begins at the same place in messages of every length.
+            let record_start = self.geometry.record(0, record).stream_start;
+            end = if record_start > start {
+                record_start
+            } else {
+                end
+            };
+        }
+        Some(ByteRange { start, end })
     }
 
     /// The next bytes, in pieces of one size of at most `most`. `segment` is the size of the pieces
@@ -273,6 +302,20 @@ mod tests {
             assert!(*last <= sizes[0] && *last + 9 >= sizes[0], "{sizes:?}");
             assert_eq!(sizes.len() as u32, packets(granted, MOST));
         }
+    }
+
+    #[test]
+    fn a_stream_ends_with_a_record_where_it_can() {
+        let stream = |next, granted, packets| {
+            let range = unsent(next, granted).next_stream(MOST, packets);
+            range.map(|range| (range.start, range.end))
+        };
+        assert_eq!(stream(0, MOST, 64), None, "a packet is enough");
+        assert_eq!(stream(0, 20_000, 64), Some((0, 20_000)));
+        assert_eq!(stream(0, 40_000, 20), Some((0, 16_528)));
+        assert_eq!(stream(0, 20_000, 10), Some((0, 122)));
+        assert_eq!(stream(122, 40_000, 10), Some((122, 10_122)));
+        assert_eq!(stream(10_122, 40_000, 10), Some((10_122, 16_528)));
     }
 
     #[test]

@@ -9,11 +9,12 @@ use core::ops::Range;
 
 use bytes::Bytes;
 use smt_record::IdParts;
-use smt_wire::{BUNDLE_RECORDS_MAX, Data, InnerHeader, Kind, MemberHeader, Members, MessageId};
+use smt_wire::{BUNDLE_RECORDS_MAX, InnerHeader, Kind, MemberHeader, Members, MessageId};
 
 use super::data::{accept, piece};
 use super::delivery::{NewRequest, ReceivedBody, WholeMessage};
 use super::replies::Reply;
+use crate::message::arrived_data::ArrivedData;
 use crate::message::incoming::{FirstRecord, Incoming, Message};
 use crate::message::server_rpc::ServerRpc;
 use crate::session::Session;
@@ -27,7 +28,7 @@ impl Session {
         &mut self,
         now: Time,
         first: FirstRecord,
-        data: &Data<'_>,
+        data: &ArrivedData<'_>,
         shared: &mut Shared,
     ) {
         let id = data.header.id;

@@ -9,9 +9,10 @@
 
 use alloc::boxed::Box;
 use smt_record::{IdParts, OutgoingId};
-use smt_wire::{Data, DataHeader, InnerHeader, Kind, MessageId};
+use smt_wire::{InnerHeader, Kind, MessageId};
 
 use crate::limits;
+use crate::message::arrived_data::{ArrivedData, OpenedRecords};
 use crate::message::incoming::{
     FirstRecord, Incoming, Message, MessageKeys, Opener, Piece, record_end,
 };
@@ -25,7 +26,7 @@ use crate::time::Time;
 
 impl Session {
     /// Takes a DATA packet that names this session.
-    pub(crate) fn handle_data(&mut self, now: Time, data: &Data<'_>, shared: &mut Shared) {
+    pub(crate) fn handle_data(&mut self, now: Time, data: &ArrivedData<'_>, shared: &mut Shared) {
         if self.ended.is_some() {
             return;
         }
@@ -92,7 +93,13 @@ impl Session {
     }
 
     /// Takes DATA of an id of the peer without live state.
-    fn handle_new_data(&mut self, now: Time, parts: IdParts, data: &Data<'_>, shared: &mut Shared) {
+    fn handle_new_data(
+        &mut self,
+        now: Time,
+        parts: IdParts,
+        data: &ArrivedData<'_>,
+        shared: &mut Shared,
+    ) {
         let Some(first) = self.open_new_message(now, parts, data, shared) else {
             return;
         };
@@ -162,7 +169,7 @@ impl Session {
         &mut self,
         now: Time,
         parts: IdParts,
-        data: &Data<'_>,
+        data: &ArrivedData<'_>,
         shared: &mut Shared,
     ) -> Option<FirstRecord> {
         let window = &self.lane.stripes.at(parts.stripe).window;
@@ -318,11 +325,11 @@ impl Session {
         &mut self,
         now: Time,
         id: MessageId,
-        data: &Data<'_>,
+        data: &ArrivedData<'_>,
         shared: &mut Shared,
     ) -> Option<FirstRecord> {
         if data.header.offset != 0 {
-            self.keep_reordered(now, &data.header, data.payload, shared);
+            self.keep_reordered(now, data, shared);
             return None;
         }
         let mut opener = Opener {
@@ -340,10 +347,12 @@ impl Session {
     pub(in crate::session) fn keep_reordered(
         &mut self,
         now: Time,
-        header: &DataHeader,
-        payload: &[u8],
+        data: &ArrivedData<'_>,
         shared: &mut Shared,
     ) {
+        let ArrivedData {
+            header, payload, ..
+        } = data;
         let end = header.offset as usize + payload.len().max(1);
         let padded = header.message_length;
         let most = record_end(self.agreement.geometry, padded, shared.config.unscheduled);
@@ -355,6 +364,7 @@ impl Session {
             at: now,
             header: *header,
             payload: payload.to_vec(),
+            opened: data.opened.of_first(payload.len()),
         };
         self.lane
             .reordered
@@ -423,19 +433,21 @@ pub(in crate::session) fn accept(
     more > 0
 }
 
-pub(in crate::session) fn piece<'a>(data: &Data<'a>) -> Piece<'a> {
+pub(in crate::session) fn piece<'a>(data: &ArrivedData<'a>) -> Piece<'a> {
     Piece {
         epoch: data.header.epoch,
         retransmit: data.header.retransmit,
         message_length: data.header.message_length,
         offset: data.header.offset,
         payload: data.payload,
+        opened: data.opened,
     }
 }
 
 pub(in crate::session) fn reordered_piece(packet: &ReorderedPacket) -> Piece<'_> {
-    piece(&Data {
+    piece(&ArrivedData {
         header: packet.header,
         payload: &packet.payload,
+        opened: OpenedRecords::new(&packet.opened),
     })
 }

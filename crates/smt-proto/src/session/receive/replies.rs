@@ -6,12 +6,13 @@
 
 use alloc::boxed::Box;
 use bytes::Bytes;
-use smt_wire::{Data, FailureMark, Kind, MessageId};
+use smt_wire::{FailureMark, Kind, MessageId};
 
 use super::data::{accept, piece, reordered_piece};
 use crate::error::{CallError, CallFailure, Execution};
 use crate::event::Event;
 use crate::failure::Failure;
+use crate::message::arrived_data::ArrivedData;
 use crate::message::client_message::Content;
 use crate::message::incoming::{Incoming, Message, Piece};
 use crate::message::outgoing::Outgoing;
@@ -27,7 +28,7 @@ impl Session {
         &mut self,
         now: Time,
         id: MessageId,
-        data: &Data<'_>,
+        data: &ArrivedData<'_>,
         shared: &mut Shared,
     ) {
         let Some(live) = self.lane.client.live(id) else {
@@ -47,7 +48,13 @@ impl Session {
     }
 
     /// Opens record 0 of a reply. The first record of a reply acknowledges its request.
-    fn open_reply(&mut self, now: Time, id: MessageId, data: &Data<'_>, shared: &mut Shared) {
+    fn open_reply(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        data: &ArrivedData<'_>,
+        shared: &mut Shared,
+    ) {
         let Some(first) = self.open_first_record(now, id, data, shared) else {
             return;
         };
@@ -98,7 +105,7 @@ impl Session {
         &mut self,
         now: Time,
         mut incoming: Box<Incoming>,
-        data: &Data<'_>,
+        data: &ArrivedData<'_>,
         shared: &mut Shared,
     ) {
         let id = data.header.id;

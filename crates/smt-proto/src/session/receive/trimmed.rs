@@ -11,12 +11,13 @@
 //!    for the policy's pacer. Without one, timers ask.
 
 use smt_record::IdParts;
-use smt_wire::{Data, DataHeader, MessageId, Resend};
+use smt_wire::{DataHeader, MessageId, Resend};
 
 use crate::collections::byte_ranges::ByteRange;
 use crate::grant::ndp::pull::PullOrder;
 use crate::grant::ndp::trimmed::{Missing, Trimmed, TrimmedPart};
 use crate::limits;
+use crate::message::arrived_data::{ArrivedData, OpenedRecords};
 use crate::message::client_message::LiveMessage;
 use crate::message::incoming::FirstRecord;
 use crate::session::Session;
@@ -76,7 +77,12 @@ impl Session {
     /// Asks for record 0 of an id, which has not opened, and remembers the rest until it comes.
     fn note_unopened(&mut self, now: Time, header: &DataHeader, shared: &mut Shared) {
         if header.offset > 0 {
-            self.keep_reordered(now, header, &[], shared);
+            let data = ArrivedData {
+                header: *header,
+                payload: &[],
+                opened: OpenedRecords::default(),
+            };
+            self.keep_reordered(now, &data, shared);
             return;
         }
         let id = header.id;
@@ -95,7 +101,7 @@ impl Session {
     pub(in crate::session) fn first_came(
         &mut self,
         first: &FirstRecord,
-        data: &Data<'_>,
+        data: &ArrivedData<'_>,
         shared: &mut Shared,
     ) {
         self.recovery.payload_opened(data.payload.len());

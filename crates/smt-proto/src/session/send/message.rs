@@ -2,8 +2,9 @@
 //! The packets of one message of a session (SPEC §5.4, §9.1).
 
 use smt_record::SealError;
-use smt_wire::{InnerHeader, Kind, MessageId};
+use smt_wire::{DataHeader, InnerHeader, Kind, MessageId};
 
+use crate::collections::byte_ranges::ByteRange;
 use crate::collections::id_map::IdMap;
 use crate::message::client_message::HeaderFields;
 use crate::message::outgoing::Outgoing;
@@ -159,6 +160,14 @@ impl Packets<'_> {
         batch: &mut DatagramBatch<'_>,
     ) -> Written {
         while transmitting.is_sendable() {
+            if let Some(packets) = batch.stream_room(self.limit)
+                && let Some(range) = transmitting.next_stream(self.limit, packets)
+            {
+                if !batch.is_empty() {
+                    return Written::Full;
+                }
+                return self.write_stream(transmitting, range, batch);
+            }
             let packet = transmitting.next_packet(batch.room(self.limit));
             if !batch.fits(packet.len()) {
                 return Written::Full;
@@ -198,6 +207,29 @@ impl Packets<'_> {
             batch.close_datagram(batch.bytes.len() - start);
         }
         Written::AllItMay
+    }
+
+    /// Writes a stream that fills the batch.
+    fn write_stream(
+        &mut self,
+        transmitting: &mut Transmitting,
+        range: ByteRange,
+        batch: &mut DatagramBatch<'_>,
+    ) -> Written {
+        let priority = priority(transmitting);
+        let header = match transmitting.write_stream(range, &mut self.writer, batch.bytes) {
+            Ok(header) => header,
+            Err(SealError::BodyChanged { .. }) => return Written::BodyChanged,
+            Err(SealError::Unavailable(_)) => return Written::Lost,
+            Err(_) => return Written::WaitsForKeys,
+        };
+        batch.close_stream(header, self.limit - DataHeader::LEN);
+        self.retransmit_budget.earn(batch.datagram_bytes());
+        batch.priority = priority;
+        match transmitting.is_sendable() {
+            true => Written::Full,
+            false => Written::AllItMay,
+        }
     }
 }
 

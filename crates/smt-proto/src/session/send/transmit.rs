@@ -23,10 +23,10 @@ impl Session {
         if let Some(permitted) = permitted {
             batch.limit(permitted);
         }
-        let before = batch.bytes.len();
+        let before = batch.datagram_bytes();
         self.write_what_may(now, shared, batch);
         if permitted.is_some() {
-            let written = u16::try_from(batch.bytes.len() - before).unwrap_or(u16::MAX);
+            let written = u16::try_from(batch.datagram_bytes() - before).unwrap_or(u16::MAX);
             self.permitted = self.permitted.saturating_sub(written);
         }
     }

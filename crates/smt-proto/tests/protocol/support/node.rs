@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use smt_carrier::Opened;
 use smt_proto::{Config, Endpoint, Event, Failure, Metadata, RpcId, Time, TransmitBuffer};
 use smt_testkit::{FakeKeyExchange, FakeTokenMac};
 use smt_wire::AbortCode;
@@ -40,7 +41,12 @@ pub struct Node {
     /// The metadata of all that was delivered.
     pub metadata: Vec<Metadata>,
     pub buffer: TransmitBuffer,
+    /// A carrier that opens records of datagrams before the endpoint gets them.
+    pub opener: Option<Opener>,
 }
+
+/// Opens records in a datagram, in place, and says which.
+pub type Opener = Box<dyn FnMut(&mut Vec<u8>) -> Vec<Opened>>;
 
 impl Node {
     pub fn new(number: usize, config: Config) -> Self {
@@ -59,6 +65,7 @@ impl Node {
             deadlines: Vec::new(),
             metadata: Vec::new(),
             buffer: TransmitBuffer::default(),
+            opener: None,
         }
     }
 

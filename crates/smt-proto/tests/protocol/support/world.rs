@@ -256,13 +256,17 @@ impl World {
         let from = self.nodes.get(datagram.from);
         let from = from.map_or_else(|| address_of(datagram.from), |node| node.address);
         let path = Path::between(from, self.nodes[datagram.to].address.ip());
-        let endpoint = &mut self.nodes[datagram.to].endpoint;
+        let node = &mut self.nodes[datagram.to];
         let marks = Marks {
             trimmed: datagram.is_trimmed,
             ..Marks::NONE
         };
-        let arrival = Arrival::datagram(path, &datagram.bytes).with_marks(marks);
-        endpoint.handle_arrival(self.now, arrival);
+        let mut bytes = datagram.bytes.clone();
+        let opener = node.opener.as_mut();
+        let opened = opener.map_or_else(Vec::new, |open| open(&mut bytes));
+        let arrival = Arrival::datagram(path, &bytes).with_marks(marks);
+        let arrival = arrival.with_opened(&opened);
+        node.endpoint.handle_arrival(self.now, arrival);
         self.flush();
     }
 
