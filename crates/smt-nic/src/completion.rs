@@ -94,6 +94,16 @@ impl Owner {
         let round = number / u64::from(entries.max(1));
         Self(u8::from(round.is_multiple_of(2)))
     }
+
+    /// Whether an entry with this bit is of the round.
+    pub(crate) fn is(self, bit: u8) -> bool {
+        self.0 == bit
+    }
+
+    /// The bit.
+    pub(crate) fn bit(self) -> u8 {
+        self.0
+    }
 }
 
 /// The device's end of a completion ring.

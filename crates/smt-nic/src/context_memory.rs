@@ -103,6 +103,11 @@ impl<C> ContextMemory<C> {
         self.contexts.get(&id).map(|slot| &slot.context)
     }
 
+    /// The context of a piece of work that has used it before ([`Self::get_mut`]).
+    pub(crate) fn peek_mut(&mut self, id: ContextId) -> Option<&mut C> {
+        self.contexts.get_mut(&id).map(|slot| &mut slot.context)
+    }
+
     /// Puts a name into the cache; the oldest leaves a full one. Returns the number of the use.
     fn cache(&mut self, id: ContextId) -> u64 {
         self.uses += 1;

@@ -3,14 +3,14 @@
 //!
 //! | off | size | field | in |
 //! |--:|--:|:--|:--|
-//! | 0 | 1 | kind | all: 1 SEGMENT, 2 CREATE, 3 RESYNC, 4 DESTROY, 5 FENCE |
+//! | 0 | 1 | kind | all: 1 SEGMENT, 2 CREATE, 3 RESYNC, 4 DESTROY, 5 FENCE, 6 CREATE_RECEIVE, 7 DESTROY_RECEIVE |
 //! | 1 | 1 | flags | SEGMENT: 0x01 checksums |
 //! | 2 | 2 | header bytes | SEGMENT: from the IP header up to the payload |
 //! | 4 | 2 | stride | SEGMENT: payload bytes of each packet but the last; 0 leaves one packet |
 //! | 6 | 2 | reserved | zero |
-//! | 8 | 4 | context | SEGMENT (0: no engine), CREATE, RESYNC, DESTROY |
+//! | 8 | 4 | context | SEGMENT (0: no engine), all others but FENCE |
 //! | 12 | 4 | payload bytes | SEGMENT |
-//! | 16 | 8 | header address | SEGMENT; in CREATE that of the context block |
+//! | 16 | 8 | header address | SEGMENT; in CREATE, CREATE_RECEIVE that of the context block |
 //! | 24 | 8 | payload address | SEGMENT |
 //! | 32 | 8 | number | RESYNC: the next record number |
 //! | 40 | 8 | cookie | all: comes back in the completion |
@@ -18,6 +18,7 @@
 //! A descriptor is parsed from a copy. Nothing in it is believed: what does not fit is an error in
 //! its completion ([`crate::completion::Status`]).
 
+use crate::big_endian::{u16_at, u32_at, u64_at};
 use crate::segmentation::{HEADER_MAX, SEGMENT_MAX};
 
 /// Bytes of a descriptor.
@@ -58,6 +59,18 @@ pub enum Work {
     },
     /// Complete when all before it in the queue have completed.
     Fence,
+    /// Make a receive context of the block at this address ([`crate::tls::receive`]).
+    CreateReceive {
+        /// The context's name, chosen by the host; not 0. Receive contexts have names of their own.
+        context: ContextId,
+        /// The block's address.
+        block: u64,
+    },
+    /// Erase a receive context.
+    DestroyReceive {
+        /// The context.
+        context: ContextId,
+    },
 }
 
 /// A segment that is to be sent.
@@ -123,6 +136,11 @@ impl Descriptor {
             }),
             DESTROY => Some(Work::Destroy { context: context? }),
             FENCE => Some(Work::Fence),
+            CREATE_RECEIVE => Some(Work::CreateReceive {
+                context: context?,
+                block: u64_at(bytes, 16),
+            }),
+            DESTROY_RECEIVE => Some(Work::DestroyReceive { context: context? }),
             _ => None,
         }
     }
@@ -152,6 +170,11 @@ impl Descriptor {
             }
             Work::Destroy { context } => (DESTROY, Some(context)),
             Work::Fence => (FENCE, None),
+            Work::CreateReceive { context, block } => {
+                bytes[16..24].copy_from_slice(&block.to_be_bytes());
+                (CREATE_RECEIVE, Some(context))
+            }
+            Work::DestroyReceive { context } => (DESTROY_RECEIVE, Some(context)),
         };
         bytes[0] = kind;
         let context = context.map_or(0, |context| context.0);
@@ -167,23 +190,13 @@ impl SegmentWork {
     }
 }
 
-fn u16_at(bytes: &[u8; DESCRIPTOR_BYTES], at: usize) -> u16 {
-    u16::from_be_bytes([bytes[at], bytes[at + 1]])
-}
-
-fn u32_at(bytes: &[u8; DESCRIPTOR_BYTES], at: usize) -> u32 {
-    u32::from(u16_at(bytes, at)) << 16 | u32::from(u16_at(bytes, at + 2))
-}
-
-fn u64_at(bytes: &[u8; DESCRIPTOR_BYTES], at: usize) -> u64 {
-    u64::from(u32_at(bytes, at)) << 32 | u64::from(u32_at(bytes, at + 4))
-}
-
 const SEGMENT: u8 = 1;
 const CREATE: u8 = 2;
 const RESYNC: u8 = 3;
 const DESTROY: u8 = 4;
 const FENCE: u8 = 5;
+const CREATE_RECEIVE: u8 = 6;
+const DESTROY_RECEIVE: u8 = 7;
 /// The flag by which the device computes checksums.
 const CHECKSUMS: u8 = 0x01;
 
@@ -223,6 +236,8 @@ mod tests {
             },
             Work::Destroy { context },
             Work::Fence,
+            Work::CreateReceive { context, block: 6 },
+            Work::DestroyReceive { context },
         ];
         for work in works {
             let descriptor = Descriptor { work, cookie: 77 };
@@ -232,7 +247,7 @@ mod tests {
 
     #[test]
     fn an_unknown_kind_is_refused_with_its_cookie() {
-        for kind in [0, 6, 255] {
+        for kind in [0, 8, 255] {
             let mut bytes = [0; DESCRIPTOR_BYTES];
             bytes[0] = kind;
             bytes[47] = 3;
@@ -258,7 +273,7 @@ mod tests {
 
     #[test]
     fn a_context_without_a_name_is_refused() {
-        for kind in [CREATE, RESYNC, DESTROY] {
+        for kind in [CREATE, RESYNC, DESTROY, CREATE_RECEIVE, DESTROY_RECEIVE] {
             let mut bytes = [0; DESCRIPTOR_BYTES];
             bytes[0] = kind;
             assert!(Descriptor::parse(&bytes).is_err());

@@ -4,8 +4,12 @@
 //! An engine is stateless but for its contexts, which the NIC keeps for it
 //! ([`crate::context_memory`]). Two engines in one device are a pair, which is an engine too.
 
+use alloc::vec::Vec;
+
 use thiserror::Error;
 use zeroize::Zeroize;
+
+use crate::headers::Headers;
 
 /// Bytes of a context block, from which a context is made.
 pub const CONTEXT_BLOCK_BYTES: usize = 64;
@@ -42,8 +46,40 @@ pub trait Engine {
     /// Sets the number of the context's next record.
     fn resync(&self, context: &mut Self::Context, number: u64);
 
+    /// Whether a context protects segments before they are cut, or packets afterwards.
+    fn stage(&self, _context: &Self::Context) -> Stage {
+        Stage::Segment
+    }
+
+    /// Whether so many packets, of which the longest has so many bytes, may be transformed. Without
+    /// this nothing of a segment leaves.
+    ///
+    /// # Errors
+    /// The numbers do not suffice, or a packet would be too long.
+    fn permits(
+        &self,
+        _context: &Self::Context,
+        _headers: &Headers,
+        (_packets, _longest): (u64, usize),
+    ) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    /// Protects one packet with these headers, after its segment was cut ([`Stage::Packet`]).
+    ///
+    /// # Errors
+    /// The packet is not what the engine protects: neither it nor the rest of its segment leaves.
+    fn transform(
+        &self,
+        _context: &mut Self::Context,
+        _headers: &Headers,
+        _packet: &mut Vec<u8>,
+    ) -> Result<Protected, EngineError> {
+        Err(EngineError::BadPayload)
+    }
+
     /// Protects the payload of a segment in place, before it is cut into packets. After an error
-    /// the context is as before, and the payload is not sent.
+    /// the device erases the context, and the payload is not sent.
     ///
     /// # Errors
     /// The payload is not what the engine protects, or the numbers are used up.
@@ -52,6 +88,15 @@ pub trait Engine {
         context: &mut Self::Context,
         payload: &mut [u8],
     ) -> Result<Protected, EngineError>;
+}
+
+/// When a context protects what is sent.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Stage {
+    /// A segment, before it is cut.
+    Segment,
+    /// Each packet, after its segment was cut.
+    Packet,
 }
 
 /// The work that was done on a payload.
@@ -72,6 +117,12 @@ pub enum BadContextBlock {
     /// The engine has no such suite.
     #[error("the engine has no such suite")]
     UnknownSuite,
+    /// Record sizes or index bits are out of range (SPEC §6.3).
+    #[error("record sizes or index bits are out of range")]
+    BadSizes,
+    /// The association has a reserved SPI, or a first number that is none.
+    #[error("the association has a reserved SPI, or a first number that is none")]
+    BadAssociation,
 }
 
 /// A payload that an engine does not protect.
@@ -109,6 +160,37 @@ impl<A: Engine, B: Engine> Engine for (A, B) {
         match context {
             Either::First(context) => self.0.resync(context, number),
             Either::Second(context) => self.1.resync(context, number),
+        }
+    }
+
+    fn stage(&self, context: &Self::Context) -> Stage {
+        match context {
+            Either::First(context) => self.0.stage(context),
+            Either::Second(context) => self.1.stage(context),
+        }
+    }
+
+    fn permits(
+        &self,
+        context: &Self::Context,
+        headers: &Headers,
+        packets: (u64, usize),
+    ) -> Result<(), EngineError> {
+        match context {
+            Either::First(context) => self.0.permits(context, headers, packets),
+            Either::Second(context) => self.1.permits(context, headers, packets),
+        }
+    }
+
+    fn transform(
+        &self,
+        context: &mut Self::Context,
+        headers: &Headers,
+        packet: &mut Vec<u8>,
+    ) -> Result<Protected, EngineError> {
+        match context {
+            Either::First(context) => self.0.transform(context, headers, packet),
+            Either::Second(context) => self.1.transform(context, headers, packet),
         }
     }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The headers of packets, as far as a device reads them: IPv4 or IPv6, and TCP, UDP or SMT behind
-//! (SPEC §15.2).
+//! The headers of packets, as far as a device reads them: IPv4 or IPv6, and TCP, UDP, ESP or SMT
+//! behind (SPEC §15.2).
 //!
 //! SMT's native header has TCP's shape. Its data offset ends the header, and its identity is the IP
 //! protocol number alone.
 
+use crate::big_endian::{put_u16, u16_at};
 use crate::checksum::Sum;
+use crate::esp;
 
 /// Where the parts of a packet's headers are.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -38,9 +40,29 @@ pub enum Transport {
     Udp,
     /// SMT natively, in a header of TCP's shape.
     Smt,
+    /// ESP: the header is SPI and number, and all behind is the payload.
+    Esp,
+}
+
+impl IpVersion {
+    /// Where the IP header names what follows it.
+    pub(crate) fn next_header_at(self) -> usize {
+        match self {
+            Self::V4 => 9,
+            Self::V6 => 6,
+        }
+    }
 }
 
 impl Headers {
+    /// The length of the packet as IP says.
+    pub(crate) fn ip_length(&self, packet: &[u8]) -> usize {
+        match self.ip {
+            IpVersion::V4 => usize::from(u16_at(packet, 2)),
+            IpVersion::V6 => 40 + usize::from(u16_at(packet, 4)),
+        }
+    }
+
     /// Reads the headers at the beginning of `bytes`, where SMT has the IP protocol number
     /// `smt_protocol`. `None` if they are of another protocol, a fragment, or cut short.
     #[must_use]
@@ -61,11 +83,12 @@ impl Headers {
         let transport = match protocol {
             TCP => Transport::Tcp,
             UDP => Transport::Udp,
+            esp::PROTOCOL => Transport::Esp,
             of if of == smt_protocol => Transport::Smt,
             _ => return None,
         };
         let length = match transport {
-            Transport::Udp => 8,
+            Transport::Udp | Transport::Esp => 8,
             Transport::Tcp | Transport::Smt => {
                 let words = *bytes.get(transport_at + DATA_OFFSET)? >> 4;
                 usize::from(words) * 4
@@ -81,15 +104,39 @@ impl Headers {
         })
     }
 
+    /// Writes a packet's own length, and over IPv4 the checksum of the header.
+    pub(crate) fn write_ip_length(&self, packet: &mut [u8]) {
+        match self.ip {
+            IpVersion::V4 => {
+                put_u16(packet, 2, packet.len() as u16);
+                put_u16(packet, 10, 0);
+                let sum = Sum::default().add(&packet[..self.transport_at]);
+                put_u16(packet, 10, sum.checksum());
+            }
+            IpVersion::V6 => put_u16(packet, 4, (packet.len() - 40) as u16),
+        }
+    }
+
+    /// Whether IP's header has the checksum that it must have: that of IPv6 has none.
+    pub(crate) fn is_ip_checksum_right(&self, packet: &[u8]) -> bool {
+        let sum = || Sum::default().add(&packet[..self.transport_at]);
+        self.ip == IpVersion::V6 || sum().checksum() == 0
+    }
+
+    /// The two addresses of a packet that begins with these headers.
+    pub(crate) fn addresses<'a>(&self, packet: &'a [u8]) -> &'a [u8] {
+        match self.ip {
+            IpVersion::V4 => &packet[12..20],
+            IpVersion::V6 => &packet[8..40],
+        }
+    }
+
     /// The sum of the pseudo header of TCP and UDP (RFC 9293 §3.1, RFC 8200 §8.1) for a packet
     /// that begins with these headers, and of `bytes` bytes behind IP.
     pub(crate) fn pseudo_header(&self, packet: &[u8], bytes: usize) -> Sum {
-        let (addresses, protocol) = match self.ip {
-            IpVersion::V4 => (&packet[12..20], packet[9]),
-            IpVersion::V6 => (&packet[8..40], packet[6]),
-        };
+        let protocol = packet[self.ip.next_header_at()];
         Sum::default()
-            .add(addresses)
+            .add(self.addresses(packet))
             .add_word(protocol.into())
             .add_word(bytes as u16)
     }
@@ -99,16 +146,17 @@ impl Transport {
     /// Bytes of the shortest header.
     fn header_bytes_min(self) -> usize {
         match self {
-            Self::Udp => 8,
+            Self::Udp | Self::Esp => 8,
             Self::Tcp | Self::Smt => 20,
         }
     }
 
-    /// Where the checksum is in the header.
-    pub(crate) fn checksum_at(self) -> usize {
+    /// Where the checksum is in the header, if it has one.
+    pub(crate) fn checksum_at(self) -> Option<usize> {
         match self {
-            Self::Udp => 6,
-            Self::Tcp | Self::Smt => 16,
+            Self::Udp => Some(6),
+            Self::Tcp | Self::Smt => Some(16),
+            Self::Esp => None,
         }
     }
 }
@@ -159,6 +207,13 @@ mod tests {
         bytes[6] = UDP;
         let headers = parse(&bytes).map(|of| (of.ip, of.payload_at));
         assert_eq!(headers, Some((IpVersion::V6, 48)));
+    }
+
+    #[test]
+    fn the_header_of_esp_is_spi_and_number() {
+        let headers = parse(&ipv4(50, 0)).map(|of| (of.transport, of.payload_at));
+        assert_eq!(headers, Some((Transport::Esp, 28)));
+        assert_eq!(parse(&ipv4(50, 0)[..27]), None);
     }
 
     #[test]

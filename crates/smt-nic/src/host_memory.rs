@@ -3,6 +3,8 @@
 
 use thiserror::Error;
 
+use crate::counters::Counters;
+
 /// Memory of the host that the device reads and writes (DMA).
 ///
 /// The host may change it at any time: two reads of one place may differ. The model therefore reads
@@ -19,6 +21,24 @@ pub trait HostMemory {
     /// # Errors
     /// The host has no such memory.
     fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), DmaFault>;
+}
+
+/// Host memory whose accesses are counted.
+pub(crate) struct CountedMemory<'a, M> {
+    pub(crate) memory: &'a mut M,
+    pub(crate) counters: &'a mut Counters,
+}
+
+impl<M: HostMemory> HostMemory for CountedMemory<'_, M> {
+    fn read(&mut self, at: u64, into: &mut [u8]) -> Result<(), DmaFault> {
+        self.counters.dma_read_bytes += into.len() as u64;
+        self.memory.read(at, into)
+    }
+
+    fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), DmaFault> {
+        self.counters.dma_written_bytes += bytes.len() as u64;
+        self.memory.write(at, bytes)
+    }
 }
 
 /// The host has no memory at an address that the device was told.

@@ -19,7 +19,11 @@
 //! 3. [`segmentation`] cuts a segment of up to 64 KiB into packets, as TSO does.
 //! 4. [`engine`] is the seam for what protects packets inline. [`tls`] seals TLS 1.3 records by
 //!    flow contexts whose record number counts by itself (autonomous offload).
-//! 5. [`context_memory`] bounds the contexts, and counts what a cache of them would miss.
+//! 5. [`esp`] seals packets after they were cut, and opens them before they are merged.
+//! 6. [`receive`] is the other direction: packets go to queues by their flow, those of one message
+//!    or stream are merged, and records in them are opened ([`tls::receive`]).
+//! 7. [`psp`] seals and opens whole packets by keys that the receiving device derives.
+//! 8. [`context_memory`] bounds the contexts, and counts what a cache of them would miss.
 //!
 //! The crate reads SMT's formats by the offsets of the specification, with a cipher library of its
 //! own, and uses no other crate of the workspace: its tests compare the two readings.
@@ -30,17 +34,21 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod big_endian;
 mod checksum;
 pub mod completion;
 pub mod context_memory;
 mod counters;
 pub mod descriptor;
 pub mod engine;
+pub mod esp;
 mod executor;
 pub mod headers;
 mod host_memory;
 mod nic;
+pub mod psp;
 pub mod quic;
+pub mod receive;
 pub mod segmentation;
 pub mod tls;
 mod transmit_queue;

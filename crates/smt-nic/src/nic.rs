@@ -9,8 +9,11 @@ use crate::context_memory::ContextLimits;
 use crate::counters::Counters;
 use crate::descriptor::ContextId;
 use crate::engine::Engine;
+use crate::esp::{Association, EspTableError, RemovedAssociation};
 use crate::executor::Executor;
-use crate::host_memory::{DmaFault, HostMemory};
+use crate::host_memory::{CountedMemory, DmaFault, HostMemory};
+use crate::receive::rss::Rss;
+use crate::receive::{ReceiveConfig, ReceiveSide};
 use crate::transmit_queue::{Ring, TransmitQueue};
 
 /// The configuration of a device.
@@ -22,11 +25,16 @@ pub struct NicConfig {
     pub smt_protocol: u8,
     /// Whether the device counts the sequence field of SMT as that of TCP. Devices differ.
     pub counts_smt_sequence: bool,
+    /// The receive side.
+    pub receive: ReceiveConfig,
+    /// Associations of ESP for packets in.
+    pub associations_max: usize,
 }
 
 impl Default for NicConfig {
     /// 4,096 contexts, 256 of them cached; protocol 253, which is for experiments (RFC 3692); the
-    /// sequence field as it is.
+    /// sequence field as it is; queues by ports, 16 merges a queue, 4,096 receive contexts; 1,024
+    /// associations of ESP.
     fn default() -> Self {
         Self {
             contexts: ContextLimits {
@@ -35,6 +43,12 @@ impl Default for NicConfig {
             },
             smt_protocol: 253,
             counts_smt_sequence: false,
+            receive: ReceiveConfig {
+                rss: Rss::default(),
+                merges_max: 16,
+                contexts_max: 4_096,
+            },
+            associations_max: 1_024,
         }
     }
 }
@@ -44,6 +58,7 @@ impl Default for NicConfig {
 pub struct Nic<E: Engine> {
     queues: Vec<TransmitQueue>,
     executor: Executor<E>,
+    receive: ReceiveSide,
 }
 
 /// The step that a queue has taken.
@@ -82,6 +97,7 @@ impl<E: Engine> Nic<E> {
         Self {
             queues: Vec::new(),
             executor: Executor::new(config, engine),
+            receive: ReceiveSide::new(config.receive, config.smt_protocol, config.associations_max),
         }
     }
 
@@ -110,11 +126,65 @@ impl<E: Engine> Nic<E> {
         }
     }
 
-    /// Forgets all contexts and queues, as after a reset by the host. Descriptors that were fetched
-    /// are lost, and have no completion. The counters go on.
+    /// Forgets all contexts, associations and queues, as after a reset by the host. Descriptors
+    /// that were fetched are lost, and have no completion. The counters go on.
     pub fn reset(&mut self) {
         self.executor.contexts.clear();
+        self.executor.receive_contexts.clear();
         self.queues.clear();
+        self.receive.clear();
+    }
+
+    /// Adds a receive queue: a ring of buffers and one of completions ([`crate::receive::queue`]).
+    /// Returns its number.
+    ///
+    /// # Panics
+    /// At queue 65,536.
+    pub fn add_receive_queue(&mut self, buffers: Ring, completions: Ring) -> u16 {
+        self.receive.add_queue(buffers, completions)
+    }
+
+    /// Adds an association of ESP for packets in: its packets are opened from now on.
+    ///
+    /// # Errors
+    /// [`EspTableError`]. Without room, which is counted, the association stays with the host's
+    /// software, and its packets go up as they came.
+    pub fn add_association(&mut self, association: &Association<'_>) -> Result<(), EspTableError> {
+        let added = self.receive.associations.add(association);
+        let is_refused = added == Err(EspTableError::NoRoom);
+        self.executor.counters.contexts_refused += u64::from(is_refused);
+        added
+    }
+
+    /// Removes an association of ESP for packets in. Its packets go up as they came from now on.
+    pub fn remove_association(&mut self, spi: u32) -> Option<RemovedAssociation> {
+        self.receive.associations.remove(spi)
+    }
+
+    /// The registers of a receive queue by which the host says how many buffers it has posted, and
+    /// how many completions it has read, in all.
+    pub fn host_has_posted(&mut self, queue: u16, buffers: u64, completions_read: u64) {
+        if let Some(queue) = self.receive.queue_mut(queue) {
+            queue.host_has_read(completions_read);
+            queue.host_has_posted(buffers);
+        }
+    }
+
+    /// Takes a packet from the wire, from its IP header on. Returns the receive queue that it is
+    /// for; `None` if the device has none.
+    pub fn receive<M: HostMemory>(&mut self, packet: &[u8], memory: &mut M) -> Option<u16> {
+        let contexts = &mut self.executor.receive_contexts;
+        let counters = &mut self.executor.counters;
+        self.receive
+            .receive(packet, contexts, &mut CountedMemory { memory, counters })
+    }
+
+    /// Hands over the merged packets of a receive queue, as when its interrupt is due.
+    pub fn flush<M: HostMemory>(&mut self, queue: u16, memory: &mut M) {
+        let contexts = &mut self.executor.receive_contexts;
+        let counters = &mut self.executor.counters;
+        self.receive
+            .flush(queue, contexts, &mut CountedMemory { memory, counters });
     }
 
     /// The work that was done so far.
@@ -127,6 +197,12 @@ impl<E: Engine> Nic<E> {
     #[must_use]
     pub fn contexts(&self) -> usize {
         self.executor.contexts.len()
+    }
+
+    /// How many receive contexts there are.
+    #[must_use]
+    pub fn receive_contexts(&self) -> usize {
+        self.executor.receive_contexts.len()
     }
 
     /// A context, for watchers: looking is no use of it.

@@ -13,9 +13,10 @@
 //!    packet's generation.
 //!
 //! The length of a connection id is not on the wire: it is one for a device, as for a port (RFC
-//! 9000 §5.1). [`reordering`] puts opened packets back into order. Not here: which connections are
-//! worth an entry, and the host's driver.
+//! 9000 §5.1). [`QuicEngine::admit`] decides which connections are worth an entry. [`reordering`]
+//! puts opened packets back into order. Not here: the host's driver.
 
+mod admission;
 mod connection;
 mod header_key;
 mod id_table;
@@ -23,6 +24,7 @@ mod number_window;
 mod packet_key;
 mod packet_number;
 mod receive;
+mod recency;
 pub mod reordering;
 mod suite;
 mod transmit;
@@ -33,7 +35,9 @@ use thiserror::Error;
 
 use self::connection::Connection;
 use self::id_table::{IdTable, NotAdded};
+use self::recency::Recency;
 
+pub use self::admission::{AdmissionPolicy, Admitted, NotAdmitted, Removed};
 pub use self::connection::{BYTES_OF_A_CONNECTION, ConnectionKeys, IDS_OF_CONNECTION_MAX};
 pub use self::id_table::{BYTES_OF_AN_ID, ConnectionId, ID_BYTES_MAX};
 pub use self::number_window::Freshness;
@@ -69,6 +73,13 @@ pub struct Handle {
     index: u32,
     /// How often the place was used before.
     life: u32,
+}
+
+impl Handle {
+    /// Whether the place can be used again.
+    fn has_next_life(self) -> bool {
+        self.life < u32::MAX
+    }
 }
 
 /// Counters since the engine began.
@@ -126,6 +137,10 @@ impl QuicEngine {
     /// # Errors
     /// [`QuicTableError::NoRoom`].
     pub fn add(&mut self, keys: &ConnectionKeys) -> Result<Handle, QuicTableError> {
+        // Before the work of the keys' schedules.
+        if !self.connections.has_room() {
+            return Err(QuicTableError::NoRoom);
+        }
         let connection = Connection::new(keys);
         self.connections
             .add(connection)
@@ -133,11 +148,13 @@ impl QuicEngine {
     }
 
     /// Removes a connection, its keys and its ids. Packets of it are left to the host from now on.
-    pub fn remove(&mut self, connection: Handle) {
-        let removed = self.connections.remove(connection);
-        for id in removed.iter().flat_map(|of| of.ids.iter().flatten()) {
+    /// Returns what the device knew of it, if it had it.
+    pub fn remove(&mut self, connection: Handle) -> Option<Removed> {
+        let removed = self.connections.remove(connection)?;
+        for id in removed.ids.iter().flatten() {
             self.ids.remove(id);
         }
+        Some(removed.summary())
     }
 
     /// Opens packets with this id by the connection's keys.
@@ -254,6 +271,7 @@ struct Connections {
     /// Each with the number of its lives.
     places: Vec<(u32, Option<Connection>)>,
     free: Vec<u32>,
+    recency: Recency,
     most: u32,
 }
 
@@ -262,27 +280,35 @@ impl Connections {
         Self {
             places: Vec::new(),
             free: Vec::new(),
+            recency: Recency::default(),
             most,
         }
+    }
+
+    fn has_room(&self) -> bool {
+        !self.free.is_empty() || self.places.len() < self.most as usize
     }
 
     fn add(&mut self, connection: Connection) -> Option<Handle> {
         if let Some(index) = self.free.pop() {
             let (life, place) = self.places.get_mut(index as usize)?;
             *place = Some(connection);
+            self.recency.add(index);
             return Some(Handle { index, life: *life });
         }
         let index = u32::try_from(self.places.len()).ok()?;
-        if index >= self.most {
+        if !self.has_room() {
             return None;
         }
         self.places.push((0, Some(connection)));
+        self.recency.add(index);
         Some(Handle { index, life: 0 })
     }
 
     fn remove(&mut self, handle: Handle) -> Option<Connection> {
         let (life, place) = self.places.get_mut(handle.index as usize)?;
         let removed = place.take_if(|_| *life == handle.life)?;
+        self.recency.remove(handle.index);
         // A place whose lives are used up is not used again.
         if let Some(next) = life.checked_add(1) {
             *life = next;
@@ -294,6 +320,19 @@ impl Connections {
     fn get_mut(&mut self, handle: Handle) -> Option<&mut Connection> {
         let (life, place) = self.places.get_mut(handle.index as usize)?;
         place.as_mut().filter(|_| *life == handle.life)
+    }
+
+    /// A packet of a connection that is there.
+    fn touch(&mut self, handle: Handle) {
+        self.recency.touch(handle.index);
+    }
+
+    /// The connection that was used least recently, and the packets of others since.
+    fn oldest(&self) -> Option<(Handle, u64)> {
+        let (index, packets) = self.recency.oldest()?;
+        let (life, _) = self.places.get(index as usize)?;
+        let handle = Handle { index, life: *life };
+        Some((handle, packets))
     }
 
     fn count(&self) -> usize {

@@ -10,7 +10,7 @@
 //! | IPv4 identification | counts up from the copy's, by 1 a packet |
 //! | IPv4 header checksum | computed |
 //! | TCP sequence number | grows by the payload before the packet |
-//! | TCP flags | FIN and PSH in the last packet alone, CWR in the first alone (RFC 3168 §6.1.2) |
+//! | TCP flags, and SMT's byte in their place | FIN and PSH in the last packet alone, CWR in the first alone (RFC 3168 §6.1.2) |
 //! | SMT sequence field | as TCP's if [`Cut::counts_smt_sequence`], else as it is: devices differ |
 //! | checksum of TCP, UDP, SMT | computed if asked for |
 //!
@@ -19,7 +19,7 @@
 
 use alloc::vec::Vec;
 
-use crate::checksum::Sum;
+use crate::big_endian::{put_u16, u16_at};
 use crate::headers::{Headers, IpVersion, Transport};
 
 /// Bytes of the longest payload of a segment.
@@ -95,6 +95,16 @@ struct Place {
 }
 
 impl Cut {
+    /// How many packets a payload becomes, and the bytes of the longest.
+    pub(crate) fn packets(&self, payload: usize) -> (u64, usize) {
+        let stride = match self.stride {
+            0 => payload.max(1),
+            stride => stride,
+        };
+        let longest = self.headers.payload_at + stride.min(payload);
+        (payload.div_ceil(stride) as u64, longest)
+    }
+
     /// Changes the copied headers of a packet to its own.
     fn finish(&self, packet: &mut [u8], place: Place) {
         self.finish_transport(packet, place);
@@ -105,41 +115,38 @@ impl Cut {
     }
 
     fn finish_ip(&self, packet: &mut [u8], place: Place) {
-        match self.headers.ip {
-            IpVersion::V4 => {
-                put_u16(packet, 2, packet.len() as u16);
-                let identification = u16_at(packet, 4).wrapping_add(place.number as u16);
-                put_u16(packet, 4, identification);
-                put_u16(packet, 10, 0);
-                let sum = Sum::default().add(&packet[..self.headers.transport_at]);
-                put_u16(packet, 10, sum.checksum());
-            }
-            IpVersion::V6 => put_u16(packet, 4, (packet.len() - 40) as u16),
+        if self.headers.ip == IpVersion::V4 {
+            let identification = u16_at(packet, 4).wrapping_add(place.number as u16);
+            put_u16(packet, 4, identification);
         }
+        self.headers.write_ip_length(packet);
     }
 
     fn finish_transport(&self, packet: &mut [u8], place: Place) {
         let at = self.headers.transport_at;
         match self.headers.transport {
+            // A sealed packet is not cut.
+            Transport::Esp => {}
             Transport::Udp => put_u16(packet, at + 4, (packet.len() - at) as u16),
-            Transport::Smt if !self.counts_smt_sequence => {}
-            Transport::Smt => add_u32(packet, at + 4, place.offset),
             Transport::Tcp => {
                 add_u32(packet, at + 4, place.offset);
-                let flags = &mut packet[at + 13];
-                if !place.is_last {
-                    *flags &= !(TCP_FIN | TCP_PSH);
+                finish_flags(&mut packet[at + 13], place);
+            }
+            Transport::Smt => {
+                if self.counts_smt_sequence {
+                    add_u32(packet, at + 4, place.offset);
                 }
-                if place.number > 0 {
-                    *flags &= !TCP_CWR;
-                }
+                finish_flags(&mut packet[at + 13], place);
             }
         }
     }
 
     fn write_checksum(&self, packet: &mut [u8]) {
         let at = self.headers.transport_at;
-        let checksum_at = at + self.headers.transport.checksum_at();
+        let Some(checksum_at) = self.headers.transport.checksum_at() else {
+            return;
+        };
+        let checksum_at = at + checksum_at;
         put_u16(packet, checksum_at, 0);
         let bytes = packet.len() - at;
         let sum = self.headers.pseudo_header(packet, bytes).add(&packet[at..]);
@@ -152,12 +159,14 @@ impl Cut {
     }
 }
 
-fn u16_at(bytes: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([bytes[at], bytes[at + 1]])
-}
-
-fn put_u16(bytes: &mut [u8], at: usize, value: u16) {
-    bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
+/// Takes the flags off that belong to another packet of the segment.
+fn finish_flags(flags: &mut u8, place: Place) {
+    if !place.is_last {
+        *flags &= !(TCP_FIN | TCP_PSH);
+    }
+    if place.number > 0 {
+        *flags &= !TCP_CWR;
+    }
 }
 
 fn add_u32(bytes: &mut [u8], at: usize, more: u32) {

@@ -7,6 +7,7 @@
 //! | off | size | field |
 //! |--:|--:|:--|
 //! | 0 | 1 | engine: 1 |
+//! | 1 | 1 | direction: 0, sending ([`receive`] has the other) |
 //! | 2 | 2 | suite: its code in TLS 1.3 |
 //! | 4 | 32 | key; shorter ones first, zeros behind |
 //! | 36 | 12 | IV |
@@ -19,11 +20,14 @@
 //! **The engine cannot know that a number is wrong.** It seals what comes under the number that the
 //! context has. The driver sees to it that no number meets two plaintexts.
 
-use aes_gcm::aead::AeadInPlace;
-use aes_gcm::{Aes128Gcm, Aes256Gcm, KeyInit};
-use chacha20poly1305::ChaCha20Poly1305;
+use zeroize::Zeroizing;
 
+use crate::big_endian::{u16_at, u64_at};
 use crate::engine::{BadContextBlock, ContextBlock, Engine, EngineError, Protected};
+use record_key::{APPLICATION_DATA, HEADER, RecordKey, TAG};
+
+pub mod receive;
+mod record_key;
 
 /// The engine's name in byte 0 of a context block.
 pub const ENGINE: u8 = 1;
@@ -35,21 +39,9 @@ pub struct TlsEngine;
 /// The context of a flow: its keys, and the number of its next record.
 #[derive(Clone)]
 pub struct TlsContext {
-    cipher: Cipher,
-    iv: [u8; 12],
+    key: RecordKey,
     /// The number of the next record; `None` after the highest one.
     number: Option<u64>,
-}
-
-#[derive(Clone)]
-#[allow(
-    clippy::large_enum_variant,
-    reason = "contexts are of one size in the device's memory"
-)]
-enum Cipher {
-    Aes128Gcm(Aes128Gcm),
-    Aes256Gcm(Aes256Gcm),
-    ChaCha20Poly1305(ChaCha20Poly1305),
 }
 
 impl TlsContext {
@@ -57,24 +49,6 @@ impl TlsContext {
     #[must_use]
     pub fn number(&self) -> Option<u64> {
         self.number
-    }
-
-    fn seal(&self, number: u64, record: &mut [u8]) -> Result<(), EngineError> {
-        let (header, rest) = record.split_at_mut(HEADER);
-        let (plaintext, tag) = rest.split_at_mut(rest.len() - TAG);
-        let mut nonce = self.iv;
-        for (byte, of) in nonce[4..].iter_mut().zip(number.to_be_bytes()) {
-            *byte ^= of;
-        }
-        let nonce = (&nonce).into();
-        let sealed = match &self.cipher {
-            Cipher::Aes128Gcm(of) => of.encrypt_in_place_detached(nonce, header, plaintext),
-            Cipher::Aes256Gcm(of) => of.encrypt_in_place_detached(nonce, header, plaintext),
-            Cipher::ChaCha20Poly1305(of) => of.encrypt_in_place_detached(nonce, header, plaintext),
-        };
-        let made = sealed.map_err(|_| EngineError::BadPayload)?;
-        tag.copy_from_slice(&made);
-        Ok(())
     }
 }
 
@@ -92,26 +66,9 @@ impl Engine for TlsEngine {
 
     fn create(&self, block: &ContextBlock) -> Result<TlsContext, BadContextBlock> {
         let bytes = block.bytes();
-        if bytes[0] != ENGINE {
-            return Err(BadContextBlock::OtherEngine);
-        }
-        let key = &bytes[4..36];
-        let cipher = match u16::from_be_bytes([bytes[2], bytes[3]]) {
-            AES_128_GCM => Aes128Gcm::new_from_slice(&key[..16]).map(Cipher::Aes128Gcm),
-            AES_256_GCM => Aes256Gcm::new_from_slice(key).map(Cipher::Aes256Gcm),
-            CHACHA20_POLY1305 => {
-                ChaCha20Poly1305::new_from_slice(key).map(Cipher::ChaCha20Poly1305)
-            }
-            _ => return Err(BadContextBlock::UnknownSuite),
-        };
-        let mut iv = [0; 12];
-        iv.copy_from_slice(&bytes[36..48]);
-        let mut number = [0; 8];
-        number.copy_from_slice(&bytes[48..56]);
         Ok(TlsContext {
-            cipher: cipher.map_err(|_| BadContextBlock::UnknownSuite)?,
-            iv,
-            number: Some(u64::from_be_bytes(number)),
+            key: key_of(block, SENDING)?,
+            number: Some(u64_at(bytes, 48)),
         })
     }
 
@@ -134,7 +91,8 @@ impl Engine for TlsEngine {
         for number in first..=last {
             let length = record_bytes(rest).ok_or(EngineError::BadPayload)?;
             let (record, behind) = rest.split_at_mut(length);
-            context.seal(number, record)?;
+            let sealed = context.key.seal(number, record);
+            sealed.map_err(|_| EngineError::BadPayload)?;
             bytes += (length - HEADER - TAG) as u64;
             rest = behind;
         }
@@ -170,14 +128,21 @@ fn record_bytes(bytes: &[u8]) -> Option<usize> {
     ((TAG + 1..=BODY_MAX).contains(&body) && length <= bytes.len()).then_some(length)
 }
 
-const AES_128_GCM: u16 = 0x1301;
-const AES_256_GCM: u16 = 0x1302;
-const CHACHA20_POLY1305: u16 = 0x1303;
-const APPLICATION_DATA: u8 = 0x17;
-/// Bytes of a record's header.
-const HEADER: usize = 5;
-/// Bytes of a record's tag.
-const TAG: usize = 16;
+/// The key in a context block of this direction.
+fn key_of(block: &ContextBlock, direction: u8) -> Result<RecordKey, BadContextBlock> {
+    let bytes = block.bytes();
+    if bytes[..2] != [ENGINE, direction] {
+        return Err(BadContextBlock::OtherEngine);
+    }
+    let suite = u16_at(bytes, 2);
+    let (mut key, mut iv) = (Zeroizing::new([0; 32]), Zeroizing::new([0; 12]));
+    key.copy_from_slice(&bytes[4..36]);
+    iv.copy_from_slice(&bytes[36..48]);
+    RecordKey::new(suite, &key, iv).ok_or(BadContextBlock::UnknownSuite)
+}
+
+/// The direction in byte 1 of a context block.
+const SENDING: u8 = 0;
 /// Bytes of a record behind its header, the most that RFC 8446 §5.2 permits.
 const BODY_MAX: usize = (1 << 14) + 256;
 

@@ -3,10 +3,12 @@
 
 use alloc::boxed::Box;
 
+use super::admission::Removed;
 use super::header_key::HeaderKey;
 use super::id_table::ConnectionId;
 use super::number_window::{Freshness, NumberWindow};
 use super::packet_key::PacketKey;
+use super::recency::Link;
 use super::suite::{HeaderProtectionKey, PhaseKey};
 
 /// Ids of one connection that the device knows at once.
@@ -100,6 +102,16 @@ impl Connection {
         }
     }
 
+    /// The state that software goes on with.
+    pub(super) fn summary(&self) -> Removed {
+        Removed {
+            generation: self.receive.generation,
+            largest: self.numbers.largest(),
+            failures: self.failures,
+            sealed: self.transmit.key.suite().seals_max() - self.transmit.left,
+        }
+    }
+
     /// Counts a packet that did not open. Failures in software count too: the limit is one.
     pub(super) fn count_failures(&mut self, failures: u64) {
         self.failures = self.failures.saturating_add(failures);
@@ -183,7 +195,8 @@ impl TransmitKey {
 }
 
 /// Bytes of the device's memory for a connection, its keys with their schedules.
-pub const BYTES_OF_A_CONNECTION: usize = size_of::<Connection>() + 4 * size_of::<PacketKey>();
+pub const BYTES_OF_A_CONNECTION: usize =
+    size_of::<Connection>() + 4 * size_of::<PacketKey>() + size_of::<Link>();
 
 fn boxed(key: &PhaseKey) -> Box<PacketKey> {
     Box::new(PacketKey::new(key))

@@ -4,6 +4,7 @@
 use aes_gcm::aead::AeadInPlace;
 use aes_gcm::{Aes128Gcm, Aes256Gcm, KeyInit};
 use chacha20poly1305::ChaCha20Poly1305;
+use zeroize::Zeroizing;
 
 use super::suite::{PhaseKey, Suite};
 
@@ -14,7 +15,7 @@ pub(super) const TAG: usize = 16;
 #[derive(Clone)]
 pub(super) struct PacketKey {
     cipher: Cipher,
-    iv: [u8; 12],
+    iv: Zeroizing<[u8; 12]>,
 }
 
 #[derive(Clone)]
@@ -34,7 +35,7 @@ pub(super) struct NotOpened;
 
 impl PacketKey {
     pub(super) fn new(key: &PhaseKey) -> Self {
-        let (bytes, iv): (&[u8; 32], _) = (&key.key, key.iv);
+        let (bytes, iv): (&[u8; 32], _) = (&key.key, key.iv.clone());
         let short: &[u8; 16] = bytes.first_chunk().expect("16 of 32 bytes");
         let cipher = match key.suite {
             Suite::Aes128Gcm => Cipher::Aes128Gcm(Aes128Gcm::new(short.into())),
@@ -44,6 +45,14 @@ impl PacketKey {
             }
         };
         Self { cipher, iv }
+    }
+
+    pub(super) fn suite(&self) -> Suite {
+        match self.cipher {
+            Cipher::Aes128Gcm(_) => Suite::Aes128Gcm,
+            Cipher::Aes256Gcm(_) => Suite::Aes256Gcm,
+            Cipher::ChaCha20Poly1305(_) => Suite::ChaCha20Poly1305,
+        }
     }
 
     /// Seals a payload in place; the tag takes its last 16 bytes. A payload is far below the AEADs'
@@ -83,7 +92,7 @@ impl PacketKey {
 
     /// The IV XOR the packet number.
     fn nonce(&self, number: u64) -> [u8; 12] {
-        let mut nonce = self.iv;
+        let mut nonce = *self.iv;
         for (byte, of) in nonce[4..].iter_mut().zip(number.to_be_bytes()) {
             *byte ^= of;
         }

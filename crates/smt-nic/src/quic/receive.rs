@@ -120,6 +120,7 @@ impl QuicEngine {
         let end = packet.len() - TAG;
         packet[..header.length].copy_from_slice(header.bytes());
         let taken = connection.take(phase, header.number);
+        self.connections.touch(handle);
         Received::Opened(Opened {
             connection: handle,
             number: header.number,

@@ -50,7 +50,7 @@ impl Suite {
 pub struct PhaseKey {
     pub(super) suite: Suite,
     pub(super) key: Zeroizing<[u8; 32]>,
-    pub(super) iv: [u8; 12],
+    pub(super) iv: Zeroizing<[u8; 12]>,
 }
 
 impl PhaseKey {
@@ -60,7 +60,11 @@ impl PhaseKey {
     /// The key has another length.
     pub fn new(suite: Suite, key: &[u8], iv: [u8; 12]) -> Result<Self, BadKeyLength> {
         let key = padded(suite, key)?;
-        Ok(Self { suite, key, iv })
+        Ok(Self {
+            suite,
+            key,
+            iv: Zeroizing::new(iv),
+        })
     }
 }
 

@@ -62,6 +62,7 @@ impl QuicEngine {
             key.seal(packet, number_at, *number);
         }
         self.counters.sealed += packets;
+        self.connections.touch(connection);
         Ok(())
     }
 }

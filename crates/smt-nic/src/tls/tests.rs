@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use super::record_key::{AES_128_GCM, AES_256_GCM, CHACHA20_POLY1305};
 use super::*;
 use alloc::vec::Vec;
 use std::vec;

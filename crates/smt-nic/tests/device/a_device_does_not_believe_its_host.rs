@@ -92,10 +92,21 @@ fn each_mistake_of_a_host_has_an_error_of_its_own_and_sends_nothing() {
             Status::BadContextBlock,
         ),
     ];
-    let (mistakes, right) = (mistakes, segment(&mut host, |_| {}));
+    let right = segment(&mut host, |_| {});
     for (work, status) in mistakes {
         let (told, run) = outcome(&mut host, &mut nic, work);
         assert_eq!((told, run.packets.len()), (status, 0), "{work:?}");
+        let is_segment = matches!(work, Work::Segment(work) if work.context == Some(CONTEXT));
+        if is_segment {
+            // Its number is not what the host believes.
+            assert!(nic.context(CONTEXT).is_none());
+            assert_eq!(
+                outcome(&mut host, &mut nic, right).0,
+                Status::UnknownContext
+            );
+            let again = host.create(CONTEXT, &tls_block(0x1301, &[7; 16], [9; 12], 0));
+            assert_eq!(outcome(&mut host, &mut nic, again).0, Status::Done);
+        }
     }
     assert_eq!(nic.context(CONTEXT).unwrap().number(), Some(0));
     let (told, run) = outcome(&mut host, &mut nic, right);

@@ -4,6 +4,8 @@
 
 mod a_device_does_not_believe_its_host;
 mod an_engine_is_anybodys;
+mod esp;
 mod interleavings;
 mod nic_and_cpu_seal_alike;
+mod packets_are_received;
 mod support;
