@@ -105,8 +105,14 @@ impl Database {
         OutboundId(self.outbound.len() - 1)
     }
 
+    /// A place for an association that comes later: until then its policies drop their packets.
+    pub fn reserve_outbound(&mut self) -> OutboundId {
+        self.outbound.push(None);
+        OutboundId(self.outbound.len() - 1)
+    }
+
     /// Replaces an association for packets out by its successor, whose keys the peer has already.
-    /// Policies go on with the new one. Gives back the old one, if it was still there.
+    /// Policies go on with the new one. Gives back the old one, if there was one.
     pub fn replace_outbound(
         &mut self,
         id: OutboundId,

@@ -191,6 +191,12 @@ impl InboundAssociation {
         })
     }
 
+    /// Whether a packet has reached a soft limit: the association should be replaced.
+    #[must_use]
+    pub const fn is_soft_expired(&self) -> bool {
+        self.usage.is_soft_expired()
+    }
+
     /// Counts of what was opened and refused so far.
     #[must_use]
     pub const fn statistics(&self) -> AssociationStatistics {

@@ -92,6 +92,10 @@ impl Usage {
         soft && !std::mem::replace(&mut self.soft_told, true)
     }
 
+    pub(crate) const fn is_soft_expired(&self) -> bool {
+        self.soft_told
+    }
+
     pub(crate) const fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -124,7 +128,9 @@ mod tests {
         assert!(!usage.count(50, SECOND));
         assert_eq!(usage.permits(50, SECOND), Ok(()));
         assert_eq!(usage.permits(51, SECOND), Err(Expired));
+        assert!(!usage.is_soft_expired());
         assert!(usage.count(10, SECOND), "the soft limit is told");
+        assert!(usage.is_soft_expired());
         assert!(!usage.count(1, SECOND), "the soft limit is told once");
     }
 

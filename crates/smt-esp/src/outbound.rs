@@ -257,6 +257,12 @@ impl OutboundAssociation {
         self.extended.then_some((number >> 32) as u32)
     }
 
+    /// Whether a packet has reached a soft limit: the association should be replaced.
+    #[must_use]
+    pub const fn is_soft_expired(&self) -> bool {
+        self.usage.is_soft_expired()
+    }
+
     /// Counts of what was sealed so far.
     #[must_use]
     pub const fn statistics(&self) -> AssociationStatistics {
