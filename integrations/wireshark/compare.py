@@ -2,9 +2,12 @@
 """Compares smt.lua in tshark with `smt dump --json`, packet for packet.
 
 Usage: compare.py SMT
+       compare.py SMT CAPTURE       this capture alone
 
 Captures: simulated hosts whose cases together have nearly every type of packet; each type once by hand; and all of that
-with bytes changed, cut off and added at random (SEED=N has others).
+with bytes changed, cut off and added at random (SEED=N has others). Datagrams are in turn behind UDP and natively behind
+IP, of version 4 and 6. The conversations of vectors/ are decrypted by `smt dump --decrypt`, and both must show the same
+plaintext.
 """
 
 import collections
@@ -22,8 +25,8 @@ import xml.etree.ElementTree as ElementTree
 HERE = pathlib.Path(__file__).resolve().parent
 # Cases of the simulator that are short and have rare packets.
 SIMULATED = (1, 2, 3, 5, 8, 13)
-PACKETS_MAX = 6_000
-MUTATIONS = 4_000
+PACKETS_MAX = 3_000
+MUTATIONS = 2_000
 
 # Fields of a packet in `smt dump --json`: the name in the dissector, and the base of the number.
 SCALARS = {
@@ -64,6 +67,7 @@ def main(smt):
               f"{errors} malformed for both")
         if errors < len(mutated) / 20:
             sys.exit("hardly any mutation was malformed: the comparison says nothing of such packets")
+        compare_decrypted(smt, folder)
 
 
 def all_types():
@@ -74,17 +78,94 @@ def all_types():
 def compare(smt, folder, datagrams, types):
     """Both read the same capture; the first difference ends the program."""
     capture = folder / "compared.pcap"
-    write_capture(capture, datagrams)
+    frames = [HEADERS[number % len(HEADERS)](datagram) for number, datagram in enumerate(datagrams)]
+    write_capture(capture, frames + ALIEN)
+    compare_capture(smt, capture, types)
+
+
+def compare_capture(smt, capture, types):
     ours = dumped(smt, capture)
     theirs = dissected(capture)
-    for number, datagram in enumerate(datagrams):
-        left, right = ours.get(number, []), theirs.get(number, [])
+    for time in sorted(set(ours) | set(theirs)):
+        left, right = ours.get(time, []), theirs.get(time, [])
         if left != right:
-            print(f"datagram {number}: {datagram.hex()}", file=sys.stderr)
+            print(f"the frame of {time} ns in {capture}", file=sys.stderr)
             print(f"smt dump: {left}\nsmt.lua:  {right}", file=sys.stderr)
             sys.exit(1)
         for packet in left:
             types[packet.get("type")] += 1
+
+
+def compare_one(smt, capture):
+    types = collections.Counter()
+    compare_capture(smt, capture, types)
+    if not types["DATA"]:
+        sys.exit("the capture has no DATA: the comparison says nothing")
+    print(f"{sum(types.values())} packets of {len(types)} types: equal")
+
+
+def compare_decrypted(smt, folder):
+    """Kind, length and application bytes of messages, in captures that were decrypted."""
+    shown = 0
+    paths = sorted((HERE.parent.parent / "vectors" / "conversations").glob("*.json"))
+    for number, path in enumerate(paths):
+        conversation = json.loads(path.read_text())
+        if not conversation.get("key_log"):
+            continue
+        keys, sealed = folder / "keys", folder / "sealed.pcap"
+        keys.write_text("\n".join(conversation["key_log"]) + "\n")
+        sent, came = CALL, CALL[::-1]
+        if conversation["endpoint"]["side"] == "server":
+            sent, came = came, sent
+        datagrams = []
+        for step in conversation["steps"]:
+            datagrams += [(step["in"], came)] if "in" in step else []
+            datagrams += [(datagram, sent) for datagram in step["out"]]
+        headers = HEADERS[number % len(HEADERS)]
+        write_capture(sealed, [headers(bytes.fromhex(datagram), ports) for datagram, ports in datagrams])
+        shown += compare_plaintext(smt, folder, sealed, keys)
+    if shown < 20:
+        sys.exit(f"only {shown} messages were decrypted: the comparison says little")
+    print(f"{shown} messages in decrypted captures: equal")
+
+
+def compare_plaintext(smt, folder, sealed, keys):
+    """Messages of one packet, by `smt dump` of the capture and by the dissector of the decrypted one."""
+    decrypted = folder / "decrypted.pcap"
+    decrypted.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as messages:
+        command = [smt, "dump", "--json", sealed, "--key-log", keys, "--decrypt", decrypted, "--out", messages]
+        output = subprocess.run(command, capture_output=True, check=True).stdout
+        ours = collections.defaultdict(list)
+        for line in output.splitlines():
+            told = json.loads(line)
+            facts = {fact["fact"]: fact for fact in told.get("facts", [])}
+            first = [fact for fact in told.get("facts", []) if fact["fact"] == "record" and fact["record"] == 0]
+            if not first or not first[0]["ok"]:
+                continue
+            body = None
+            if "whole" in facts and not facts["whole"].get("bundled") and told["message_length"] <= 1_142:
+                body = pathlib.Path(facts["whole"]["file"]).read_bytes()
+            ours[told["time_ns"]].append((first[0]["message"], first[0]["length"], body))
+    theirs = collections.defaultdict(list)
+    for time, proto in frames_of(decrypted):
+        shown = fields_of(proto)
+        if "smt.inner.kind" in shown:
+            body = "".join(shown["smt.plaintext"]).replace(":", "")
+            length = int(shown["smt.inner.true_length"][0])
+            theirs[time].append((shown["smt.inner.kind"][0], length, bytes.fromhex(body)))
+    count = 0
+    for time, messages in ours.items():
+        if len(theirs[time]) < len(messages):
+            sys.exit(f"{decrypted}: {messages} of {time} ns are not shown: {theirs[time]}")
+        for (kind, length, body), (their_kind, their_length, their_body) in zip(messages, theirs[time]):
+            # The file of a part is without the id of its request, which comes first.
+            is_same = body is None or their_body[8 if kind == "PART" else 0:] == body
+            if (kind, length) != (their_kind, their_length) or not is_same:
+                sys.exit(f"{decrypted}: {kind} of {length} bytes is shown as {their_kind} of {their_length}: "
+                         f"{body} {their_body}")
+            count += 1
+    return count
 
 
 def dumped(smt, capture):
@@ -93,7 +174,7 @@ def dumped(smt, capture):
     packets = collections.defaultdict(list)
     for line in output.splitlines():
         told = json.loads(line)
-        number = told["time_ns"] // 1_000
+        number = told["time_ns"]
         if "error" in told:
             packets[number].append({"error": True})
             continue
@@ -114,22 +195,38 @@ def dumped(smt, capture):
 
 def dissected(capture):
     """The same, as the dissector shows them."""
-    command = ["tshark", "-X", f"lua_script:{HERE / 'smt.lua'}", "-r", capture, "-T", "pdml"]
-    output = subprocess.run(command, capture_output=True, check=True)
-    if b"Lua:" in output.stderr:
-        sys.exit(output.stderr.decode())
     packets = collections.defaultdict(list)
-    for number, frame in enumerate(ElementTree.fromstring(output.stdout).iter("packet")):
-        for proto in frame.iter("proto"):
-            if proto.get("name") == "smt":
-                packets[number].append(dissected_packet(proto))
+    for time, proto in frames_of(capture):
+        packets[time].append(dissected_packet(proto))
     return packets
 
 
-def dissected_packet(proto):
+def frames_of(capture):
+    """Each packet of SMT that the dissector shows, and the time of its frame in nanoseconds."""
+    # A host whose process has ended answers by ICMP, with the packet inside.
+    own = ["-Y", "not icmp and not icmpv6"]
+    command = ["tshark", "-X", f"lua_script:{HERE / 'smt.lua'}", "-r", capture, "-T", "pdml", *own]
+    output = subprocess.run(command, capture_output=True, check=True)
+    if b"Lua:" in output.stderr:
+        sys.exit(output.stderr.decode())
+    for frame in ElementTree.fromstring(output.stdout).iter("packet"):
+        (time,) = [field.get("show") for field in frame.iter("field") if field.get("name") == "frame.time_epoch"]
+        seconds, _, fraction = time.partition(".")
+        time = int(seconds) * 1_000_000_000 + int(fraction.ljust(9, "0"))
+        for proto in frame.iter("proto"):
+            if proto.get("name") == "smt":
+                yield time, proto
+
+
+def fields_of(proto):
     shown = collections.defaultdict(list)
     for field in proto.iter("field"):
         shown[field.get("name")].append(field.get("show"))
+    return shown
+
+
+def dissected_packet(proto):
+    shown = fields_of(proto)
     # A packet of an unknown type is passed over.
     if "smt.malformed" in shown or "smt.type" not in shown:
         return {"error": True}
@@ -225,16 +322,47 @@ def read_capture(path):
     return datagrams
 
 
-def write_capture(path, datagrams):
-    """One frame a datagram, whose time in microseconds is its number."""
+def udp(datagram, ports):
+    return struct.pack(">HHHH", *ports, 8 + len(datagram), 0) + datagram
+
+
+def native(datagram, ports):
+    # The sequence field is ignored.
+    return struct.pack(">HHI", *ports, 0x11223344) + datagram
+
+
+def ipv4(protocol, payload):
+    return struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(payload), 0, 0, 64, protocol, 0, b"\x0a\0\0\1",
+                       b"\x0a\0\0\2") + payload
+
+
+def ipv6(protocol, payload):
+    source, target = (bytes([0xFD]) + bytes(14) + bytes([last]) for last in (1, 2))
+    return struct.pack(">IHBB", 0x60000000, len(payload), protocol, 64) + source + target + payload
+
+
+CALL = (40_000, 17_379)
+NATIVE = 253
+HEADERS = (
+    lambda datagram, ports=CALL: ipv4(17, udp(datagram, ports)),
+    lambda datagram, ports=CALL: ipv4(NATIVE, native(datagram, ports)),
+    lambda datagram, ports=CALL: ipv6(17, udp(datagram, ports)),
+    lambda datagram, ports=CALL: ipv6(NATIVE, native(datagram, ports)),
+)
+# Packets of the protocol that are nobody's: cut short, empty, and of another port.
+ALIEN = [ipv4(NATIVE, bytes(7)), ipv6(NATIVE, b""), ipv4(NATIVE, native(b"", CALL)), ipv6(NATIVE, native(bytes(60), (1, 2)))]
+
+
+def write_capture(path, frames):
+    """Each frame's time in microseconds is its number."""
     with open(path, "wb") as file:
         file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 1 << 18, LINKTYPE_RAW))
-        for number, datagram in enumerate(datagrams):
-            udp = struct.pack(">HHHH", 40_000, 17_379, 8 + len(datagram), 0) + datagram
-            ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0, b"\x0a\0\0\1", b"\x0a\0\0\2")
-            frame = ip + udp
+        for number, frame in enumerate(frames):
             file.write(struct.pack("<IIII", number // 1_000_000, number % 1_000_000, len(frame), len(frame)) + frame)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    if len(sys.argv) > 2:
+        compare_one(sys.argv[1], pathlib.Path(sys.argv[2]))
+    else:
+        main(sys.argv[1])

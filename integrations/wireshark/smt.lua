@@ -4,17 +4,21 @@
 --     tshark -X lua_script:smt.lua -r FILE
 --     wireshark -X lua_script:smt.lua FILE        or copy it into a folder of Help > About > Folders
 --
--- A datagram has one or more packets, and each has a tree of its own. Nothing is decrypted: headers and the lists of
--- control packets are in the clear. Display filters, for example:
+-- Datagrams are behind UDP, or natively behind IP (§15.2). A datagram has one or more packets, and each has a tree of its
+-- own. Nothing is decrypted: headers and the lists of control packets are in the clear. A capture that `smt dump --decrypt`
+-- has written has the plaintext, and it is shown. Display filters, for example:
 --
 --     smt.type == "RESEND"                        who asks again
 --     smt.session == 0x100000007 && smt.id == 42  one message
 --     smt.retransmit == 1                         bytes that were sent before
 --     smt.malformed                               what a receiver drops
+--     smt_native                                  what travels without UDP
+--     smt.inner.kind == "REQUEST"                 requests, in a decrypted capture
 
 local smt = Proto("smt", "Secure Message Transport")
 
-smt.prefs.port = Pref.uint("UDP port", 17379, "Port of SMT servers")
+smt.prefs.port = Pref.uint("Port", 17379, "Port of SMT servers, over UDP and natively over IP")
+smt.prefs.ip_protocol = Pref.uint("IP protocol", 253, "Number of SMT's own IP protocol")
 
 local f = {
     version = ProtoField.uint8("smt.version", "Version"),
@@ -56,6 +60,17 @@ local f = {
     token = ProtoField.bytes("smt.token", "Token"),
     spoken = ProtoField.uint8("smt.spoken_version", "Version spoken"),
     tag = ProtoField.bytes("smt.tag", "Tag"),
+    inner = ProtoField.none("smt.inner", "Inner header"),
+    true_length = ProtoField.uint32("smt.inner.true_length", "Application bytes of the message"),
+    padded_length = ProtoField.uint32("smt.inner.padded_length", "With inner header and padding"),
+    kind = ProtoField.string("smt.inner.kind", "Kind"),
+    inner_flags = ProtoField.uint8("smt.inner.flags", "Flags", base.HEX),
+    deadline = ProtoField.uint32("smt.inner.deadline", "Deadline (microseconds), code or number"),
+    reply_unscheduled = ProtoField.uint32("smt.inner.reply_unscheduled", "Reply unscheduled, or parts"),
+    window = ProtoField.uint32("smt.inner.window", "Window"),
+    inner_ack_base = ProtoField.uint64("smt.inner.ack_base", "Acknowledged: base id"),
+    inner_ack_bits = ProtoField.uint64("smt.inner.ack_bits", "Acknowledged: bits", base.HEX),
+    plaintext = ProtoField.bytes("smt.plaintext", "Application bytes"),
 }
 smt.fields = f
 
@@ -147,15 +162,53 @@ local BODIES = {
     end },
 }
 
--- Shows the records that begin in a DATA packet of offset 0: where later ones begin is agreed in the handshake.
-local function show_records(tree, payload)
+local KINDS = { [1] = "REQUEST", [2] = "REPLY", [3] = "ONE_WAY", [4] = "BUNDLE", [5] = "PART" }
+local INNER_HEADER = 40
+
+-- Shows the inner header (§5.2), and returns the application bytes of the message.
+local function show_inner(tree, bytes)
+    local inner = tree:add(f.inner, bytes)
+    local kind = bytes(8, 1):uint()
+    inner:add(f.true_length, bytes(0, 4))
+    inner:add(f.padded_length, bytes(4, 4))
+    inner:add(f.kind, bytes(8, 1), KINDS[kind] or tostring(kind))
+    inner:add(f.inner_flags, bytes(9, 1))
+    inner:add(f.deadline, bytes(12, 4))
+    inner:add(f.reply_unscheduled, bytes(16, 4))
+    inner:add(f.window, bytes(20, 4))
+    inner:add(f.inner_ack_base, bytes(24, 8))
+    inner:add(f.inner_ack_bits, bytes(32, 8))
+    return bytes(0, 4):uint()
+end
+
+-- Shows a record that was decrypted: content, 17, zeros, and a tag of zeros. Returns the application bytes that are left
+-- of the message.
+local function show_plain(tree, bytes, left)
+    local extent = bytes:len() - 1 - TAG
     local at = 0
+    if not left then
+        if extent < INNER_HEADER then return nil end
+        left = show_inner(tree, bytes(0, INNER_HEADER))
+        at = INNER_HEADER
+    end
+    local here = math.min(left, math.max(0, extent - at))
+    if here > 0 then tree:add(f.plaintext, bytes(at, here)) end
+    return left - here
+end
+
+-- Shows the records that begin in a DATA packet of offset 0: where later ones begin is agreed in the handshake.
+local function show_records(tree, payload, is_plain)
+    local at, left = 0, nil
     while payload:len() - at >= 5 and payload(at, 3):uint() == 0x170303 do
         local length = payload(at + 3, 2):uint()
         local here = math.min(5 + length, payload:len() - at)
         local record = tree:add(f.record, payload(at, here))
         record:add(f.record_length, payload(at + 3, 2))
-        if here > 5 then record:add(f.record_sealed, payload(at + 5, here - 5)) end
+        if is_plain and here == 5 + length and length > TAG then
+            left = show_plain(record, payload(at + 5, length), left)
+        elseif here > 5 then
+            record:add(f.record_sealed, payload(at + 5, here - 5))
+        end
         at = at + here
     end
 end
@@ -170,7 +223,7 @@ local function data(tree, packet)
     local payload = packet(DATA_HEADER)
     tree:add(f.payload_length, payload, payload:len())
     local shown = tree:add(f.payload, payload)
-    if packet(32, 4):uint() == 0 then show_records(shown, payload) end
+    if packet(32, 4):uint() == 0 then show_records(shown, payload, packet(0, 1):uint() == PLAINTEXT_VERSION) end
     return "id " .. packet(20, 8):uint64() .. " offset " .. packet(32, 4):uint() .. " payload " .. payload:len()
 end
 
@@ -343,11 +396,41 @@ function smt.dissector(buffer, info, root)
     return buffer:len()
 end
 
-local udp, registered = DissectorTable.get("udp.port"), nil
+-- The header of SMT natively over IP (§15.2), in the place of TCP's ports and sequence number.
+local native = Proto("smt_native", "SMT natively over IP")
+local NATIVE_HEADER = 8
+local n = {
+    source = ProtoField.uint16("smt_native.srcport", "Source port"),
+    destination = ProtoField.uint16("smt_native.dstport", "Destination port"),
+    sequence = ProtoField.uint32("smt_native.sequence", "Sequence (ignored)", base.HEX),
+}
+native.fields = n
+
+function native.dissector(buffer, info, root)
+    if buffer:len() < NATIVE_HEADER then return 0 end
+    local source, destination = buffer(0, 2):uint(), buffer(2, 2):uint()
+    local tree = root:add(native, buffer(0, NATIVE_HEADER))
+    tree:add(n.source, buffer(0, 2))
+    tree:add(n.destination, buffer(2, 2))
+    tree:add(n.sequence, buffer(4, 4))
+    tree:append_text(", " .. source .. " > " .. destination)
+    info.cols.protocol = "SMT"
+    info.cols.info = source .. " > " .. destination
+    local is_ours = source == smt.prefs.port or destination == smt.prefs.port
+    if is_ours and buffer:len() > NATIVE_HEADER then
+        smt.dissector(buffer(NATIVE_HEADER):tvb(), info, root)
+    end
+    return buffer:len()
+end
+
+local udp, ip = DissectorTable.get("udp.port"), DissectorTable.get("ip.proto")
+local port, protocol = nil, nil
 local function register()
-    if registered then udp:remove(registered, smt) end
-    registered = smt.prefs.port
-    udp:add(registered, smt)
+    if port then udp:remove(port, smt) end
+    if protocol then ip:remove(protocol, native) end
+    port, protocol = smt.prefs.port, smt.prefs.ip_protocol
+    udp:add(port, smt)
+    ip:add(protocol, native)
 end
 smt.prefs_changed = register
 register()

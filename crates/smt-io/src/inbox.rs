@@ -9,7 +9,7 @@ use crate::limits::{INBOX_BATCH_OVERHEAD_BYTES, INBOX_BYTES};
 use crate::received::Received;
 use crate::statistics::Counter;
 use crate::wakeup::Wakeup;
-use smt_carrier::{Marks, Path};
+use smt_carrier::{Marks, Opened, Path};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -39,12 +39,21 @@ pub(crate) struct Batch<'a> {
     pub(crate) segment_size: usize,
     pub(crate) marks: Marks,
     pub(crate) bytes: &'a [u8],
+    /// The records in it that another carrier has opened.
+    pub(crate) opened: &'a [Opened],
+}
+
+/// A batch that waits.
+#[derive(Debug)]
+struct Waiting {
+    description: Received,
+    bytes: Vec<u8>,
+    opened: Vec<Opened>,
 }
 
 #[derive(Debug, Default)]
 struct Queue {
-    /// With a description of each.
-    batches: VecDeque<(Received, Vec<u8>)>,
+    batches: VecDeque<Waiting>,
     /// Bytes of all batches, with an overhead for each.
     bytes: usize,
     is_closed: bool,
@@ -78,7 +87,11 @@ impl Inbox {
             segment_size: batch.segment_size,
             marks: batch.marks,
         };
-        queue.batches.push_back((description, batch.bytes.to_vec()));
+        queue.batches.push_back(Waiting {
+            description,
+            bytes: batch.bytes.to_vec(),
+            opened: batch.opened.to_vec(),
+        });
         if queue.batches.len() == 1 {
             self.has_some.store(true, Ordering::Release);
             self.is_awaited.store(true, Ordering::Relaxed);
@@ -88,14 +101,24 @@ impl Inbox {
 
     /// Takes the next batch that fits `buffer`. Costs one look if there is none.
     pub(crate) fn take(&self, buffer: &mut [u8]) -> Option<Received> {
+        self.take_opened(buffer).map(|(received, _)| received)
+    }
+
+    /// The same with the records in it that another carrier has opened.
+    pub(crate) fn take_opened(&self, buffer: &mut [u8]) -> Option<(Received, Vec<Opened>)> {
         if !self.has_some.load(Ordering::Acquire) {
             return None;
         }
         let mut queue = self.lock();
         let mut taken = None;
         while taken.is_none()
-            && let Some((description, bytes)) = queue.batches.pop_front()
+            && let Some(waiting) = queue.batches.pop_front()
         {
+            let Waiting {
+                description,
+                bytes,
+                opened,
+            } = waiting;
             queue.bytes -= bytes.len() + INBOX_BATCH_OVERHEAD_BYTES;
             match buffer.get_mut(..bytes.len()) {
                 Some(place) => place.copy_from_slice(&bytes),
@@ -105,7 +128,7 @@ impl Inbox {
                     continue;
                 }
             }
-            taken = Some(description);
+            taken = Some((description, opened));
         }
         if queue.batches.is_empty() {
             self.quieten();
@@ -156,6 +179,7 @@ mod tests {
             segment_size: 4,
             marks: Marks::NONE,
             bytes,
+            opened: &[],
         }
     }
 

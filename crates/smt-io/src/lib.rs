@@ -3,6 +3,7 @@
 //!
 //! - [`UdpCarrier`] sends a batch of datagrams by one system call and receives one likewise.
 //! - [`NativeCarrier`] (Linux) does so over an IP protocol of SMT's own, without UDP.
+//! - [`XdpCarrier`] (Linux) has the same packets, by a socket of `AF_XDP`.
 //! - [`MemoryNetwork`] and [`MemoryCarrier`] move datagrams between threads of one process, with
 //!   the losses and limits of a real network, for tests.
 //! - [`PollDescriptor`] (Linux) is one file descriptor that becomes readable when a socket or a
@@ -10,6 +11,8 @@
 //! - A runtime polls a [`CarrierWatch`] for a carrier; it can be turned off while a thread looks at
 //!   the carrier anyway. [`ThreadedCarrier`] makes a carrier that can be polled of any other.
 //! - [`Process`] tells whether a process is a copy of the one that opened something.
+//! - [`TunQueue`] (Linux) is a queue of a TUN device, with virtio-net headers; [`EspUdpSocket`] and
+//!   [`EspRawSocket`] are the sockets under ESP.
 //! - [`probe()`](probe()) tries out what this host offers.
 //!
 //! This is the only crate of the protocol's own that contains `unsafe`: system calls, each wrapped
@@ -39,11 +42,19 @@ mod classic_bpf;
 #[cfg(target_os = "linux")]
 mod epoll;
 #[cfg(target_os = "linux")]
+mod esp;
+#[cfg(target_os = "linux")]
 mod native;
 #[cfg(target_os = "linux")]
 mod poll_descriptor;
 #[cfg(target_os = "linux")]
 mod timer_fd;
+#[cfg(target_os = "linux")]
+mod tun;
+#[cfg(target_os = "linux")]
+mod tun_carrier;
+#[cfg(target_os = "linux")]
+mod xdp;
 
 pub use memory::{Fault, MemoryCarrier, MemoryNetwork, MemoryOptions};
 pub use probe::{Probe, probe};
@@ -56,8 +67,19 @@ pub use watch::CarrierWatch;
 #[cfg(target_os = "linux")]
 pub use epoll::{Epoll, Token};
 #[cfg(target_os = "linux")]
-pub use native::{NativeCarrier, NativeError, NativeOptions};
+pub use esp::{
+    EspArrival, EspDatagrams, EspRawSocket, EspSocketError, EspSocketOptions, EspUdpSocket,
+    RawPacket, Sharing, route_mtu,
+};
+#[cfg(target_os = "linux")]
+pub use native::{NativeCarrier, NativeError, NativeOptions, probe_native};
 #[cfg(target_os = "linux")]
 pub use poll_descriptor::{PollDescriptor, Readiness};
 #[cfg(target_os = "linux")]
 pub use timer_fd::TimerFd;
+#[cfg(target_os = "linux")]
+pub use tun::{TUN_HEADER_LEN, TunError, TunOffloads, TunQueue};
+#[cfg(target_os = "linux")]
+pub use tun_carrier::TunCarrier;
+#[cfg(target_os = "linux")]
+pub use xdp::{XdpCarrier, XdpError, XdpOptions, probe_xdp};

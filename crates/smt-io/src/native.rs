@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Datagrams over an IP protocol of SMT's own (SPEC §15.2), by a raw socket.
+//! Datagrams over an IP protocol of SMT's own (SPEC §15.2), by raw sockets.
 //!
-//! 1. Opening reserves the port (`native/port.rs`), and lets the socket get packets to it alone.
+//! 1. Opening reserves the port (`native/port.rs`), and lets the sockets get packets to it alone:
+//!    one socket for each version of IP (`native/raw_socket.rs`).
 //! 2. Sending puts the native header before each datagram, one system call each: the system cuts
 //!    nothing for a protocol that it does not know.
 //! 3. Receiving takes the IP header and the native header off.
@@ -10,65 +11,38 @@
 
 mod error;
 mod header;
+mod options;
 mod port;
+mod probe;
+mod raw_socket;
 
 pub use error::NativeError;
+pub use options::NativeOptions;
+pub use probe::probe_native;
 
 use crate::receive_buffer::ReceiveBuffer;
-use crate::udp::{
-    Blocking, BufferBytes, Family, Incoming, Outgoing, Preparation, class_of, prepare, receive,
-    send, size_buffers, wait_readable,
-};
-use header::{NativeHeader, behind_ipv4};
+use crate::udp::{ErrnoClass, wait_readable};
 use port::ReservedPort;
+use raw_socket::RawSocket;
 use smt_carrier::{
-    Arrival, Batch, Capabilities, Carrier, Ecn, Marks, Path, Readiness, ReceiveError, SendError,
-    Wait,
+    Arrival, Batch, Capabilities, Carrier, Path, Readiness, ReceiveError, SendError, Wait,
 };
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use smt_wire::Shard;
+use smt_wire::native::NativeHeader;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-/// The options of a native carrier.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub struct NativeOptions {
-    /// The IP protocol number: 253 by default, which is for experiments (RFC 3692). Peers must have
-    /// the same.
-    pub protocol: u8,
-    /// Bytes of the receive buffer.
-    pub receive_buffer_bytes: usize,
-    /// Bytes of the send buffer.
-    pub send_buffer_bytes: usize,
-}
-
-impl Default for NativeOptions {
-    fn default() -> Self {
-        Self {
-            protocol: 253,
-            receive_buffer_bytes: crate::limits::RECEIVE_BUFFER_BYTES_DEFAULT,
-            send_buffer_bytes: crate::limits::SEND_BUFFER_BYTES_DEFAULT,
-        }
-    }
-}
-
-impl NativeOptions {
-    /// The same with another IP protocol number.
-    #[must_use]
-    pub fn protocol(mut self, protocol: u8) -> Self {
-        self.protocol = protocol;
-        self
-    }
-}
-
-/// A carrier over one raw socket, IPv4 or IPv6. It needs the right `CAP_NET_RAW`.
+/// A carrier over raw sockets, for IPv4, IPv6 or both. It needs the right `CAP_NET_RAW`.
 #[derive(Debug)]
 pub struct NativeCarrier {
-    socket: Socket,
-    port: ReservedPort,
-    /// Where peers reach this socket.
+    sockets: Sockets,
+    /// All shards of an address have it together.
+    port: Arc<ReservedPort>,
+    /// Where peers reach this carrier.
     local: SocketAddr,
     buffer: ReceiveBuffer,
     /// Where a datagram gets its header.
@@ -76,144 +50,84 @@ pub struct NativeCarrier {
 }
 
 impl NativeCarrier {
-    /// Opens a carrier that listens on `address`; port 0 lets the system choose. `[::]` takes IPv6
-    /// alone.
+    /// Opens a carrier that listens on `address`; port 0 lets the system choose. `[::]` takes IPv4
+    /// as well.
     ///
     /// # Errors
     /// See [`NativeError`].
     pub fn bind(address: SocketAddr, options: &NativeOptions) -> Result<Self, NativeError> {
         let address = Path::to(address).remote;
-        let domain = Domain::for_address(address);
-        let protocol = Protocol::from(i32::from(options.protocol));
-        let socket =
-            Socket::new(domain, Type::RAW, Some(protocol)).map_err(NativeError::opening)?;
-        let port = ReservedPort::reserve(address)
-            .map_err(|reason| NativeError::Bind { address, reason })?;
-        let filtered = port.filter(&socket, address.is_ipv4());
-        filtered.map_err(NativeError::preparing("attach the port's filter"))?;
-        let preparation = Preparation {
-            family: family_of(address),
-            report_local: true,
-            segmentation_offload: false,
-            receive_offload: false,
-        };
-        prepare(&socket, preparation).map_err(NativeError::preparing("forbid fragments"))?;
-        let buffers = BufferBytes {
-            receive: options.receive_buffer_bytes,
-            send: options.send_buffer_bytes,
-        };
-        size_buffers(&socket, buffers).map_err(NativeError::preparing("size the buffers"))?;
-        let without_port = SocketAddr::new(address.ip(), 0);
-        let bound = socket.bind(&SockAddr::from(without_port));
-        bound.map_err(|reason| NativeError::Bind { address, reason })?;
+        let sockets = Sockets::open(address.ip(), options)?;
+        let port = ReservedPort::reserve(address)?;
+        Self::listening(sockets, Arc::new(port), Shard::default())
+    }
+
+    /// Bytes of packets, the kernel's overhead counted, that the receive buffer really holds, of
+    /// one version of IP.
+    pub fn receive_buffer_bytes(&self) -> usize {
+        self.sockets.first.buffers.receive
+    }
+
+    pub(crate) fn bind_shards(
+        address: SocketAddr,
+        count: u16,
+        options: &NativeOptions,
+    ) -> Result<Vec<Self>, NativeError> {
+        let address = Path::to(address).remote;
+        let sockets = (0..count).map(|_| Sockets::open(address.ip(), options));
+        let sockets = sockets.collect::<Result<Vec<_>, _>>()?;
+        let port = Arc::new(ReservedPort::reserve(address)?);
+        let carriers = (0..count).zip(sockets).map(|(number, sockets)| {
+            Self::listening(sockets, Arc::clone(&port), Shard::new(number, count))
+        });
+        carriers.collect()
+    }
+
+    fn listening(
+        sockets: Sockets,
+        port: Arc<ReservedPort>,
+        shard: Shard,
+    ) -> Result<Self, NativeError> {
+        for socket in sockets.iter() {
+            socket.listen(&port, shard)?;
+        }
         Ok(Self {
-            local: SocketAddr::new(address.ip(), port.number),
-            socket,
+            local: port.address,
+            sockets,
             port,
             buffer: ReceiveBuffer::default(),
             outgoing: Mutex::default(),
         })
     }
 
-    /// Sends one datagram by one system call.
-    fn send_datagram(&self, batch: &Batch<'_>, datagram: &[u8]) -> io::Result<()> {
+    fn send_datagram(
+        &self,
+        socket: &RawSocket,
+        batch: &Batch<'_>,
+        datagram: &[u8],
+    ) -> io::Result<()> {
         let header = NativeHeader {
-            source: self.port.number,
+            source: self.port.number(),
             destination: batch.path.remote.port(),
         };
-        let mut bytes = self.outgoing.lock().unwrap_or_else(PoisonError::into_inner);
-        bytes.clear();
-        bytes.extend_from_slice(&header.to_bytes());
-        bytes.extend_from_slice(datagram);
-        let mut to = batch.path.remote;
-        // The port of a raw socket's address is a protocol, and has been said.
-        to.set_port(0);
-        let class = class_of(batch.priority);
-        let outgoing = Outgoing {
-            to: Some(to),
-            ipv4: to.is_ipv4(),
-            source: batch.path.local.filter(|_| self.is_wildcard()),
-            traffic_class: (class != 0).then_some(class),
-            segment_size: None,
-            bytes: &bytes,
-        };
-        loop {
-            match send(&self.socket, &outgoing) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                outcome => return outcome,
-            }
-        }
-    }
-
-    fn is_wildcard(&self) -> bool {
-        self.local.ip().is_unspecified()
-    }
-
-    /// Receives until something is for this carrier, or there is nothing.
-    fn receive_own(
-        &self,
-        buffer: &mut [u8],
-        sink: &mut dyn FnMut(Arrival<'_>),
-    ) -> Result<usize, ReceiveError> {
-        loop {
-            let incoming = match receive(&self.socket, buffer, Blocking::No) {
-                Ok(incoming) => incoming,
-                Err(error) => match error.kind() {
-                    io::ErrorKind::WouldBlock => return Ok(0),
-                    io::ErrorKind::Interrupted => continue,
-                    _ => return Err(received_error(&error)),
-                },
-            };
-            if let Some(arrival) = self.arrival(&incoming, buffer) {
-                sink(arrival);
-                return Ok(1);
-            }
-        }
-    }
-
-    /// The datagram that has come, if it is for this carrier: before it had its filter, the socket
-    /// has perhaps got the packets of others.
-    fn arrival<'a>(&self, incoming: &Incoming, buffer: &'a [u8]) -> Option<Arrival<'a>> {
-        if incoming.truncated {
-            return None;
-        }
-        let packet = buffer.get(..incoming.length)?;
-        let native = match incoming.from {
-            SocketAddr::V4(_) => behind_ipv4(packet)?,
-            SocketAddr::V6(_) => packet,
-        };
-        let (header, datagram) = NativeHeader::parse(native)?;
-        if header.destination != self.port.number {
-            return None;
-        }
-        let mut remote = incoming.from;
-        remote.set_port(header.source);
-        let local: Option<IpAddr> = match self.is_wildcard() {
-            true => incoming.local,
-            false => Some(self.local.ip()),
-        };
-        let path = match local {
-            Some(local) => Path::between(remote, local),
-            None => Path::to(remote),
-        };
-        let class = incoming.traffic_class.unwrap_or_default();
-        Some(Arrival::datagram(path, datagram).with_marks(Marks {
-            trimmed: false,
-            ecn: Ecn::of_traffic_class(class),
-        }))
+        let mut packet = self.outgoing.lock().unwrap_or_else(PoisonError::into_inner);
+        packet.clear();
+        packet.extend_from_slice(&header.to_bytes());
+        packet.extend_from_slice(datagram);
+        socket.send(batch, &packet)
     }
 }
 
 impl Carrier for NativeCarrier {
     fn send(&self, batch: &Batch<'_>) -> Result<(), SendError> {
         let size = batch.plain_segment_size();
-        if batch.path.remote.is_ipv4() != self.local.is_ipv4() {
+        let Some(socket) = self.sockets.to(batch.path.remote) else {
             return Err(SendError::Unreachable);
-        }
+        };
         let mut bytes_sent = 0;
         for datagram in batch.bytes.chunks(size) {
-            let sent = self.send_datagram(batch, datagram);
-            sent.map_err(|error| sending_error(&error, bytes_sent))?;
+            let sent = self.send_datagram(socket, batch, datagram);
+            sent.map_err(|error| sending_error(error, bytes_sent))?;
             bytes_sent += datagram.len();
         }
         Ok(())
@@ -227,9 +141,19 @@ impl Carrier for NativeCarrier {
         if let Wait::AtMost(limit) = wait
             && !limit.is_zero()
         {
-            wait_readable([self.socket.as_fd()], limit).map_err(|error| received_error(&error))?;
+            let waited = self.sockets.wait(limit);
+            waited.map_err(|error| received_error(&error))?;
         }
-        self.buffer.lend(|buffer| self.receive_own(buffer, sink))
+        self.buffer.lend(|buffer| {
+            for socket in self.sockets.in_turn().into_iter().flatten() {
+                let received = socket.receive(self.port.number(), buffer);
+                if let Some(arrival) = received.map_err(|error| received_error(&error))? {
+                    sink(arrival);
+                    return Ok(1);
+                }
+            }
+            Ok(0)
+        })
     }
 
     fn local_address(&self) -> SocketAddr {
@@ -237,7 +161,8 @@ impl Carrier for NativeCarrier {
     }
 
     fn readiness(&self) -> Readiness<'_> {
-        Readiness::of([Some(self.socket.as_fd()), None])
+        let second = self.sockets.second.as_ref().map(AsFd::as_fd);
+        Readiness::of([Some(self.sockets.first.as_fd()), second])
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -252,28 +177,66 @@ impl Carrier for NativeCarrier {
     }
 }
 
-fn family_of(address: SocketAddr) -> Family {
-    match address {
-        SocketAddr::V4(_) => Family::V4,
-        SocketAddr::V6(_) => Family::V6,
-    }
+/// A socket for each version of IP that a carrier speaks.
+#[derive(Debug)]
+struct Sockets {
+    first: RawSocket,
+    /// For IPv4, of a carrier for both.
+    second: Option<RawSocket>,
+    /// Whose turn it is to be looked at first, so that neither is kept waiting by the other.
+    is_seconds_turn: AtomicBool,
 }
 
-fn sending_error(error: &io::Error, bytes_sent: usize) -> SendError {
-    if error.kind() == io::ErrorKind::WouldBlock {
-        return SendError::WouldBlock { bytes_sent };
+impl Sockets {
+    fn open(ip: IpAddr, options: &NativeOptions) -> Result<Self, NativeError> {
+        let is_dual = ip.is_ipv6() && ip.is_unspecified();
+        let first = RawSocket::open(ip, options)?;
+        let second = is_dual.then(|| RawSocket::open(Ipv4Addr::UNSPECIFIED.into(), options));
+        Ok(Self {
+            first,
+            second: second.transpose()?,
+            is_seconds_turn: AtomicBool::new(false),
+        })
     }
-    match error.raw_os_error().unwrap_or(0) {
-        libc::ENOBUFS => SendError::WouldBlock { bytes_sent },
-        libc::EMSGSIZE => SendError::TooLarge,
-        libc::EHOSTDOWN | libc::EHOSTUNREACH | libc::ENETDOWN | libc::ENETUNREACH => {
-            SendError::Unreachable
+
+    fn iter(&self) -> impl Iterator<Item = &RawSocket> {
+        std::iter::once(&self.first).chain(&self.second)
+    }
+
+    /// The socket for packets to this address.
+    fn to(&self, remote: SocketAddr) -> Option<&RawSocket> {
+        self.iter().find(|socket| socket.speaks_with(remote))
+    }
+
+    /// Both, the one first whose turn it is.
+    fn in_turn(&self) -> [Option<&RawSocket>; 2] {
+        let Some(second) = &self.second else {
+            return [Some(&self.first), None];
+        };
+        match self.is_seconds_turn.fetch_xor(true, Ordering::Relaxed) {
+            true => [Some(second), Some(&self.first)],
+            false => [Some(&self.first), Some(second)],
         }
-        code => SendError::Other { code },
+    }
+
+    /// Waits until one of them has something.
+    fn wait(&self, limit: Duration) -> io::Result<()> {
+        let first = self.first.as_fd();
+        let waited = match &self.second {
+            Some(second) => wait_readable([first, second.as_fd()], limit),
+            None => wait_readable([first], limit),
+        };
+        waited.map(drop)
     }
 }
 
-fn received_error(error: &io::Error) -> ReceiveError {
+/// The error for the caller of a send on a socket that gets no reports.
+pub(crate) fn sending_error(error: io::Error, bytes_sent: usize) -> SendError {
+    ErrnoClass::of(error, false).to_send_error(bytes_sent)
+}
+
+/// The error for the caller of a receive.
+pub(crate) fn received_error(error: &io::Error) -> ReceiveError {
     ReceiveError::Other {
         code: error.raw_os_error().unwrap_or(0),
     }

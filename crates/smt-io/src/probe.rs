@@ -16,7 +16,7 @@ use crate::udp::{
     size_buffers, wait_readable,
 };
 use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
-use smt_carrier::{Arrival, Carrier, Path, Transmit, Wait};
+use smt_carrier::{Arrival, Batch, Carrier, Path, Wait};
 use smt_wire::{PacketType, Shard};
 use socket2::{Domain, SockAddr, Socket, Type};
 use std::io;
@@ -193,12 +193,13 @@ fn sorts_by_shard() -> Option<()> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let shards = UdpOptions::new().bind_shards(address, 2).ok()?;
     let source = UdpOptions::new().connect(shards[0].local_address()).ok()?;
-    let transmit = Transmit::new(Path::to(shards[0].local_address()), SHARD_PROBE_BYTES);
+    let path = Path::to(shards[0].local_address());
     for (serial, shard) in (0..).zip(&shards) {
         let mut datagram = [0; SHARD_PROBE_BYTES];
         datagram[1] = PacketType::Data as u8;
         datagram[Shard::DESTINATION_OFFSET + 7] = serial;
-        source.send(&transmit.batch(&datagram)).ok()?;
+        let batch = Batch::datagrams(path, datagram.len(), &datagram);
+        source.send(&batch).ok()?;
         let mut bytes = 0;
         let mut sink = |arrival: Arrival<'_>| bytes = arrival.bytes.len();
         shard.receive(&mut sink, Wait::AtMost(ARRIVAL_WAIT)).ok()?;

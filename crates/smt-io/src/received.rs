@@ -23,6 +23,7 @@ impl Received {
             bytes: &buffer[..self.length.min(buffer.len())],
             segment_size: self.segment_size,
             marks: self.marks,
+            opened: &[],
         }
     }
 }

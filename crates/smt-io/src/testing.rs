@@ -2,12 +2,13 @@
 //! Carriers for tests that look at one batch at a time.
 
 use crate::received::Received;
-use smt_carrier::{Carrier, ReceiveError, SendError, Transmit, Wait};
+use smt_carrier::{Batch, Carrier, ReceiveError, SendError, Transmit, Wait};
 
 /// A carrier whose batches are described beside their bytes.
 pub(crate) trait Described: Carrier {
     fn send_bytes(&self, transmit: &Transmit, bytes: &[u8]) -> Result<(), SendError> {
-        self.send(&transmit.batch(bytes))
+        let batch = Batch::datagrams(transmit.path, transmit.segment_size, bytes);
+        self.send(&batch.with_priority(transmit.priority))
     }
 
     /// The next batch, copied into `buffer`, which must be large enough; `None` if there is not

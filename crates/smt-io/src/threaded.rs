@@ -69,6 +69,7 @@ impl Shared {
                 segment_size: arrival.segment_size,
                 marks: arrival.marks,
                 bytes: arrival.bytes,
+                opened: arrival.opened,
             });
         };
         while !self.is_stopped.load(Ordering::Relaxed) {
@@ -80,6 +81,7 @@ impl Shared {
                     segment_size: 0,
                     marks: Marks::NONE,
                     bytes: &[],
+                    opened: &[],
                 });
                 if matches!(report, ReceiveError::Other { .. }) {
                     // If it goes on like this, it shall not take a core.
@@ -107,15 +109,15 @@ impl Carrier for ThreadedCarrier {
     ) -> Result<usize, ReceiveError> {
         let Shared { inbox, .. } = &*self.shared;
         self.buffer.lend(|buffer| {
-            let mut received = inbox.take(buffer);
+            let mut received = inbox.take_opened(buffer);
             if received.is_none()
                 && let Wait::AtMost(limit) = wait
             {
                 // A signal ends the wait early, as it may.
                 let _ = wait_readable([inbox.as_fd()], limit);
-                received = inbox.take(buffer);
+                received = inbox.take_opened(buffer);
             }
-            let Some(received) = received else {
+            let Some((received, opened)) = received else {
                 return Ok(0);
             };
             if received.length == 0
@@ -123,7 +125,7 @@ impl Carrier for ThreadedCarrier {
             {
                 return Err(report);
             }
-            sink(received.arrival(buffer));
+            sink(received.arrival(buffer).with_opened(&opened));
             Ok(1)
         })
     }
@@ -140,7 +142,7 @@ impl Carrier for ThreadedCarrier {
         Readiness::of([Some(self.shared.inbox.as_fd()), None])
     }
 
-    fn keys(&self) -> Option<&dyn KeyStore> {
+    fn keys(&self) -> Option<Arc<dyn KeyStore>> {
         self.shared.inner.keys()
     }
 }
@@ -169,6 +171,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 mod tests {
     use super::*;
     use crate::MemoryCarrier;
+    use smt_carrier::{KeyHandle, Opened};
 
     /// Memory without a descriptor.
     struct Waited(MemoryCarrier);
@@ -218,6 +221,51 @@ mod tests {
         assert_eq!(near.receive(&mut sink, Wait::AtMost(SOON)), Ok(1));
         assert_eq!(bytes, b"ping");
         assert!(!is_readable(&near, Duration::ZERO));
+    }
+
+    /// Memory whose arrivals have a record that was opened.
+    struct Opening(MemoryCarrier);
+
+    const OPENED: Opened = Opened {
+        at: 1,
+        key: KeyHandle(7),
+        number: 9,
+    };
+
+    impl Carrier for Opening {
+        fn send(&self, batch: &Batch<'_>) -> Result<(), SendError> {
+            self.0.send(batch)
+        }
+
+        fn receive(
+            &self,
+            sink: &mut dyn FnMut(Arrival<'_>),
+            wait: Wait,
+        ) -> Result<usize, ReceiveError> {
+            let mut opened = |arrival: Arrival<'_>| sink(arrival.with_opened(&[OPENED]));
+            self.0.receive(&mut opened, wait)
+        }
+
+        fn local_address(&self) -> SocketAddr {
+            self.0.local_address()
+        }
+
+        fn capabilities(&self) -> Capabilities {
+            self.0.capabilities()
+        }
+    }
+
+    #[test]
+    fn records_that_the_carrier_has_opened_are_told() {
+        let (near, far) = MemoryCarrier::pair();
+        let address = near.local_address();
+        let near = ThreadedCarrier::new(Arc::new(Opening(near))).unwrap();
+        far.send(&Batch::datagrams(Path::to(address), 4, b"ping"))
+            .unwrap();
+        let mut told = Vec::new();
+        let mut sink = |arrival: Arrival<'_>| told.extend_from_slice(arrival.opened);
+        assert_eq!(near.receive(&mut sink, Wait::AtMost(SOON)), Ok(1));
+        assert_eq!(told, [OPENED]);
     }
 
     #[test]

@@ -43,6 +43,8 @@ mod tests;
 pub(crate) use datagram::{
     Blocking, BufferBytes, Family, Incoming, Offloads, Outgoing, Preparation,
 };
+#[cfg(target_os = "linux")]
+pub(crate) use errno_class::ErrnoClass;
 pub use error::OpenError;
 pub(crate) use imp::{
     ask_for_reports, attach_selector, dropped, may_force_buffers, next_report, path_mtu, prepare,
@@ -326,9 +328,8 @@ impl Reach {
     fn of(address: SocketAddr) -> Self {
         let wildcard = address.ip().is_unspecified();
         let family = match address {
-            SocketAddr::V4(_) => Family::V4,
             SocketAddr::V6(_) if wildcard => Family::Dual,
-            SocketAddr::V6(_) => Family::V6,
+            _ => Family::of(address.ip()),
         };
         Self { family, wildcard }
     }

@@ -49,6 +49,71 @@ fn received(carrier: &NativeCarrier, count: usize) -> Vec<(SocketAddr, Vec<u8>)>
     datagrams
 }
 
+// SMT [6.6-3] [6.6-5]
+#[test]
+fn each_shard_gets_the_packets_that_name_it() {
+    let options = NativeOptions::default().protocol(PROTOCOL);
+    for ip in addresses() {
+        let Some(sender) = open(ip) else { return };
+        for count in [1, 2, 8] {
+            let shards = options.bind_shards(SocketAddr::new(ip, 0), count).unwrap();
+            let address = shards[0].local_address();
+            let mut expected = vec![Vec::new(); usize::from(count)];
+            for number in 0..64_u8 {
+                // DATA, control, flight 1, a later flight, and a type that tells of no shard.
+                let kind = [1, 0x21, 0x10, 0x10, 0x15][usize::from(number % 5)];
+                let mut datagram = vec![0; if number == 63 { 9 } else { 60 }];
+                if number == 63 {
+                    // Too short to tell of any.
+                    datagram[1] = 1;
+                    sender
+                        .send(&Batch::datagrams(Path::to(address), 9, &datagram))
+                        .unwrap();
+                    expected[0].push(datagram);
+                    continue;
+                }
+                datagram[1] = kind;
+                datagram[15] = number / 5;
+                if kind != 0x10 || number % 2 == 0 {
+                    datagram[19] = number;
+                }
+                datagram[23] = number / 3;
+                datagram[27] = number + 1;
+                let shard = smt_wire::Shard::of_datagram(&datagram, count);
+                let batch = Batch::datagrams(Path::to(address), datagram.len(), &datagram);
+                sender.send(&batch).unwrap();
+                expected[usize::from(shard)].push(datagram);
+            }
+            assert!(expected.iter().all(|datagrams| !datagrams.is_empty()));
+            for (shard, expected) in shards.iter().zip(expected) {
+                let datagrams = received(shard, expected.len());
+                let bytes: Vec<_> = datagrams.into_iter().map(|(_, bytes)| bytes).collect();
+                assert!(bytes == expected, "of {count} shards at {ip}");
+                let nothing = shard.receive(&mut |_| unreachable!(), Wait::Never);
+                assert_eq!(nothing, Ok(0));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_carrier_for_both_versions_of_ip_has_one_port_for_them() {
+    let [_, v6] = addresses()[..] else { return };
+    let any: SocketAddr = "[::]:0".parse().unwrap();
+    let Some(both) = open(any.ip()) else { return };
+    let port = both.local_address().port();
+    for ip in ["127.0.0.1".parse().unwrap(), v6] {
+        let sender = open(ip).unwrap();
+        let to = SocketAddr::new(ip, port);
+        let batch = Batch::datagrams(Path::to(to), 5, b"hello");
+        sender.send(&batch).unwrap();
+        let datagrams = received(&both, 1);
+        assert_eq!(datagrams, [(sender.local_address(), b"hello".to_vec())]);
+        let options = NativeOptions::default().protocol(PROTOCOL);
+        assert!(NativeCarrier::bind(to, &options).is_err());
+    }
+}
+
 // SMT [15.2-2]
 #[test]
 fn each_carrier_gets_the_datagrams_of_its_own_port_alone() {
@@ -153,5 +218,85 @@ fn an_endpoint_serves_natively_as_it_does_by_udp() {
                 assert!(reply == body);
             }
         });
+    }
+}
+
+/// Sends IP packets as they are, headers and all.
+struct IpPackets(socket2::Socket);
+
+impl Carrier for IpPackets {
+    fn send(&self, batch: &Batch<'_>) -> Result<(), SendError> {
+        let to = SocketAddr::new(batch.path.remote.ip(), 0);
+        let sent = self.0.send_to(batch.bytes, &to.into());
+        sent.map_err(|error| SendError::Other {
+            code: error.raw_os_error().unwrap_or(0),
+        })?;
+        Ok(())
+    }
+
+    fn receive(
+        &self,
+        _: &mut dyn FnMut(smt_carrier::Arrival<'_>),
+        _: Wait,
+    ) -> Result<usize, smt_carrier::ReceiveError> {
+        Ok(0)
+    }
+
+    fn local_address(&self) -> SocketAddr {
+        "127.0.0.1:7".parse().unwrap()
+    }
+
+    fn capabilities(&self) -> smt_carrier::Capabilities {
+        smt_carrier::Capabilities::new(1_500)
+    }
+}
+
+// SMT [15.2-6]
+#[test]
+fn packets_that_a_nic_has_cut_from_one_segment_arrive_with_offsets_of_their_own() {
+    let Some(receiver) = open("127.0.0.1".parse().unwrap()) else {
+        return;
+    };
+    let raw = socket2::Socket::new(
+        socket2::Domain::IPV4,
+        socket2::Type::RAW,
+        Some(libc::IPPROTO_RAW.into()),
+    );
+    let config = smt_nic_driver::DriverConfig {
+        protocol: PROTOCOL,
+        ..Default::default()
+    };
+    let device = smt_nic::NicConfig {
+        smt_protocol: PROTOCOL,
+        counts_smt_sequence: true,
+        ..Default::default()
+    };
+    let nic = smt_nic_driver::NicCarrier::new(
+        IpPackets(raw.unwrap()),
+        "127.0.0.1:7".parse().unwrap(),
+        config,
+        smt_nic_driver::NicKeys::new(1),
+        smt_nic::Nic::new(device, smt_nic::tls::TlsEngine),
+    );
+    let mut header = [0; 36];
+    header[1] = 1;
+    header[4] = 0xB0;
+    header[32..].copy_from_slice(&500_u32.to_be_bytes());
+    let stream: Vec<u8> = (0..10_000_u32).map(|at| (at % 251) as u8).collect();
+    let batch = Batch {
+        layout: smt_carrier::Layout::Segmented {
+            header: &header,
+            payload_max: 1_400,
+        },
+        ..Batch::datagrams(Path::to(receiver.local_address()), 1, &stream)
+    };
+    nic.send(&batch).unwrap();
+    for (number, (_, datagram)) in (0..).zip(received(&receiver, 8)) {
+        let mut expected = header;
+        expected[32..].copy_from_slice(&(500 + 1_400 * number as u32).to_be_bytes());
+        let part = stream.chunks(1_400).nth(number).unwrap();
+        // A device may write TCP's checksum, which SMT reserves.
+        assert_eq!(datagram[..8], expected[..8]);
+        assert_eq!(datagram[10..], [&expected[10..], part].concat());
     }
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
 use smt_carrier::limits::DATAGRAM_BYTES_FLOOR;
-use smt_carrier::{Arrival, Carrier, Path, ReceiveError, SendError, Transmit, Wait};
+use smt_carrier::{Arrival, Batch, Carrier, Path, ReceiveError, SendError, Transmit, Wait};
 use smt_io::{MemoryCarrier, MemoryOptions, UdpCarrier, UdpOptions};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -53,6 +53,33 @@ fn unconnected() -> Pair {
     }
 }
 
+/// A pair over an IP protocol of SMT's own; `None` where the process may not open raw sockets.
+#[cfg(target_os = "linux")]
+fn native(name: &'static str, server: &str, called: &str) -> Option<Pair> {
+    // A protocol number of these tests' own, so that nothing else of the host sends to it.
+    let options = smt_io::NativeOptions::default().protocol(252);
+    let open = |address: SocketAddr| match options.bind(address) {
+        Ok(carrier) => Some(carrier),
+        Err(error @ smt_io::NativeError::NotPermitted { .. }) => {
+            eprintln!("left out: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let server = open(server.parse().unwrap())?;
+    let called = SocketAddr::new(called.parse().unwrap(), server.local_address().port());
+    let any = match called {
+        SocketAddr::V4(_) => "127.0.0.1:0",
+        SocketAddr::V6(_) => "[::1]:0",
+    };
+    Some(Pair {
+        name,
+        client: Box::new(open(any.parse().unwrap())?),
+        server: Box::new(server),
+        called,
+    })
+}
+
 fn pairs() -> Vec<Pair> {
     let offload = UdpOptions::new();
     let plain = UdpOptions::new()
@@ -73,7 +100,26 @@ fn pairs() -> Vec<Pair> {
             udp("udp dual by v6", "[::]:0", "::1", &offload),
             udp("udp dual by v4", "[::]:0", "127.0.0.2", &offload),
         ]);
+        #[cfg(target_os = "linux")]
+        pairs.extend(
+            [
+                native("native v6", "[::1]:0", "::1"),
+                native("native dual by v6", "[::]:0", "::1"),
+                native("native dual by v4", "[::]:0", "127.0.0.2"),
+            ]
+            .into_iter()
+            .flatten(),
+        );
     }
+    #[cfg(target_os = "linux")]
+    pairs.extend(
+        [
+            native("native v4", "127.0.0.1:0", "127.0.0.1"),
+            native("native v4 wildcard", "0.0.0.0:0", "127.0.0.2"),
+        ]
+        .into_iter()
+        .flatten(),
+    );
     pairs
 }
 
@@ -82,6 +128,10 @@ fn transmit(path: Path, segment_size: usize, priority: u8) -> Transmit {
         priority,
         ..Transmit::new(path, segment_size)
     }
+}
+
+fn batch<'a>(transmit: &Transmit, bytes: &'a [u8]) -> Batch<'a> {
+    Batch::datagrams(transmit.path, transmit.segment_size, bytes).with_priority(transmit.priority)
 }
 
 fn contents(length: usize) -> Vec<u8> {
@@ -129,7 +179,7 @@ fn burst_arrives_as_it_was_cut_and_the_answer_finds_its_way_back() {
             for (count, segment_size) in [(1, 1), (1, DATAGRAM_BYTES_FLOOR), (100, 1_200)] {
                 let bytes = contents(count * segment_size - segment_size / 2);
                 let way = transmit(Path::to(called), segment_size, priority);
-                client.send(&way.batch(&bytes)).unwrap();
+                client.send(&batch(&way, &bytes)).unwrap();
                 let (datagrams, back) = collect(&*server, count);
                 assert_eq!(
                     datagrams,
@@ -139,7 +189,7 @@ fn burst_arrives_as_it_was_cut_and_the_answer_finds_its_way_back() {
                 assert_eq!(back.local, Some(called.ip()), "{name}");
 
                 let answer = transmit(back, segment_size, priority);
-                server.send(&answer.batch(&bytes)).unwrap();
+                server.send(&batch(&answer, &bytes)).unwrap();
                 let (datagrams, from) = collect(&*client, count);
                 assert_eq!(
                     datagrams,
@@ -177,14 +227,14 @@ fn threads_send_and_receive_at_once() {
                     let (datagrams, back) = collect(&*server, 1);
                     let bytes = datagrams.concat();
                     server
-                        .send(&transmit(back, bytes.len(), 0).batch(&bytes))
+                        .send(&batch(&transmit(back, bytes.len(), 0), &bytes))
                         .unwrap();
                 }
             });
             for round in 0..rounds {
                 let bytes = contents(round + 1);
                 let way = transmit(Path::to(called), bytes.len(), 0);
-                client.send(&way.batch(&bytes)).unwrap();
+                client.send(&batch(&way, &bytes)).unwrap();
                 assert_eq!(collect(&*client, 1).0, [bytes], "{name}");
             }
         });
@@ -207,7 +257,8 @@ fn a_datagram_past_the_carriers_largest_is_too_large() {
             continue;
         }
         let bytes = contents(largest + 1);
-        let outcome = client.send(&transmit(Path::to(called), largest + 1, 0).batch(&bytes));
+        let way = transmit(Path::to(called), largest + 1, 0);
+        let outcome = client.send(&batch(&way, &bytes));
         assert_eq!(outcome, Err(SendError::TooLarge), "{name}");
     }
 }
@@ -225,10 +276,13 @@ fn departed_peer_is_a_hint() {
             // Only a connected socket is told.
             continue;
         }
+        if name.starts_with("native") {
+            // No host says of a protocol that nobody listens at a port.
+            continue;
+        }
         drop(server);
-        client
-            .send(&transmit(Path::to(called), 4, 0).batch(b"ping"))
-            .unwrap();
+        let way = transmit(Path::to(called), 4, 0);
+        client.send(&batch(&way, b"ping")).unwrap();
         let hint = ReceiveError::Unreachable {
             remote: Some(called),
         };

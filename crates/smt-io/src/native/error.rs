@@ -3,7 +3,7 @@
 //! `source` besides.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use thiserror::Error;
 
 /// Why a native carrier could not be opened. All are the environment's doing.
@@ -28,9 +28,19 @@ pub enum NativeError {
         /// The system's error.
         reason: io::Error,
     },
+    /// The system does not speak this version of IP.
+    #[error(
+        "environment: this host has no IPv{version}: {reason}; use an address of the other version, or let the host's administrator turn it on"
+    )]
+    NoSuchVersion {
+        /// 4 or 6.
+        version: u8,
+        /// The system's error.
+        reason: io::Error,
+    },
     /// The system gives no socket, or one without what the protocol needs.
     #[error(
-        "environment: cannot prepare a raw socket ({step}): {reason}; check whether the system has this version of IP"
+        "environment: cannot prepare a raw socket ({step}): {reason}; use UDP, or a system whose raw sockets have it"
     )]
     Prepare {
         /// The step that failed.
@@ -47,9 +57,13 @@ impl NativeError {
     }
 
     /// Wraps what the system said to a new raw socket.
-    pub(super) fn opening(reason: io::Error) -> Self {
-        match reason.kind() {
-            io::ErrorKind::PermissionDenied => Self::NotPermitted { reason },
+    pub(super) fn opening(bound: IpAddr) -> impl FnOnce(io::Error) -> Self {
+        move |reason| match (reason.kind(), reason.raw_os_error()) {
+            (io::ErrorKind::PermissionDenied, _) => Self::NotPermitted { reason },
+            (_, Some(libc::EAFNOSUPPORT)) => Self::NoSuchVersion {
+                version: if bound.is_ipv4() { 4 } else { 6 },
+                reason,
+            },
             _ => Self::Prepare {
                 step: "open",
                 reason,

@@ -1,38 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The eight bytes before a datagram natively over IP (SPEC §15.2): TCP's ports and sequence
-//! number, which UDP's header stands for elsewhere.
-
-/// The header before an SMT datagram.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct NativeHeader {
-    pub(super) source: u16,
-    pub(super) destination: u16,
-}
-
-impl NativeHeader {
-    /// Bytes of the header.
-    pub(super) const LEN: usize = 8;
-
-    pub(super) fn to_bytes(self) -> [u8; Self::LEN] {
-        let mut bytes = [0; Self::LEN];
-        bytes[..2].copy_from_slice(&self.source.to_be_bytes());
-        bytes[2..4].copy_from_slice(&self.destination.to_be_bytes());
-        // The sequence number is 0: each packet names its own offset.
-        bytes
-    }
-
-    /// The header at the beginning of `bytes`, and what is behind it. `None` if `bytes` are too
-    /// few.
-    pub(super) fn parse(bytes: &[u8]) -> Option<(Self, &[u8])> {
-        let (header, datagram) = bytes.split_first_chunk::<{ Self::LEN }>()?;
-        let [s0, s1, d0, d1, ..] = *header;
-        let header = Self {
-            source: u16::from_be_bytes([s0, s1]),
-            destination: u16::from_be_bytes([d0, d1]),
-        };
-        Some((header, datagram))
-    }
-}
+//! The header of IPv4, as far as a raw socket hands it over before a datagram (SPEC §15.2).
 
 /// The bytes behind the header of an IPv4 packet. `None` if the packet is cut short or no IPv4.
 pub(super) fn behind_ipv4(packet: &[u8]) -> Option<&[u8]> {
@@ -41,21 +8,15 @@ pub(super) fn behind_ipv4(packet: &[u8]) -> Option<&[u8]> {
     (first >> 4 == 4 && length >= 20).then(|| packet.get(length..))?
 }
 
+/// The identification of an IPv4 packet that has a whole header.
+pub(super) fn identification(packet: &[u8]) -> Option<u16> {
+    let bytes = packet.get(4..6)?.first_chunk()?;
+    Some(u16::from_be_bytes(*bytes))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_header_is_read_as_it_was_written() {
-        let header = NativeHeader {
-            source: 0x0102,
-            destination: 0xFFFE,
-        };
-        let bytes = [&header.to_bytes()[..], b"rest"].concat();
-        assert_eq!(bytes[..8], [1, 2, 0xFF, 0xFE, 0, 0, 0, 0]);
-        assert_eq!(NativeHeader::parse(&bytes), Some((header, &b"rest"[..])));
-        assert_eq!(NativeHeader::parse(&bytes[..7]), None);
-    }
 
     #[test]
     fn options_of_ipv4_are_passed_over() {

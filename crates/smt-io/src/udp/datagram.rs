@@ -29,6 +29,16 @@ pub(crate) enum Family {
     V6,
 }
 
+impl Family {
+    /// The one that speaks with addresses of this version alone.
+    pub(crate) const fn of(ip: IpAddr) -> Self {
+        match ip {
+            IpAddr::V4(_) => Self::V4,
+            IpAddr::V6(_) => Self::V6,
+        }
+    }
+}
+
 /// Which offloads a socket turned out to have.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Offloads {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The meaning of a failed system call on a UDP socket for a carrier.
+//! The meaning of a failed system call on a socket for a carrier.
 
 use smt_carrier::SendError;
 use std::io;
 
 /// The kinds of failure that are handled differently.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum ErrnoClass {
+pub(crate) enum ErrnoClass {
     /// Nothing there to receive, or no room to send.
     Full,
     /// A signal came first.
@@ -25,7 +25,7 @@ pub(super) enum ErrnoClass {
 
 impl ErrnoClass {
     /// Classifies an error of a socket that is connected or not.
-    pub(super) fn of(error: io::Error, is_connected: bool) -> Self {
+    pub(crate) fn of(error: io::Error, is_connected: bool) -> Self {
         // `EAGAIN` and `EWOULDBLOCK` are one number on some systems and two on others.
         if error.kind() == io::ErrorKind::WouldBlock {
             return Self::Full;
@@ -50,7 +50,7 @@ impl ErrnoClass {
     }
 
     /// The error for the caller of a send.
-    pub(super) const fn to_send_error(self, bytes_sent: usize) -> SendError {
+    pub(crate) const fn to_send_error(self, bytes_sent: usize) -> SendError {
         match self {
             Self::Full => SendError::WouldBlock { bytes_sent },
             Self::Interrupted => SendError::Other { code: libc::EINTR },

@@ -191,7 +191,7 @@ pub(crate) fn receive(
 }
 
 /// Waits until one of the descriptors is readable, and tells whether one is: at most `limit`; exact
-/// to the kernel's timer slack.
+/// to the kernel's timer slack. A signal ends the wait.
 pub(crate) fn wait_readable<const N: usize>(
     descriptors: [BorrowedFd<'_>; N],
     limit: Duration,
@@ -216,7 +216,11 @@ pub(crate) fn wait_readable<const N: usize>(
         )
     };
     if outcome < 0 {
-        return Err(io::Error::last_os_error());
+        let error = io::Error::last_os_error();
+        return match error.kind() {
+            io::ErrorKind::Interrupted => Ok(false),
+            _ => Err(error),
+        };
     }
     Ok(outcome > 0)
 }

@@ -93,7 +93,7 @@ pub(crate) fn receive(
 }
 
 /// Waits until one of the descriptors is readable, and tells whether one is: at most `limit`
-/// rounded up to milliseconds.
+/// rounded up to milliseconds. A signal ends the wait.
 pub(crate) fn wait_readable<const N: usize>(
     descriptors: [BorrowedFd<'_>; N],
     limit: Duration,
@@ -108,7 +108,11 @@ pub(crate) fn wait_readable<const N: usize>(
     // SAFETY: the entries are live and exclusively borrowed.
     let outcome = unsafe { libc::poll(entries.as_mut_ptr(), N as libc::nfds_t, limit_ms) };
     if outcome < 0 {
-        return Err(io::Error::last_os_error());
+        let error = io::Error::last_os_error();
+        return match error.kind() {
+            io::ErrorKind::Interrupted => Ok(false),
+            _ => Err(error),
+        };
     }
     Ok(outcome > 0)
 }

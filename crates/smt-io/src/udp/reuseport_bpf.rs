@@ -7,7 +7,10 @@
 //! return 0. A number without a socket makes the kernel choose by itself; a datagram that then
 //! arrives at a wrong shard is handed over (`shard_socket.rs`).
 
-use crate::classic_bpf::{attach, branch, step};
+use crate::classic_bpf::{
+    ADD_X, AND, IF_AT_LEAST, IF_EQUAL, LOAD_BYTE, LOAD_WORD, LOAD_WORD_AT_X, LOAD_X, LOAD_X_STORED,
+    RETURN, RETURN_A, STORE, attach, branch, step,
+};
 use libc::sock_filter;
 use smt_wire::{PacketType, Shard};
 use socket2::Socket;
@@ -49,17 +52,3 @@ const fn program(count: u16) -> [sock_filter; 16] {
 
 /// Offset of the type byte, in the packets of every version.
 const TYPE_OFFSET: u32 = 1;
-
-const LOAD_BYTE: u32 = libc::BPF_LD | libc::BPF_B | libc::BPF_ABS;
-const LOAD_WORD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
-const LOAD_WORD_AT_X: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_IND;
-const LOAD_X: u32 = libc::BPF_LDX | libc::BPF_W | libc::BPF_IMM;
-const LOAD_X_STORED: u32 = libc::BPF_LDX | libc::BPF_W | libc::BPF_MEM;
-const STORE: u32 = libc::BPF_ST;
-const ADD_X: u32 = libc::BPF_ALU | libc::BPF_ADD | libc::BPF_X;
-const AND: u32 = libc::BPF_ALU | libc::BPF_AND | libc::BPF_K;
-const IF_EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
-const IF_AT_LEAST: u32 = libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K;
-const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
-/// `BPF_A`, which `libc` lacks.
-const RETURN_A: u32 = libc::BPF_RET | 0x10;

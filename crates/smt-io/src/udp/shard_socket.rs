@@ -103,6 +103,7 @@ impl ShardSocket {
                     segment_size: received.segment_size,
                     marks: received.marks,
                     bytes: &buffer[from..end],
+                    opened: &[],
                 });
             }
             from = end;

@@ -288,6 +288,7 @@ mod without_selector {
                     segment_size: 40,
                     marks: Marks::NONE,
                     bytes: &datagram,
+                    opened: &[],
                 });
             assert_eq!(waiting.join().unwrap(), Some(datagram.to_vec()));
         });
