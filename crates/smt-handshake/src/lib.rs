@@ -2,12 +2,13 @@
 //! Session establishment of SMT (SPEC §6, §7.1, §7.2): who the peer is, and the session's secrets.
 //!
 //! The core (`smt-proto`) moves flights and knows nothing of TLS; this crate implements its
-//! traits. There are four key exchanges, each with a provider that an endpoint holds:
+//! traits. There are five key exchanges, each with a provider that an endpoint holds:
 //!
 //! - [`TlsProvider`]: TLS 1.3 by rustls, carried in messages; post-quantum by default. Made from
 //!   a [`ClientTls`], a [`ServerTls`] or both; they are made from an [`Identity`] and a [`Trust`].
 //! - [`RegisteredProvider`]: external PSKs, which the application negotiated itself
 //!   ([`RegisteredKey`]).
+//! - [`Adopter`]: sessions that another process has agreed on and handed over ([`Handover`]).
 //! - [`TicketClient`] and [`TicketServer`]: SMT-tickets, shares that the client has verified
 //!   before.
 //! - [`PlaintextProvider`]: none, for the measurement version alone.
@@ -32,6 +33,7 @@
 mod der;
 mod external_psk;
 mod failure;
+mod handover;
 mod hmac_tokens;
 mod identity;
 mod key_pairs;
@@ -50,6 +52,10 @@ mod trust;
 
 pub use external_psk::RegisteredProvider;
 pub use external_psk::key::{KeyEnds, RegisteredKey, RegisteredKeyError, TlsTrafficKey};
+pub use handover::{
+    Adopter, AdopterId, EXPORTED_LEN, HANDOVER_LABEL, HANDOVER_LEN_MAX, Handover, HandoverError,
+    HandoverTerms,
+};
 pub use hmac_tokens::HmacTokens;
 pub use identity::Identity;
 pub use key_pairs::{KEY_PAIRS_MAX, KeyPairPool};

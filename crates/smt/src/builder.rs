@@ -7,6 +7,7 @@
 
 pub(crate) mod address;
 pub(crate) mod bound_socket;
+mod carrier_choice;
 pub(crate) mod endpoint_parts;
 mod open;
 mod ranges;
@@ -17,9 +18,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use smt_handshake::{
-    ClientAuth, Group, Identity, RegisteredKey, SpiffeId, TicketKeys, TicketStore, Trust,
+    Adopter, ClientAuth, Group, Identity, RegisteredKey, SpiffeId, TicketKeys, TicketStore, Trust,
 };
-use smt_io::UdpOptions;
 use smt_proto::{Failure, TransportConfig};
 use smt_record::{KeyLimits, KeyLog, Padding, Suite};
 
@@ -31,10 +31,12 @@ use crate::retry::Retry;
 use crate::runtime::Runtime;
 
 pub use address::Address;
+use carrier_choice::CarrierChoice;
 #[cfg(feature = "unstable-plaintext")]
 pub(crate) use role::Unprotected;
 pub use role::{
-    Both, ClientRole, KeyClient, KeyServer, Role, ServerRole, TlsClient, TlsRole, TlsServer,
+    Both, ClientRole, HandoverClient, HandoverServer, KeyClient, KeyServer, Role, ServerRole,
+    TlsClient, TlsRole, TlsServer,
 };
 
 /// The port that is used if an address names none (SPEC §15.1).
@@ -81,6 +83,22 @@ pub fn server_by_keys(keys: impl IntoIterator<Item = RegisteredKey>) -> Builder<
     Builder::of(KeyServer::new(keys))
 }
 
+/// Begins a client whose sessions another process agrees on and hands over (SPEC §7.5), for the
+/// server that has proved `peer_name` to that process. Each session uses up one that the adopter
+/// was given; without any, a connect fails at once.
+pub fn client_by_handover(
+    adopter: Adopter,
+    peer_name: impl Into<String>,
+) -> Builder<HandoverClient> {
+    Builder::of(HandoverClient::new(adopter, peer_name))
+}
+
+/// Begins a server whose sessions another process agrees on and hands over (SPEC §7.5). A client
+/// gets in by a session that this adopter was given, once.
+pub fn server_by_handover(adopter: Adopter) -> Builder<HandoverServer> {
+    Builder::of(HandoverServer::new(adopter))
+}
+
 /// Opens endpoints of one role. Everything has a default but what the function that makes the
 /// builder demands.
 #[derive(Clone)]
@@ -88,7 +106,7 @@ pub fn server_by_keys(keys: impl IntoIterator<Item = RegisteredKey>) -> Builder<
 pub struct Builder<R> {
     role: R,
     config: TransportConfig,
-    udp: UdpOptions,
+    carrier: CarrierChoice,
     spin: Duration,
     #[cfg(feature = "async")]
     has_io_thread: bool,
@@ -108,7 +126,7 @@ impl<R> Builder<R> {
         Self {
             role,
             config: TransportConfig::default(),
-            udp: UdpOptions::default(),
+            carrier: CarrierChoice::default(),
             spin: SPIN,
             #[cfg(feature = "async")]
             has_io_thread: false,
@@ -129,7 +147,7 @@ impl<R> Builder<R> {
         Builder {
             role: role(self.role),
             config: self.config,
-            udp: self.udp,
+            carrier: self.carrier,
             spin: self.spin,
             #[cfg(feature = "async")]
             has_io_thread: self.has_io_thread,
@@ -220,12 +238,6 @@ impl<R> Builder<R> {
     /// default.
     pub fn dscp(mut self, on: bool) -> Self {
         self.has_dscp = on;
-        self
-    }
-
-    /// Sets buffers and offloads of the socket.
-    pub fn udp(mut self, options: UdpOptions) -> Self {
-        self.udp = options;
         self
     }
 }

@@ -164,6 +164,11 @@ pub enum OpenError {
     /// No session with the server came about.
     #[error(transparent)]
     Connect(#[from] Error),
+    /// The raw sockets of [`Builder::native`](crate::Builder::native) could not be opened: the
+    /// process lacks a right, or the port is in use.
+    #[cfg(target_os = "linux")]
+    #[error(transparent)]
+    Native(#[from] smt_io::NativeError),
     /// Certificates or trust cannot be used.
     #[error(transparent)]
     Credentials(#[from] TlsConfigError),
@@ -183,6 +188,11 @@ pub enum OpenError {
         /// Which process on which host, as it has said.
         holder: String,
     },
+    /// The socket of [`Builder::xdp`](crate::Builder::xdp) could not be opened: the process lacks a
+    /// right, or another uses XDP at the interface.
+    #[cfg(target_os = "linux")]
+    #[error(transparent)]
+    Xdp(#[from] smt_io::XdpError),
     /// The operating system refused something else.
     #[error("environment: {what}: {reason}")]
     System {

@@ -180,8 +180,9 @@ pub use asynchronous::{
 };
 pub use authorization::MessageHead;
 pub use builder::{
-    Address, Both, Builder, ClientRole, DEFAULT_PORT, KeyClient, KeyServer, Role, ServerRole,
-    TlsClient, TlsRole, TlsServer, client, client_by_key, server, server_by_keys,
+    Address, Both, Builder, ClientRole, DEFAULT_PORT, HandoverClient, HandoverServer, KeyClient,
+    KeyServer, Role, ServerRole, TlsClient, TlsRole, TlsServer, client, client_by_handover,
+    client_by_key, server, server_by_handover, server_by_keys,
 };
 pub use error::{Error, ErrorKind, OpenError, Phase};
 pub use key_log::KeyLogFile;
@@ -198,12 +199,15 @@ pub use statistics::Statistics;
 pub use bytes::Bytes;
 pub use smt_carrier::Carrier;
 pub use smt_handshake::{
-    Algorithms, ClientAuth, CredentialError, Group, Identity, IssuedTicket, KEY_PAIRS_MAX,
-    KeyEncryption, KeyEnds, KeyPairPool, PeerCertificate, Pem, RegisteredKey, RegisteredKeyError,
-    RevocationLists, SpiffeId, SpiffeIdError, Ticket, TicketError, TicketIssuer, TicketKey,
-    TicketKeys, TicketPlan, TicketStore, TicketVerifier, TlsTrafficKey, Trust, VerifiedTicket,
+    Adopter, AdopterId, Algorithms, ClientAuth, CredentialError, Group, Handover, HandoverError,
+    HandoverTerms, Identity, IssuedTicket, KEY_PAIRS_MAX, KeyEncryption, KeyEnds, KeyPairPool,
+    PeerCertificate, Pem, RegisteredKey, RegisteredKeyError, RevocationLists, SpiffeId,
+    SpiffeIdError, Ticket, TicketError, TicketIssuer, TicketKey, TicketKeys, TicketPlan,
+    TicketStore, TicketVerifier, TlsTrafficKey, Trust, VerifiedTicket,
 };
 pub use smt_io::UdpOptions;
+#[cfg(target_os = "linux")]
+pub use smt_io::{NativeOptions, XdpOptions};
 #[cfg(feature = "pki")]
 pub use smt_pki as pki;
 pub use smt_proto::key_exchange::{FailureKind, Fault};
@@ -212,4 +216,4 @@ pub use smt_proto::{
     MetadataError, OneWayOutcome, OutgoingMessage, Refused, SessionEnd, SessionFacts,
     TransportConfig, Unavailability, WallTime,
 };
-pub use smt_record::{ExportError, KeyLimits, KeyLog, KeyLogEntry, Padding, Suite};
+pub use smt_record::{ExportError, KeyLimits, KeyLog, KeyLogEntry, Padding, Side, Suite};

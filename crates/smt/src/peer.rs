@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::OnceLock;
 
 use smt_handshake::PeerCertificate;
-use smt_proto::Failure;
 use smt_proto::key_exchange::PeerIdentity;
+use smt_proto::{Failure, WallTime};
 
 use crate::session_data::SessionData;
 
@@ -24,6 +24,9 @@ pub struct Peer {
     pub key_name: Option<Vec<u8>>,
     /// Identity that the registered key gives the sender, if the session has one.
     pub key_identity: Option<String>,
+    /// The moment from which what it has proved its identity by counts no more, if that was judged
+    /// by a date. The session ends then (SPEC §10).
+    pub expires: Option<WallTime>,
     /// Whether it has proved its identity in an earlier session, which this one resumes (SPEC
     /// §6.10).
     pub is_resumed: bool,
@@ -43,7 +46,7 @@ impl Peer {
             public_key,
             key_name,
             key_identity,
-            expires: _,
+            expires,
             is_resumed,
         } = identity;
         Self {
@@ -52,6 +55,7 @@ impl Peer {
             public_key,
             key_name,
             key_identity,
+            expires,
             is_resumed,
             message_max,
             refusal: None,

@@ -39,7 +39,7 @@ use batch_window::BatchWindow;
 use smt_proto::ConnectRequest;
 pub use smt_proto::key_exchange::PeerIdentity;
 pub use smt_proto::{ConnectId, EarlyCall, Event, RpcId};
-pub use smt_wire::SessionIndex;
+pub use smt_wire::{MessageId, SessionIndex};
 
 /// An endpoint that its owner drives.
 pub struct Endpoint {
@@ -78,12 +78,13 @@ impl Endpoint {
             shard,
             carrier,
             udp,
+            receive_buffer_bytes,
         } = bound_socket;
         let descriptor = descriptor_of(&*carrier).map_err(|reason| OpenError::System {
             what: "making a descriptor to poll",
             reason,
         })?;
-        let opened = endpoint_parts.endpoint(shard, &*carrier, udp.as_deref());
+        let opened = endpoint_parts.endpoint(shard, &*carrier, receive_buffer_bytes);
         Ok(Self {
             endpoint: opened.endpoint,
             pump: Pump::new(Arc::clone(&carrier)),

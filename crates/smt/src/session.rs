@@ -4,8 +4,11 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use smt_handshake::{EXPORTED_LEN, HANDOVER_LABEL, Handover, HandoverError, HandoverTerms};
 use smt_proto::{CloseCode, OutgoingMessage, SessionFacts};
+use smt_record::Side;
 use smt_wire::SessionIndex;
+use zeroize::Zeroizing;
 
 use crate::driver::Guard;
 use crate::error::{Error, Phase};
@@ -99,6 +102,27 @@ impl Session {
         let driver = self.guard.driver();
         let exported = driver.look(|state| state.endpoint.export(self.index, label, context, out));
         exported.map_err(|why| Error::new(Phase::Export, self.peer.address, why))
+    }
+
+    /// Makes of this session another one for two other processes: the value for the adopter of
+    /// `side`, which gets it by a socket of its own host alone. The process at the other end does
+    /// the same with the same terms for the other side; each pair of terms gives one session.
+    /// `peer_name` is the name that this session's peer has proved. The new session ends when this
+    /// one would: when the peer's certificate does, also one that an earlier handover was by. End
+    /// this session soon after: its exporter secret, with the terms, is the value (SPEC §7.5).
+    ///
+    /// # Errors
+    /// The session has ended ([`HandoverError::NoSecret`]), or the name cannot be shown.
+    pub fn hand_over(
+        &self,
+        side: Side,
+        terms: &HandoverTerms,
+        peer_name: &str,
+    ) -> Result<Handover, HandoverError> {
+        let mut exported = Zeroizing::new([0; EXPORTED_LEN]);
+        let done = self.export(HANDOVER_LABEL, &terms.context(), &mut exported[..]);
+        done.map_err(|why| HandoverError::NoSecret(why.to_string()))?;
+        Handover::new(side, *terms, peer_name, self.peer.expires, &exported)
     }
 
     /// Closes the session. Calls in progress fail, on both sides.

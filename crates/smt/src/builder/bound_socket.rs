@@ -5,10 +5,13 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use smt_carrier::Carrier;
-use smt_io::{ThreadedCarrier, UdpCarrier, UdpOptions};
+#[cfg(target_os = "linux")]
+use smt_io::{NativeCarrier, XdpCarrier};
+use smt_io::{ThreadedCarrier, UdpCarrier};
 use smt_wire::Shard;
 
 use super::Address;
+use super::carrier_choice::CarrierChoice;
 use crate::error::OpenError;
 
 /// A place for one endpoint.
@@ -16,32 +19,37 @@ pub(crate) struct BoundSocket {
     pub(crate) shard: Shard,
     pub(crate) carrier: Arc<dyn Carrier>,
     pub(crate) udp: Option<Arc<UdpCarrier>>,
+    /// Bytes that the carrier can hold until they are received, if it is known.
+    pub(crate) receive_buffer_bytes: Option<usize>,
 }
 
 impl BoundSocket {
     /// The only one, at this address, of an endpoint that connects to servers.
-    pub(super) fn at(options: &UdpOptions, address: SocketAddr) -> Result<Self, OpenError> {
-        let options = options.clone().unreachable_reports(true);
-        Ok(Self::shard_of(Shard::default(), options.bind(address)?))
+    pub(super) fn at(choice: &CarrierChoice, address: SocketAddr) -> Result<Self, OpenError> {
+        choice.open(address)
     }
 
     /// The only one, at an address and port that the system chooses, for this server.
-    pub(super) fn unbound(options: &UdpOptions, server: &Address) -> Result<Self, OpenError> {
+    pub(super) fn unbound(choice: &CarrierChoice, server: &Address) -> Result<Self, OpenError> {
         let [v4, any] = [
             SocketAddr::from(([0; 4], 0)),
             SocketAddr::from(([0_u16; 8], 0)),
         ];
+        if let Some(local) = choice.local_for(server)? {
+            return Self::at(choice, local);
+        }
         let known = server.known();
         if !known.is_empty() && known.iter().all(SocketAddr::is_ipv4) {
-            return Self::at(options, v4);
+            return Self::at(choice, v4);
         }
         // A host without IPv6 has no such socket.
-        Self::at(options, any).or_else(|_| Self::at(options, v4))
+        Self::at(choice, any).or_else(|_| Self::at(choice, v4))
     }
 
     /// The only one, over a socket that is bound.
-    pub(super) fn adopted(options: &UdpOptions, socket: UdpSocket) -> Result<Self, OpenError> {
-        Ok(Self::shard_of(Shard::default(), options.adopt(socket)?))
+    pub(super) fn adopted(choice: &CarrierChoice, socket: UdpSocket) -> Result<Self, OpenError> {
+        let udp = choice.of_adopted()?.adopt(socket)?;
+        Ok(Self::of_udp(Shard::default(), Arc::new(udp)))
     }
 
     /// The only one, over any carrier.
@@ -50,6 +58,7 @@ impl BoundSocket {
             shard: Shard::default(),
             carrier,
             udp: None,
+            receive_buffer_bytes: None,
         }
     }
 
@@ -66,34 +75,55 @@ impl BoundSocket {
         Ok(Self::over(Arc::new(threaded)))
     }
 
-    fn shard_of(shard: Shard, udp: UdpCarrier) -> Self {
-        let udp = Arc::new(udp);
+    /// A shard over UDP.
+    pub(super) fn of_udp(shard: Shard, udp: Arc<UdpCarrier>) -> Self {
         Self {
             shard,
             carrier: Arc::clone(&udp) as Arc<dyn Carrier>,
+            receive_buffer_bytes: Some(udp.receive_buffer_bytes()),
             udp: Some(udp),
+        }
+    }
+
+    /// A shard over an IP protocol of SMT's own.
+    #[cfg(target_os = "linux")]
+    pub(super) fn of_native(shard: Shard, native: NativeCarrier) -> Self {
+        Self {
+            shard,
+            receive_buffer_bytes: Some(native.receive_buffer_bytes()),
+            carrier: Arc::new(native),
+            udp: None,
+        }
+    }
+
+    /// The only one, over an IP protocol of SMT's own, past the kernel's IP.
+    #[cfg(target_os = "linux")]
+    pub(super) fn of_xdp(xdp: XdpCarrier) -> Self {
+        Self {
+            receive_buffer_bytes: Some(xdp.receive_buffer_bytes()),
+            ..Self::over(Arc::new(xdp))
         }
     }
 
     /// Those of a server's shards, which share an address.
     pub(crate) fn bound(
-        options: &UdpOptions,
+        choice: &CarrierChoice,
         address: SocketAddr,
         count: u16,
     ) -> Result<Vec<Self>, OpenError> {
-        let carriers = bound(options, address, count)?;
-        Ok(sockets(carriers))
+        check(count)?;
+        choice.open_shards(address, count)
     }
 
     /// Those of a client's shards. Each has a socket of its own: the kernel sorts by port.
     pub(super) fn unbound_shards(
-        options: &UdpOptions,
+        choice: &CarrierChoice,
         server: &Address,
         count: u16,
     ) -> Result<Vec<Self>, OpenError> {
         check(count)?;
         let sockets = (0..count).map(|number| {
-            let socket = Self::unbound(options, server)?;
+            let socket = Self::unbound(choice, server)?;
             Ok(Self {
                 shard: Shard::new(number, count),
                 ..socket
@@ -101,28 +131,6 @@ impl BoundSocket {
         });
         sockets.collect()
     }
-}
-
-/// The sockets of a server's shards.
-fn bound(
-    options: &UdpOptions,
-    address: SocketAddr,
-    count: u16,
-) -> Result<Vec<UdpCarrier>, OpenError> {
-    check(count)?;
-    let carriers = options.bind_shards(address, count)?;
-    if carriers.iter().any(|carrier| !carrier.has_shard_selector()) {
-        tracing::warn!(%address, "this system does not sort datagrams by shard: the shards do it themselves, which costs more");
-    }
-    Ok(carriers)
-}
-
-fn sockets(carriers: Vec<UdpCarrier>) -> Vec<BoundSocket> {
-    let count = carriers.len() as u16;
-    let carriers = (0..count).zip(carriers);
-    carriers
-        .map(|(number, udp)| BoundSocket::shard_of(Shard::new(number, count), udp))
-        .collect()
 }
 
 fn check(count: u16) -> Result<(), OpenError> {

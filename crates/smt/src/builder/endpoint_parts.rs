@@ -7,9 +7,8 @@
 
 use std::sync::Arc;
 
-use smt_carrier::Carrier;
+use smt_carrier::{Carrier, Sealing};
 use smt_handshake::HmacTokens;
-use smt_io::UdpCarrier;
 use smt_proto::key_exchange::{KeyExchangeProvider, TokenMac};
 use smt_proto::{Config, Endpoint};
 use smt_record::KeyLog;
@@ -68,25 +67,30 @@ impl<R: Role> Builder<R> {
 }
 
 impl EndpointParts {
-    /// One shard's endpoint, which knows the wall time and the carrier's abilities. A socket is
-    /// asked how much it can hold.
+    /// One shard's endpoint, which knows the wall time, the carrier's abilities and how much it can
+    /// hold.
     pub(crate) fn endpoint(
         &self,
         shard: Shard,
         carrier: &dyn Carrier,
-        udp: Option<&UdpCarrier>,
+        receive_buffer_bytes: Option<usize>,
     ) -> OpenedEndpoint {
         let mut config = self.config.clone();
         config.shard = shard;
-        if let Some(udp) = udp {
+        if let Some(bytes) = receive_buffer_bytes {
             // The kernel counts a packet's buffers too, up to twice its bytes.
-            let third = u32::try_from(udp.receive_buffer_bytes() / 3).unwrap_or(u32::MAX);
+            let third = u32::try_from(bytes / 3).unwrap_or(u32::MAX);
             config.incoming_max = config.incoming_max.min(third.max(config.unscheduled));
         }
         let mut endpoint = Endpoint::new(config, Arc::clone(&self.provider), Arc::clone(&self.mac));
         let capabilities = carrier.capabilities();
         let has_priorities = capabilities.priorities && self.has_dscp;
         endpoint.set_capabilities(capabilities.with_priorities(has_priorities));
+        if capabilities.seals == Sealing::WholeRecords
+            && let Some(store) = carrier.keys()
+        {
+            endpoint.set_key_store(store);
+        }
         if let Some(log) = &self.key_log {
             endpoint.set_key_log(Arc::clone(log));
         }

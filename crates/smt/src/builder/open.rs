@@ -85,8 +85,9 @@ impl<R: Role> Builder<R> {
         bound_socket: BoundSocket,
         by: DriveBy,
     ) -> Result<Arc<Guard>, OpenError> {
-        let (carrier, udp) = (&*bound_socket.carrier, bound_socket.udp.as_deref());
-        let mut opened = endpoint_parts.endpoint(bound_socket.shard, carrier, udp);
+        let buffer_bytes = bound_socket.receive_buffer_bytes;
+        let shard = bound_socket.shard;
+        let mut opened = endpoint_parts.endpoint(shard, &*bound_socket.carrier, buffer_bytes);
         if !R::ACCEPTS {
             // Most clients never accept: servers should not fill their memory.
             opened.endpoint.set_untaken_max(UNACCEPTED_MAX);

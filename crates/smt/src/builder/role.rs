@@ -3,12 +3,14 @@
 
 mod both;
 mod client;
+mod handover;
 mod server;
 #[cfg(feature = "unstable-plaintext")]
 mod unprotected;
 
 pub use both::Both;
 pub use client::{KeyClient, TlsClient};
+pub use handover::{HandoverClient, HandoverServer};
 pub use server::{KeyServer, TlsServer};
 #[cfg(feature = "unstable-plaintext")]
 pub(crate) use unprotected::Unprotected;

@@ -140,6 +140,10 @@ impl OpenError {
             | Self::RegisteredKey(_)
             | Self::StateFileInUse { .. } => Fault::Caller,
             Self::Carrier(_) | Self::System { .. } => Fault::Environment,
+            #[cfg(target_os = "linux")]
+            Self::Xdp(smt_io::XdpError::Wildcard { .. }) => Fault::Caller,
+            #[cfg(target_os = "linux")]
+            Self::Native(_) | Self::Xdp(_) => Fault::Environment,
             Self::Connect(error) => error.fault(),
         }
     }
@@ -151,6 +155,8 @@ impl OpenError {
         match self {
             Self::Address { .. } => 11,
             Self::Carrier(_) => 12,
+            #[cfg(target_os = "linux")]
+            Self::Native(_) | Self::Xdp(_) => 12,
             Self::Credentials(_) => 13,
             Self::Options(_) => 14,
             Self::RegisteredKey(_) => 15,
@@ -170,6 +176,15 @@ impl OpenError {
             // A name may resolve later; an address that is none stays none.
             Self::Address { reason, .. } => reason.kind() != std::io::ErrorKind::InvalidInput,
             Self::Credentials(_) | Self::Options(_) | Self::RegisteredKey(_) => false,
+            // A right is not had later by itself.
+            #[cfg(target_os = "linux")]
+            Self::Native(error) => matches!(error, smt_io::NativeError::Bind { .. }),
+            #[cfg(target_os = "linux")]
+            Self::Xdp(error) => matches!(
+                error,
+                smt_io::XdpError::InUse { .. }
+                    | smt_io::XdpError::Native(smt_io::NativeError::Bind { .. })
+            ),
         }
     }
 }

@@ -138,7 +138,7 @@ impl Peer {
     fn send(&mut self) {
         let now = self.clock.now();
         while let Some(transmit) = self.endpoint.poll_transmit(now, &mut self.output) {
-            let sent = self.carrier.send(&transmit.batch(&self.output));
+            let sent = self.carrier.send(&self.output.batch(&transmit, 0));
             sent.expect("a carrier that works");
         }
     }

@@ -34,8 +34,8 @@ pub(crate) struct OutgoingBatch {
 
 impl OutgoingBatch {
     pub(crate) fn send(&self) -> Result<(), SendError> {
-        let rest = &self.buffer[self.from..];
-        self.carrier.send(&self.transmit.batch(rest))
+        let batch = self.buffer.batch(&self.transmit, self.from);
+        self.carrier.send(&batch)
     }
 
     /// The peer to which the host does not send, if the batch had this outcome: there is no route,

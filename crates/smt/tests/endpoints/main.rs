@@ -6,8 +6,10 @@
 mod support;
 
 mod a_carrier_may_fail;
+mod a_carrier_may_seal_records;
 mod a_deadline_holds;
 mod a_lost_peer_is_replaced;
+mod a_nic_may_seal_records;
 mod a_pool_avoids_servers_that_are_down;
 mod a_reply_leaves_before_the_end;
 mod a_request_runs_at_most_once;
@@ -29,6 +31,7 @@ mod credentials_are_replaced_while_a_server_runs;
 mod dropping_cancels;
 mod exported_secrets_begin_other_sessions;
 mod failed_messages_are_sent_again;
+mod handed_over_sessions_begin_once;
 mod keys_are_renewed_under_load;
 mod losses_are_repaired;
 mod many_calls_run_once_each;

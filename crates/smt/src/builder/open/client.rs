@@ -42,7 +42,7 @@ impl<R: ClientRole> Builder<R> {
     ) -> Result<blocking::Client, OpenError> {
         let server = server.into();
         let parts = self.client_parts(&server)?;
-        let bound_socket = BoundSocket::unbound(&self.udp, &server)?;
+        let bound_socket = BoundSocket::unbound(&self.carrier, &server)?;
         self.blocking_client(&parts, bound_socket, server)
     }
 
@@ -59,7 +59,7 @@ impl<R: ClientRole> Builder<R> {
     ) -> Result<Shards<blocking::Client>, OpenError> {
         let server = server.into();
         let parts = self.client_parts(&server)?;
-        let sockets = BoundSocket::unbound_shards(&self.udp, &server, count)?;
+        let sockets = BoundSocket::unbound_shards(&self.carrier, &server, count)?;
         let clients = sockets.into_iter().map(|bound_socket| {
             let client = self.blocking_client(&parts, bound_socket, server.clone())?;
             client.connect()?;
@@ -103,7 +103,7 @@ impl<R: ClientRole> Builder<R> {
         self.check_runtime()?;
         let server = server.into();
         let parts = self.client_parts(&server)?;
-        let bound_socket = BoundSocket::unbound(&self.udp, &server)?;
+        let bound_socket = BoundSocket::unbound(&self.carrier, &server)?;
         self.task_client(&parts, bound_socket, server)
     }
 
@@ -122,7 +122,7 @@ impl<R: ClientRole> Builder<R> {
         let server = server.into();
         let parts = self.client_parts(&server)?;
         let mut clients = Vec::with_capacity(usize::from(count));
-        for bound_socket in BoundSocket::unbound_shards(&self.udp, &server, count)? {
+        for bound_socket in BoundSocket::unbound_shards(&self.carrier, &server, count)? {
             let client = self.task_client(&parts, bound_socket, server.clone())?;
             client.connect().await?;
             clients.push(client);

@@ -22,7 +22,7 @@ impl<R: ClientRole> Builder<R> {
         address: impl Into<Address>,
     ) -> Result<blocking::Endpoint, OpenError> {
         let parts = self.endpoint_parts()?;
-        let bound_socket = BoundSocket::at(&self.udp, address.into().to_bind()?)?;
+        let bound_socket = BoundSocket::at(&self.carrier, address.into().to_bind()?)?;
         let guard = self.open_for_threads(&parts, bound_socket)?;
         Ok(blocking::Endpoint::new(guard, self.client_choice()))
     }
@@ -50,7 +50,7 @@ impl<R: ClientRole> Builder<R> {
         self.check_runtime()?;
         let address = super::to_bind(address.into()).await?;
         let parts = self.endpoint_parts()?;
-        let guard = self.open_for_tasks(&parts, BoundSocket::at(&self.udp, address)?)?;
+        let guard = self.open_for_tasks(&parts, BoundSocket::at(&self.carrier, address)?)?;
         Ok(crate::Endpoint::new(guard, self.client_choice()))
     }
 

@@ -34,7 +34,7 @@ impl<R: ServerRole> Builder<R> {
         count: u16,
     ) -> Result<Shards<Endpoint>, OpenError> {
         let address = address.into().to_bind()?;
-        let sockets = BoundSocket::bound(&self.udp, address, count)?;
+        let sockets = BoundSocket::bound(&self.carrier, address, count)?;
         shards(&self.polled_parts()?, sockets)
     }
 
@@ -55,7 +55,7 @@ impl<R: ClientRole> Builder<R> {
     /// # Errors
     /// See [`OpenError`].
     pub fn open_polled(self, address: impl Into<Address>) -> Result<Endpoint, OpenError> {
-        let bound_socket = BoundSocket::at(&self.udp, address.into().to_bind()?)?;
+        let bound_socket = BoundSocket::at(&self.carrier, address.into().to_bind()?)?;
         Endpoint::new(&self.polled_parts()?, bound_socket)
     }
 
@@ -70,7 +70,7 @@ impl<R: ClientRole> Builder<R> {
         server: impl Into<Address>,
         count: u16,
     ) -> Result<Shards<Endpoint>, OpenError> {
-        let sockets = BoundSocket::unbound_shards(&self.udp, &server.into(), count)?;
+        let sockets = BoundSocket::unbound_shards(&self.carrier, &server.into(), count)?;
         shards(&self.polled_parts()?, sockets)
     }
 

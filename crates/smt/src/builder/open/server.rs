@@ -36,7 +36,7 @@ impl<R: ServerRole> Builder<R> {
         count: u16,
     ) -> Result<Shards<blocking::Server>, OpenError> {
         let address = address.into().to_bind()?;
-        let sockets = BoundSocket::bound(&self.udp, address, count)?;
+        let sockets = BoundSocket::bound(&self.carrier, address, count)?;
         let endpoint_parts = self.endpoint_parts()?;
         let servers = sockets.into_iter().map(|bound_socket| {
             let guard = self.open_for_threads(&endpoint_parts, bound_socket)?;
@@ -52,7 +52,7 @@ impl<R: ServerRole> Builder<R> {
     /// # Errors
     /// See [`OpenError`].
     pub fn bind_socket_blocking(self, socket: UdpSocket) -> Result<blocking::Server, OpenError> {
-        let bound_socket = BoundSocket::adopted(&self.udp, socket)?;
+        let bound_socket = BoundSocket::adopted(&self.carrier, socket)?;
         let guard = self.open_for_threads(&self.endpoint_parts()?, bound_socket)?;
         Ok(blocking::Server::new(guard))
     }
@@ -94,7 +94,7 @@ impl<R: ServerRole> Builder<R> {
     ) -> Result<Shards<crate::Server>, OpenError> {
         self.check_runtime()?;
         let address = super::to_bind(address.into()).await?;
-        let sockets = BoundSocket::bound(&self.udp, address, count)?;
+        let sockets = BoundSocket::bound(&self.carrier, address, count)?;
         let endpoint_parts = self.endpoint_parts()?;
         let servers = sockets.into_iter().map(|bound_socket| {
             let guard = self.open_for_tasks(&endpoint_parts, bound_socket)?;
@@ -111,7 +111,7 @@ impl<R: ServerRole> Builder<R> {
     #[cfg(feature = "async")]
     pub fn bind_socket(self, socket: UdpSocket) -> Result<crate::Server, OpenError> {
         self.check_runtime()?;
-        let bound_socket = BoundSocket::adopted(&self.udp, socket)?;
+        let bound_socket = BoundSocket::adopted(&self.carrier, socket)?;
         let guard = self.open_for_tasks(&self.endpoint_parts()?, bound_socket)?;
         Ok(crate::Server::new(guard))
     }

@@ -171,7 +171,8 @@ type Caller = std::thread::JoinHandle<Result<bytes::Bytes, crate::Error>>;
 async fn requested() -> (crate::Server, Arc<Full>, crate::Request, Caller) {
     let authority = EphemeralCa::new().unwrap();
     let builder = crate::server(authority.server(&["server"]).unwrap());
-    let udp = builder.udp.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let any = "127.0.0.1:0".parse().unwrap();
+    let udp = smt_io::UdpOptions::new().bind(any).unwrap();
     let address = udp.local_address();
     let full = Arc::new(Full {
         udp: Arc::new(udp),
