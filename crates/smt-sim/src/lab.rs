@@ -7,9 +7,11 @@
 //! 3. [`Results`] have the slowdown of each message: its time over that of the same message alone
 //!    (`unloaded`), by size, and what links and queues have seen.
 //!
-//! Transports are compared through [`Messenger`]: SMT ([`SmtMessenger`]), or byte streams.
+//! Transports are compared through [`Messenger`]: SMT ([`SmtMessenger`]), or byte streams. Side by
+//! side on the same links they are in a [`Sharing`].
 
 mod cannot_run;
+mod message_watch;
 mod messenger;
 mod named;
 mod peers;
@@ -19,6 +21,8 @@ mod round;
 mod run;
 mod scenario;
 mod scenario_file;
+mod shared_host;
+mod sharing;
 mod smt_messenger;
 mod stream_messenger;
 mod unloaded;
@@ -34,6 +38,7 @@ pub use round::Round;
 pub use run::{run, run_watched};
 pub use scenario::{Pattern, Scenario, Transport, UnknownTransport};
 pub use scenario_file::{ScenarioError, ScenarioFile};
+pub use sharing::{Bottleneck, Senders, Share, Shares, Sharing};
 pub use smt_messenger::SmtMessenger;
 pub use stream_messenger::StreamMessenger;
 pub use watch::{Standing, Watch};

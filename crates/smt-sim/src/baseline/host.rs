@@ -18,7 +18,7 @@ use super::receiver::Receiver;
 use super::segment::{Acknowledgement, DataHeader, Segment};
 use super::sender::Sender;
 use crate::net::chunk::Chunk;
-use crate::net::packet::{HostId, Packet};
+use crate::net::packet::{HostId, Packet, Protocol};
 use crate::net::world::{Burst, Host};
 use crate::random::mix;
 
@@ -43,6 +43,8 @@ pub struct StreamOptions {
     /// A round trip by the longest path when nothing else is under way: the first timeout is three
     /// times that, at least a millisecond.
     pub round_trip: Duration,
+    /// The priority of all packets, 0 to 7.
+    pub priority: u8,
 }
 
 /// A message has arrived.
@@ -81,6 +83,8 @@ pub struct StreamHost {
     id: HostId,
     /// Connections to each other host.
     lanes: u16,
+    /// The priority of all packets.
+    priority: u8,
     /// By peer, then by lane.
     connections: Vec<Connection>,
     /// Acknowledgements to send, and on which connection.
@@ -111,6 +115,7 @@ impl Default for StreamOptions {
             pooling: Pooling::OnePerPair,
             reordering: REORDERING_INITIAL,
             round_trip: Duration::ZERO,
+            priority: 0,
         }
     }
 }
@@ -132,6 +137,7 @@ impl StreamHost {
         Self {
             id,
             lanes,
+            priority: options.priority,
             connections: (0..hosts * u32::from(lanes)).map(connection).collect(),
             acknowledgements: VecDeque::new(),
             ready: VecDeque::new(),
@@ -226,8 +232,9 @@ impl StreamHost {
             to,
             segment_size: bytes.len(),
             bytes,
-            priority: 0,
+            priority: self.priority,
             entropy: mix(pair ^ mix(lane)),
+            protocol: Protocol::Tcp,
         }
     }
 

@@ -91,6 +91,10 @@ impl KeyExchange for SeededExchange {
     fn step(&mut self, input: Input<'_>) -> Result<Step, Failed> {
         lend(&mut self.random, || self.exchange.step(input))
     }
+
+    fn confirmed(&mut self) -> Result<(), HandshakeFailure> {
+        self.exchange.confirmed()
+    }
 }
 
 /// Certificates are judged by the same date in every run.

@@ -14,12 +14,12 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use smt_proto::Time;
+use smt_switch::DATA_HEADER_BYTES;
 use smt_wire::{PacketType, SessionIndex};
 
 use crate::net::fault::Strikes;
 use crate::net::network::LinkRule;
 use crate::net::packet::{HostId, Packet, packets_of};
-use crate::net::switch::TRIMMED_LEN;
 use crate::random::Random;
 
 /// A thing that the attacker does to a packet that passes, or because of it.
@@ -231,7 +231,7 @@ impl<R: LinkRule> Adversary<R> {
             true => self.mutated(packet),
             false => packet.clone(),
         };
-        forged.bytes.truncate(TRIMMED_LEN);
+        forged.bytes.truncate(DATA_HEADER_BYTES);
         forged.is_trimmed = true;
         forged
     }

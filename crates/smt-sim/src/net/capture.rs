@@ -214,6 +214,7 @@ const MARKED: u8 = 3;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::packet::Protocol;
     use bytes::Bytes;
 
     /// The bytes that were written, shared with the test.
@@ -254,6 +255,7 @@ mod tests {
             is_marked: true,
             is_trimmed: false,
             entropy: 0,
+            protocol: Protocol::Smt,
         }
     }
 

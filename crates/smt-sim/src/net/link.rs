@@ -14,8 +14,9 @@ use std::time::Duration;
 
 use smt_proto::Time;
 
-use crate::net::packet::HostId;
+use crate::net::packet::{HostId, Protocol, wire_len};
 use crate::net::packet_pool::PacketHandle;
+use crate::net::port_queues::{PRIORITIES, PortQueues, Scheduler, Waiting};
 
 /// A cable.
 #[derive(Clone, Copy, Debug)]
@@ -61,12 +62,8 @@ pub(crate) struct Port {
     pub(crate) to: Node,
     /// The switch that it belongs to, if it is no host's.
     pub(crate) switch: Option<u32>,
-    queues: [VecDeque<PacketHandle>; PRIORITIES],
-    /// Which queues hold something, one bit each.
-    occupied: u8,
+    queues: PortQueues,
     queued: u64,
-    /// The most urgent of the queued bytes.
-    urgent: u64,
     /// When the cable is free, in picoseconds: a byte at 400 Gb/s takes 20. Rounded up beside it.
     free_at: u64,
     free: Time,
@@ -86,16 +83,20 @@ impl Port {
             link,
             to,
             switch,
-            queues: std::array::from_fn(|_| VecDeque::new()),
-            occupied: 0,
+            queues: PortQueues::default(),
             queued: 0,
-            urgent: 0,
             free_at: 0,
             free: Time::default(),
             in_flight: VecDeque::new(),
             is_woken: false,
             statistics: PortStatistics::default(),
         }
+    }
+
+    /// The same with this order of leaving.
+    pub(crate) fn scheduled(mut self, scheduler: Scheduler) -> Self {
+        self.queues = PortQueues::new(scheduler, wire_len(self.link.payload_max));
+        self
     }
 
     pub(crate) fn enqueue(&mut self, handle: PacketHandle, priority: u8) {
@@ -108,12 +109,8 @@ impl Port {
         };
         let length = u64::from(handle.length);
         self.queued += length;
-        if level == PRIORITIES - 1 {
-            self.urgent += length;
-        }
         self.statistics.queue_max = self.statistics.queue_max.max(self.queued);
-        self.occupied |= 1 << level;
-        self.queues[level].push_back(handle);
+        self.queues.push(handle, level);
     }
 
     /// Bytes that wait.
@@ -121,13 +118,13 @@ impl Port {
         self.queued
     }
 
-    /// Bytes that wait below the highest priority.
-    pub(crate) fn queued_below(&self) -> u64 {
-        self.queued - self.urgent
+    /// Bytes that wait in the queue that a packet of this protocol would enter.
+    pub(crate) fn waiting(&self, protocol: Protocol) -> Waiting {
+        self.queues.waiting(protocol)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.occupied == 0
+        self.queues.is_empty()
     }
 
     /// When the cable is free.
@@ -141,17 +138,9 @@ impl Port {
 
     /// Sends the most urgent packet; the cable must be free. Returns it with its arrival.
     pub(crate) fn start(&mut self, now: Time) -> Option<(PacketHandle, Time)> {
-        let level = 7u32.checked_sub(self.occupied.leading_zeros())? as usize;
-        let queue = &mut self.queues[level];
-        let handle = queue.pop_front()?;
-        if queue.is_empty() {
-            self.occupied &= !(1 << level);
-        }
+        let handle = self.queues.pop()?;
         let length = u64::from(handle.length);
         self.queued -= length;
-        if level == PRIORITIES - 1 {
-            self.urgent -= length;
-        }
         self.statistics.packets += 1;
         self.statistics.bytes += length;
         // Events are in whole nanoseconds: whoever waited for the cable begins when it was free,
@@ -186,8 +175,6 @@ impl Port {
     }
 }
 
-/// Levels of strict priority, as switches have.
-pub(crate) const PRIORITIES: usize = 8;
 /// The levels up to this one are for granted bytes (SPEC §9.2).
 pub(crate) const GRANTED_MAX: u8 = 3;
 /// Picoseconds of a nanosecond.
@@ -221,6 +208,7 @@ mod tests {
             is_marked: false,
             is_trimmed: false,
             entropy: 0,
+            protocol: Protocol::Smt,
         })
     }
 
@@ -239,7 +227,7 @@ mod tests {
             port.enqueue(handle(length), priority);
         }
         assert_eq!(drained(&mut port), [200, 400, 100, 300]);
-        assert_eq!(port.queued_below(), 0);
+        assert_eq!(port.waiting(Protocol::Smt).below(), 0);
         assert_eq!(port.queued(), 0);
     }
 

@@ -388,6 +388,7 @@ impl Network {
 mod tests {
     use super::*;
     use crate::net::link::Link;
+    use crate::net::packet::Protocol;
     use crate::random::Random;
     use bytes::Bytes;
     use std::time::Duration;
@@ -401,6 +402,7 @@ mod tests {
             is_marked: false,
             is_trimmed: false,
             entropy: 0,
+            protocol: Protocol::Smt,
         }
     }
 

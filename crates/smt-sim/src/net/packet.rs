@@ -27,9 +27,21 @@ pub struct Packet {
     pub is_marked: bool,
     /// A switch has trimmed it to its first bytes.
     pub is_trimmed: bool,
-    /// The value by which equal-cost paths are chosen: the same for packets that must stay
-    /// together.
+    /// The value by which equal-cost paths are chosen for other protocols than SMT: the same for
+    /// packets that must stay together. Those of SMT tell their message themselves.
     pub entropy: u64,
+    /// The protocol, as IP's header tells it.
+    pub protocol: Protocol,
+}
+
+/// The protocol of a packet.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Protocol {
+    /// SMT, by UDP.
+    #[default]
+    Smt,
+    /// A byte stream.
+    Tcp,
 }
 
 impl Packet {

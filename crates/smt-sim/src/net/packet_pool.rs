@@ -2,7 +2,7 @@
 //! The packets that a network holds, by place: what moves from queue to queue is a
 //! [`PacketHandle`], not a packet.
 
-use crate::net::packet::Packet;
+use crate::net::packet::{Packet, Protocol};
 
 /// Packets on their way.
 #[derive(Debug, Default)]
@@ -17,18 +17,23 @@ pub(crate) struct PacketHandle {
     place: u32,
     /// Bytes on the wire.
     pub(crate) length: u32,
+    pub(crate) protocol: Protocol,
 }
 
 impl PacketPool {
     /// Keeps a packet.
     pub(crate) fn insert(&mut self, packet: Packet) -> PacketHandle {
-        let length = packet.wire_len() as u32;
+        let (length, protocol) = (packet.wire_len() as u32, packet.protocol);
         let place = self.free.pop().unwrap_or_else(|| {
             self.places.push(None);
             (self.places.len() - 1) as u32
         });
         self.places[place as usize] = Some(packet);
-        PacketHandle { place, length }
+        PacketHandle {
+            place,
+            length,
+            protocol,
+        }
     }
 
     /// Gives a packet away. `None`: it was given away before.
@@ -70,6 +75,7 @@ mod tests {
             is_marked: false,
             is_trimmed: false,
             entropy: 0,
+            protocol: Protocol::Smt,
         }
     }
 

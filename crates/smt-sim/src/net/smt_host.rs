@@ -6,14 +6,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use smt_carrier::{Arrival, Capabilities, Marks, Path, Transmit};
 use smt_proto::{Endpoint, Event, Time, TransmitBuffer};
-use smt_wire::DataHeader;
 
 use crate::net::chunk::Chunk;
 use crate::net::clock::Clock;
-use crate::net::packet::{HostId, Packet};
+use crate::net::nic_port::NicPort;
+use crate::net::packet::{HostId, Packet, Protocol};
 use crate::net::socket::Socket;
 use crate::net::world::{Burst, Host};
-use crate::random::mix;
 
 /// The user of the endpoint. All times are those of the host's clock.
 pub trait Application {
@@ -37,6 +36,9 @@ pub struct SmtHost<A> {
     /// The abilities of the host's carrier, if they are others than a UDP socket's. The endpoint
     /// must have been told of them: the carrier panics when it is asked for more.
     pub capabilities: Option<Capabilities>,
+    /// The NIC between the endpoint and its cable, if there is one. The endpoint must have been
+    /// told of the abilities and keys of a carrier that seals.
+    pub nic: Option<NicPort>,
     /// The endpoint that had this address before a standby took it over. It hears nothing more, and
     /// has no application.
     former: Option<Endpoint>,
@@ -61,6 +63,7 @@ impl<A: Application> SmtHost<A> {
             application,
             clock: Clock::default(),
             capabilities: None,
+            nic: None,
             former: None,
             is_up: true,
             socket: Socket::default(),
@@ -192,7 +195,11 @@ impl<A: Application> Host for SmtHost<A> {
         let former = &mut self.former;
         let buffer = &mut self.buffer;
         let capabilities = self.capabilities;
+        let nic = &mut self.nic;
         self.socket.transmit(now, || {
+            if let Some(rest) = nic.as_mut().and_then(|nic| next_of_nic(id, nic)) {
+                return Some(rest);
+            }
             let own = endpoint.poll_transmit(local, buffer);
             let transmit = match (own, former.as_mut()) {
                 (None, Some(former)) => former.poll_transmit(local, buffer)?,
@@ -201,17 +208,22 @@ impl<A: Application> Host for SmtHost<A> {
             if let Some(capabilities) = capabilities {
                 check(&transmit, buffer, capabilities);
             }
+            if let Some(nic) = nic {
+                nic.send(transmit, buffer);
+                return next_of_nic(id, nic);
+            }
             burst(id, transmit, chunk.copy(buffer))
         })
     }
 }
 
 /// Sees that a batch is one that a carrier of these abilities takes.
-fn check(transmit: &Transmit, bytes: &[u8], capabilities: Capabilities) {
+fn check(transmit: &Transmit, bytes: &TransmitBuffer, capabilities: Capabilities) {
     let datagram_max = capabilities.datagram_max.max(DATAGRAM_FLOOR);
     let segments = bytes.len().div_ceil(transmit.segment_size);
+    let copied = bytes.header().map_or(0, |header| header.len());
     assert!(
-        transmit.segment_size <= datagram_max,
+        transmit.segment_size + copied <= datagram_max,
         "a datagram is larger than the carrier takes"
     );
     assert!(
@@ -219,7 +231,7 @@ fn check(transmit: &Transmit, bytes: &[u8], capabilities: Capabilities) {
         "a batch has more datagrams than the carrier takes"
     );
     assert!(
-        segments == 1 || bytes.len() <= capabilities.batch_max,
+        segments == 1 || bytes.len() + segments * copied <= capabilities.batch_max,
         "a batch has more bytes than the carrier takes"
     );
     assert!(
@@ -230,31 +242,22 @@ fn check(transmit: &Transmit, bytes: &[u8], capabilities: Capabilities) {
 
 fn burst(id: HostId, transmit: Transmit, bytes: Bytes) -> Option<Burst> {
     let to = HostId::of(transmit.path.remote)?;
-    let entropy = entropy(id, to, &bytes);
     Some(Burst {
         from: id,
         to,
         bytes,
         segment_size: transmit.segment_size,
         priority: transmit.priority,
-        entropy,
+        entropy: 0,
+        protocol: Protocol::Smt,
     })
 }
 
-/// The fields that a switch would hash to keep a message together: hosts, and the id in the clear
-/// header (SPEC §3.3).
-fn entropy(from: HostId, to: HostId, bytes: &[u8]) -> u64 {
-    let pair = u64::from(from.0) << 32 | u64::from(to.0);
-    let id = match bytes.get(ID) {
-        Some(id) if bytes[1] == DATA => id.iter().fold(0, |id, byte| id << 8 | u64::from(*byte)),
-        _ => 0,
-    };
-    mix(pair ^ mix(id))
+/// The next datagrams that a NIC has sent.
+fn next_of_nic(id: HostId, nic: &mut NicPort) -> Option<Burst> {
+    let (transmit, bytes) = nic.next_datagrams()?;
+    burst(id, transmit, bytes)
 }
 
 /// Bytes of a datagram that every carrier takes.
 const DATAGRAM_FLOOR: usize = 1_200;
-/// Type and message id in the DATA header (SPEC §3.1, §3.3).
-const DATA: u8 = 0x01;
-const ID: std::ops::Range<usize> = 20..28;
-const _: () = assert!(DataHeader::LEN == 36);

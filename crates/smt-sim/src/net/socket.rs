@@ -102,7 +102,7 @@ const RETRY: Duration = Duration::from_micros(50);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::packet::HostId;
+    use crate::net::packet::{HostId, Protocol};
     use bytes::Bytes;
 
     fn burst(segments: usize) -> Option<Burst> {
@@ -113,6 +113,7 @@ mod tests {
             segment_size: 10,
             priority: 0,
             entropy: 0,
+            protocol: Protocol::Smt,
         })
     }
 

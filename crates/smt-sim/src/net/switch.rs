@@ -3,8 +3,11 @@
 
 use std::time::Duration;
 
+use smt_switch::{Addresses, Balancer, DataHeader, MessageName, trimmed_bytes};
+
 use crate::net::link::Port;
-use crate::net::packet::Packet;
+use crate::net::packet::{HostId, Packet, Protocol};
+use crate::net::port_queues::Scheduler;
 use crate::random::{Random, mix};
 
 /// A port's number in a network.
@@ -20,12 +23,14 @@ pub struct SwitchPolicy {
     pub buffer: u64,
     /// A queue longer than this marks what enters it (ECN).
     pub mark_above: Option<u64>,
-    /// A queue longer than this, the highest priority not counted, trims what enters it to
-    /// [`TRIMMED_LEN`] bytes at the highest priority (NDP). Packets that have that priority already
-    /// are control and headers, and are not trimmed.
+    /// A queue longer than this, the highest priority not counted, trims the DATA packet of SMT
+    /// that enters it to its header at the highest priority (NDP). Packets that have that priority
+    /// already are control and headers, and are not trimmed; those of other protocols pass whole.
     pub trim_above: Option<u64>,
     /// How equal paths are chosen.
     pub spreading: Spreading,
+    /// Which packet leaves a port first.
+    pub scheduler: Scheduler,
 }
 
 impl Default for SwitchPolicy {
@@ -38,6 +43,7 @@ impl Default for SwitchPolicy {
             mark_above: None,
             trim_above: None,
             spreading: Spreading::ByPacket,
+            scheduler: Scheduler::Priority,
         }
     }
 }
@@ -47,7 +53,8 @@ impl Default for SwitchPolicy {
 pub enum Spreading {
     /// At random for each packet.
     ByPacket,
-    /// The same for packets of one entropy: a message, or a connection.
+    /// The same for all packets of a message, by SMT's clear header, and of a connection, by its
+    /// entropy.
     ByEntropy,
 }
 
@@ -94,23 +101,25 @@ impl Switch {
         }
         let choice = match self.policy.spreading {
             Spreading::ByPacket => self.random.below(u64::from(route.count)),
-            Spreading::ByEntropy => mix(packet.entropy) % u64::from(route.count),
+            Spreading::ByEntropy => kept_together(packet, route.count).into(),
         };
         Some(PortId(route.first.0 + choice as u32))
     }
 
     /// Whether a packet may wait at a port, and what of it: it marks, trims or refuses it.
     pub(crate) fn admit(&mut self, packet: &mut Packet, port: &mut Port) -> Admission {
-        let queued = port.queued();
-        let is_over = |limit: Option<u64>| limit.is_some_and(|limit| queued > limit);
-        if is_over(self.policy.mark_above) {
+        let waiting = port.waiting(packet.protocol);
+        let is_over = |limit: Option<u64>, bytes| limit.is_some_and(|limit| bytes > limit);
+        if is_over(self.policy.mark_above, waiting.bytes) {
             packet.is_marked = true;
             port.statistics.marked += 1;
         }
-        let is_data = packet.priority < HIGHEST && packet.bytes.len() > TRIMMED_LEN;
-        let waiting = port.queued_below();
-        if is_data && self.policy.trim_above.is_some_and(|limit| waiting > limit) {
-            packet.bytes.truncate(TRIMMED_LEN);
+        if is_over(self.policy.trim_above, waiting.below())
+            && packet.protocol == Protocol::Smt
+            && packet.priority < HIGHEST
+            && let Some(length) = trimmed_bytes(&packet.bytes)
+        {
+            packet.bytes.truncate(length);
             packet.is_trimmed = true;
             packet.priority = HIGHEST;
             port.statistics.trimmed += 1;
@@ -124,11 +133,40 @@ impl Switch {
     }
 }
 
+/// Which of so many paths a packet takes that stays with its message or connection.
+fn kept_together(packet: &Packet, paths: u32) -> u32 {
+    match (packet.protocol, DataHeader::read(&packet.bytes)) {
+        (Protocol::Smt, Some(DataHeader { session, id, .. })) => {
+            let addresses = ends(packet);
+            let name = MessageName {
+                addresses,
+                session,
+                id,
+            };
+            BALANCER.path_of_message(&name, paths)
+        }
+        (Protocol::Smt, None) => BALANCER.path_of_ends(&ends(packet), paths),
+        (Protocol::Tcp, _) => (mix(packet.entropy) % u64::from(paths)) as u32,
+    }
+}
+
+/// The two ends as a switch reads them behind IP.
+pub(crate) fn ends(packet: &Packet) -> Addresses {
+    let address = |host: HostId| {
+        let mut address = [0; 16];
+        address[12..].copy_from_slice(&host.ip());
+        address
+    };
+    Addresses {
+        source: address(packet.from),
+        destination: address(packet.to),
+    }
+}
+
+/// Only a packet's first switch has several paths: one seed is enough.
+const BALANCER: Balancer = Balancer::new(0);
 /// The highest priority.
 const HIGHEST: u8 = 7;
-/// Length of a trimmed packet: the DATA header is left of it (SPEC §3.3), so that the receiver
-/// knows what it missed.
-pub const TRIMMED_LEN: usize = 36;
 
 #[cfg(test)]
 mod tests {
@@ -156,15 +194,20 @@ mod tests {
         Switch::new(policy, routes, Random::new(1))
     }
 
+    /// A DATA packet of a message, or a packet of a connection.
     fn packet(length: usize, entropy: u64) -> Packet {
+        let mut bytes = vec![0; length.max(40)];
+        (bytes[0], bytes[1], bytes[4]) = (1, 0x01, 0xB0);
+        bytes[20..28].copy_from_slice(&entropy.to_be_bytes());
         Packet {
             from: HostId(1),
             to: HostId(0),
-            bytes: Bytes::from(vec![0; length]),
+            bytes: Bytes::from(bytes),
             priority: 2,
             is_marked: false,
             is_trimmed: false,
             entropy,
+            protocol: Protocol::Smt,
         }
     }
 
@@ -179,17 +222,48 @@ mod tests {
     }
 
     #[test]
-    fn packets_of_one_entropy_stay_together_and_others_spread() {
+    fn packets_of_one_message_or_connection_stay_together_and_others_spread() {
         let mut switch = switch(SwitchPolicy {
             spreading: Spreading::ByEntropy,
             ..SwitchPolicy::default()
         });
-        let mut port = |entropy| switch.route(&packet(10, entropy)).unwrap().0;
-        assert!((0..10).all(|_| port(5) == port(5)));
-        let mut used: Vec<u32> = (0..100).map(&mut port).collect();
-        used.sort_unstable();
-        used.dedup();
-        assert_eq!(used, [3, 4, 5, 6]);
+        for protocol in [Protocol::Smt, Protocol::Tcp] {
+            let mut port = |of, length, offset| {
+                let mut packet = packet(length, of);
+                let mut bytes = packet.bytes.to_vec();
+                bytes[32] = offset;
+                packet.bytes = bytes.into();
+                packet.protocol = protocol;
+                switch.route(&packet).unwrap().0
+            };
+            let first = port(5, 100, 0);
+            assert!((0..10).all(|offset| port(5, 1_000, offset) == first));
+            let mut used: Vec<u32> = (0..100).map(|of| port(of, 50, 0)).collect();
+            used.sort_unstable();
+            used.dedup();
+            assert_eq!(used, [3, 4, 5, 6]);
+        }
+    }
+
+    #[test]
+    fn packets_of_tcp_and_control_packets_are_not_trimmed() {
+        let mut switch = switch(SwitchPolicy {
+            trim_above: Some(1_500),
+            ..SwitchPolicy::default()
+        });
+        let mut port = port();
+        (0..3).for_each(|_| drop(offered(packet(1_000, 0), &mut switch, &mut port)));
+        let mut tcp = packet(1_000, 0);
+        tcp.protocol = Protocol::Tcp;
+        let mut control = packet(100, 0);
+        control.bytes = [&[1, 0x24, 0, 0, 0x50, 0, 0, 100][..], &[0; 92]]
+            .concat()
+            .into();
+        for whole in [tcp, control] {
+            let (_, after) = offered(whole.clone(), &mut switch, &mut port);
+            assert!(!after.is_trimmed && after.bytes == whole.bytes);
+        }
+        assert_eq!(port.statistics.trimmed, 1);
     }
 
     #[test]
@@ -217,7 +291,7 @@ mod tests {
             [(); 3].map(|()| offered(packet(1_000, 0), &mut switch, &mut port).1);
         assert!(!first.is_marked && !first.is_trimmed);
         assert!(second.is_marked && !second.is_trimmed);
-        assert!(third.is_trimmed && third.bytes.len() == TRIMMED_LEN);
+        assert!(third.is_trimmed && third.bytes.len() == 36);
         let (leaves, _) = port.start(Time::default()).unwrap();
         assert_eq!(u64::from(leaves.length), third.wire_len());
     }

@@ -108,6 +108,7 @@ impl Topology {
             delay: to_switch.delay + self.switch.delay,
             ..to_switch
         };
+        let switched = |port: Port| port.scheduled(self.switch.scheduler);
         let rack_of = |host: u32| host / self.hosts_per_rack;
         let to_rack = (0..hosts).map(|host| Port::new(up, Node::Switch(rack_of(host)), None));
         let mut ports: Vec<Port> = to_rack.collect();
@@ -117,15 +118,12 @@ impl Topology {
             let own = rack * self.hosts_per_rack..(rack + 1) * self.hosts_per_rack;
             ports.extend(
                 own.clone()
-                    .map(|host| Port::new(down, Node::Host(HostId(host)), Some(rack))),
+                    .map(|host| switched(Port::new(down, Node::Host(HostId(host)), Some(rack)))),
             );
             let first_up = ports.len() as u32;
             ports.extend((0..self.spines).map(|spine| {
-                Port::new(
-                    core(self.core),
-                    Node::Switch(self.racks + spine),
-                    Some(rack),
-                )
+                let to = Node::Switch(self.racks + spine);
+                switched(Port::new(core(self.core), to, Some(rack)))
             }));
             let route = |host: u32| match own.contains(&host) {
                 true => one(first + host - own.start),
@@ -141,7 +139,8 @@ impl Topology {
             let number = Some(self.racks + spine);
             let first = ports.len() as u32;
             ports.extend(
-                (0..self.racks).map(|rack| Port::new(core(self.core), Node::Switch(rack), number)),
+                (0..self.racks)
+                    .map(|rack| switched(Port::new(core(self.core), Node::Switch(rack), number))),
             );
             let routes = (0..hosts).map(|host| one(first + rack_of(host))).collect();
             switches.push(Switch::new(self.switch, routes, random.fork()));

@@ -9,7 +9,7 @@ use smt_proto::Time;
 
 use crate::net::link::GRANTED_MAX;
 use crate::net::network::{Network, Occurrence};
-use crate::net::packet::{HostId, Packet};
+use crate::net::packet::{HostId, Packet, Protocol};
 
 /// Whatever is at the end of a cable.
 pub trait Host {
@@ -38,6 +38,8 @@ pub struct Burst {
     pub priority: u8,
     /// See [`Packet::entropy`].
     pub entropy: u64,
+    /// See [`Packet::protocol`].
+    pub protocol: Protocol,
 }
 
 /// Hosts and their network.
@@ -211,6 +213,7 @@ impl<H: Host> World<H> {
                 is_marked: false,
                 is_trimmed: false,
                 entropy: burst.entropy,
+                protocol: burst.protocol,
             });
         }
     }

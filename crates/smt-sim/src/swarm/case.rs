@@ -2,6 +2,7 @@
 //! The case that a seed gives: hosts, configurations, messages, faults.
 
 mod faults;
+mod nics;
 mod parts;
 mod plan;
 
@@ -16,6 +17,7 @@ use smt_wire::PacketType;
 
 use crate::net::fault::{FaultKind, LinkFault};
 use crate::net::link::Link;
+use crate::net::nic_port::NicChoices;
 use crate::net::packet::{HostId, wire_len};
 use crate::random::Random;
 use crate::swarm::check::Sent;
@@ -54,6 +56,8 @@ pub struct Case {
     pub pulls: Vec<Option<Pulls>>,
     /// The abilities of each host's carrier; `None`: those of a UDP socket.
     pub capabilities: Vec<Option<Capabilities>>,
+    /// The NIC of each host, if the host has one that seals records.
+    pub nics: Vec<Option<NicChoices>>,
     /// Whether there is an attacker on the path, and a bystander who has a cable and nothing to do
     /// with it.
     pub has_adversary: bool,
@@ -161,6 +165,7 @@ impl Case {
             trims_above: None,
             pulls: vec![None; hosts as usize],
             capabilities: vec![None; hosts as usize],
+            nics: vec![None; hosts as usize],
             has_adversary: false,
             may_end: HostPairs::default(),
         };
@@ -204,6 +209,7 @@ impl Case {
         case.draw_parts(&mut Random::new(seed ^ PARTS));
         case.draw_one_sided(&mut Random::new(seed ^ ONE_SIDED));
         case.draw_carriers(&mut Random::new(seed ^ CARRIERS));
+        case.draw_nics(&mut Random::new(seed ^ NICS));
         case.host_faults.sort_by_key(|fault| fault.at);
         case.allow_for_long_waits();
         case.allow_for_lost_confirms();
@@ -474,6 +480,8 @@ fn carrier(random: &mut Random) -> Capabilities {
 
 /// Keeps what carriers are able to apart from the rest.
 const CARRIERS: u64 = 0xCA77;
+/// Keeps which hosts have NICs apart from the rest.
+const NICS: u64 = 0x21C5;
 /// Keeps which calls come in parts apart from the rest.
 const PARTS: u64 = 0x9A27;
 /// Keeps what certificates draw apart from the rest.

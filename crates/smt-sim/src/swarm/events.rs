@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Events that hosts met in a run, apart from packets and faults.
 
+use smt_nic_driver::DriverStatistics;
 use smt_proto::Statistics;
 
 use super::player::Player;
 use crate::net::smt_host::SmtHost;
 
 /// Which of them were met, by name.
-pub(super) struct Events([(&'static str, bool); 11]);
+pub(super) struct Events([(&'static str, bool); 14]);
 
 impl Events {
     /// Those that may be met.
-    pub(super) const NAMES: [&str; 11] = [
+    pub(super) const NAMES: [&str; 14] = [
         KEY_UPDATE,
         RESTART,
         WINDOW_EDGE,
@@ -23,6 +24,9 @@ impl Events {
         BUNDLE,
         PARTS,
         PART_WINDOW_FULL,
+        NIC_SEALED,
+        NIC_PASSED_OVER,
+        NIC_RESET,
     ];
 
     /// The events that these hosts have met.
@@ -33,6 +37,10 @@ impl Events {
         let statistic = |of: fn(&Statistics) -> u64| -> u64 {
             let statistics = hosts.iter().map(|host| host.endpoint.statistics());
             statistics.map(|statistics| of(&statistics)).sum()
+        };
+        let nics = |of: fn(&DriverStatistics) -> u64| -> u64 {
+            let nics = hosts.iter().filter_map(|host| host.nic.as_ref());
+            nics.map(|nic| of(nic.statistics())).sum()
         };
         Self([
             (KEY_UPDATE, statistic(|s| s.key_updates) > 0),
@@ -46,6 +54,9 @@ impl Events {
             (BUNDLE, statistic(|s| s.bundles_sent) > 0),
             (PARTS, statistic(|s| s.parts_delivered) > 0),
             (PART_WINDOW_FULL, sum(Player::part_windows_full) > 0),
+            (NIC_SEALED, nics(|s| s.segments_offloaded) > 0),
+            (NIC_PASSED_OVER, nics(|s| s.records_in_software) > 0),
+            (NIC_RESET, nics(|s| s.lost) > 0),
         ])
     }
 
@@ -67,3 +78,6 @@ const TRIMMED_ASKED: &str = "trimmed packet asked for";
 const BUNDLE: &str = "bundle";
 const PARTS: &str = "part of a call";
 const PART_WINDOW_FULL: &str = "part window full";
+const NIC_SEALED: &str = "records sealed by a NIC";
+const NIC_PASSED_OVER: &str = "records sealed in software before a NIC";
+const NIC_RESET: &str = "segments lost by a NIC's reset";

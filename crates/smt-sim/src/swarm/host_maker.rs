@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
 use smt_handshake::HmacTokens;
+use smt_nic_driver::NicKeys;
 use smt_proto::{Endpoint, Pull};
 use smt_record::KeyLog;
 use smt_testkit::WatchedCipher;
@@ -15,8 +16,10 @@ use smt_testkit::WatchedCipher;
 use super::case::{Case, Pulls};
 use super::player::{Hosts, Player};
 use crate::crypto::{Credentials, SeededTls};
+use crate::net::nic_port::NicPort;
 use crate::net::packet::HostId;
 use crate::net::smt_host::SmtHost;
+use crate::net::watched_engine::WatchedEngine;
 use crate::random::Random;
 use crate::swarm::check::{SealBook, SealWatch};
 
@@ -29,17 +32,26 @@ pub(super) struct HostMaker<'a> {
     key_log: Option<Arc<dyn KeyLog>>,
     /// How often each host has begun.
     boots: Vec<u32>,
+    /// The keys that each host's NIC has, if the host has one.
+    nic_keys: Vec<Option<Arc<NicKeys>>>,
 }
 
 impl<'a> HostMaker<'a> {
     /// With credentials for every host; `key_log` gets all hosts' keys.
     pub(super) fn new(case: &'a Case, key_log: Option<Arc<dyn KeyLog>>) -> Self {
+        let seals: Arc<Mutex<SealBook>> = Arc::default();
+        let keys_of = |at: usize| {
+            let numbers_max = case.configs[at].key_limits.records();
+            let library = WatchedCipher::new(SealWatch::new(Arc::clone(&seals), numbers_max));
+            case.nics[at].map(|_| NicKeys::with_library(Arc::new(library), NIC_KEYS_MAX))
+        };
         Self {
             case,
             credentials: Rc::new(Credentials::new(case.hosts(), case.certificates_longer_by)),
-            seals: Arc::default(),
             key_log,
             boots: vec![0; case.hosts() as usize],
+            nic_keys: (0..case.nics.len()).map(keys_of).collect(),
+            seals,
         }
     }
 
@@ -59,12 +71,25 @@ impl<'a> HostMaker<'a> {
             host.application.accepts_late = true;
         }
         host.capabilities = self.case.capabilities[id.0 as usize];
+        host.nic = self.nic(id);
         let clock = host.clock;
         for planned in self.case.plan.iter().filter(|planned| planned.host == id) {
             let at = clock.at(planned.at);
             host.application.plan(at, planned.action.clone());
         }
         host
+    }
+
+    /// The NIC of a host.
+    fn nic(&self, id: HostId) -> Option<NicPort> {
+        let at = id.0 as usize;
+        let (choices, keys) = (self.case.nics[at]?, self.nic_keys[at].clone()?);
+        let numbers_max = self.case.configs[at].key_limits.records();
+        let watch = SealWatch::new(Arc::clone(&self.seals), numbers_max);
+        let engine = WatchedEngine::new(Box::new(watch));
+        // Its own randomness: a host with a NIC draws what it would draw without.
+        let random = Random::new(self.case.seed ^ NIC ^ u64::from(id.0));
+        Some(NicPort::new(choices, id.address(), keys, engine, random))
     }
 
     /// An endpoint of a host. With `keeps`, its boot number counts on and its reset key is the
@@ -89,6 +114,9 @@ impl<'a> HostMaker<'a> {
         if let Some(capabilities) = case.capabilities[at] {
             endpoint.set_capabilities(capabilities);
         }
+        if let Some(keys) = &self.nic_keys[at] {
+            endpoint.set_key_store(Arc::<NicKeys>::clone(keys));
+        }
         if let Some(Pulls {
             rate,
             window,
@@ -108,3 +136,8 @@ impl<'a> HostMaker<'a> {
         endpoint
     }
 }
+
+/// Keys that a host's NIC has room for.
+const NIC_KEYS_MAX: usize = 64;
+/// Keeps what a NIC draws apart from the rest.
+const NIC: u64 = 0x21C0_0000;

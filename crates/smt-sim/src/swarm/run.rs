@@ -20,6 +20,7 @@ use super::trace::{Trace, TraceTap};
 use crate::net::adversary::{Adversary, Spoofed};
 use crate::net::fault::{FaultKind, FaultyLinks, Strikes};
 use crate::net::network::{Network, Tap};
+use crate::net::nic_port::NicPort;
 use crate::net::packet::HostId;
 use crate::net::smt_host::SmtHost;
 use crate::net::topology::Topology;
@@ -299,6 +300,7 @@ impl<'a> Run<'a> {
                 host.is_up = true;
                 host.end_former();
                 host.socket.heal();
+                host.nic.iter_mut().for_each(NicPort::heal);
             });
         }
     }

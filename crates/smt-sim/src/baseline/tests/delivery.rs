@@ -2,6 +2,7 @@
 //! Messages arrive whole, once, in the order of their connection.
 
 use super::*;
+use crate::net::packet::Protocol;
 use crate::net::world::{Burst, Host};
 
 #[test]
@@ -175,6 +176,7 @@ fn burst(bytes: Vec<u8>) -> Burst {
         bytes: bytes.into(),
         priority: 0,
         entropy: 0,
+        protocol: Protocol::Tcp,
     }
 }
 
@@ -187,6 +189,7 @@ fn packet(from: usize, burst: Burst) -> Packet {
         is_marked: false,
         is_trimmed: false,
         entropy: burst.entropy,
+        protocol: burst.protocol,
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 
 use super::*;
+use crate::net::packet::Protocol;
 
 struct Nothing;
 
@@ -37,6 +38,7 @@ fn passed_by(mut adversary: Adversary<Nothing>) -> Vec<Packet> {
             is_marked: false,
             is_trimmed: false,
             entropy: 0,
+            protocol: Protocol::Smt,
         };
         adversary.pass(Time::default(), packet, &mut out);
     }

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use smt_testkit::{CipherWatch, KeyWatch};
+use smt_wire::RECORD_HEADER_LEN;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::{Checker, Failure};
@@ -42,6 +43,7 @@ impl SealBook {
 
     fn note(&mut self, key: Key, number: u64, aad: &[u8], digest: u64) {
         let before = self.sealed.insert((key.name, number), digest);
+        // The additional data of a control packet is longer (SPEC §3.4).
         let is_record = aad.len() == RECORD_HEADER_LEN;
         let text = match before {
             None => return self.count_number(key),
@@ -129,10 +131,6 @@ impl KeyWatch for SealKeyWatch {
         }
     }
 }
-
-/// The additional data of a record is its TLS header (RFC 8446 §5.2); that of a control packet is
-/// longer.
-const RECORD_HEADER_LEN: usize = 5;
 
 /// A collision by accident is as good as impossible in a run, and nobody here makes them on
 /// purpose.

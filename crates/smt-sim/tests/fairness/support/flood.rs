@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use smt_proto::Time;
-use smt_sim::net::{Burst, Host, HostId, Packet};
+use smt_sim::net::{Burst, Host, HostId, Packet, Protocol};
 use smt_wire::{Handshake, SessionIndex};
 
 use super::SERVER;
@@ -58,6 +58,7 @@ impl Flood {
             bytes: Bytes::from(bytes),
             priority: 7,
             entropy: 0,
+            protocol: Protocol::Smt,
         });
     }
 }

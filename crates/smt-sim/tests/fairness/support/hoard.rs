@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use smt_proto::{Config, Time};
-use smt_sim::net::{Burst, Host, HostId, Machine, Packet, SmtHost};
+use smt_sim::net::{Burst, Host, HostId, Machine, Packet, Protocol, SmtHost};
 use smt_wire::{Body, ControlHeader, ControlNumber, SessionIndex, TAG_LEN};
 
 use super::hoarder::Hoarder;
@@ -116,6 +116,7 @@ impl Hoard {
                 bytes: Bytes::from(packet),
                 priority: 7,
                 entropy: 0,
+                protocol: Protocol::Smt,
             });
         }
     }

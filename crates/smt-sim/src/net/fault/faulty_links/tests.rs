@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use super::*;
-use crate::net::packet::HostId;
+use crate::net::packet::{HostId, Protocol};
 use smt_wire::{DataHeader, MessageId, PacketType, SessionIndex, Unavailable, VERSION};
 
 fn packet(number: u8) -> Packet {
@@ -12,6 +12,7 @@ fn packet(number: u8) -> Packet {
         is_marked: false,
         is_trimmed: false,
         entropy: 0,
+        protocol: Protocol::Smt,
     }
 }
 

@@ -2,6 +2,7 @@
 use bytes::Bytes;
 
 use super::*;
+use crate::net::packet::Protocol;
 
 const SERVER: HostId = HostId(0);
 const CLIENT: HostId = HostId(1);
@@ -26,6 +27,7 @@ fn data(offset: u32, content: &[u8]) -> Packet {
         is_marked: false,
         is_trimmed: false,
         entropy: 0,
+        protocol: Protocol::Smt,
     }
 }
 
