@@ -26,11 +26,17 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    #[cfg(target_os = "linux")]
+    Adopt(crate::adopt::Arguments),
     Call(call::Arguments),
     Completions(completions::Arguments),
     Demo(demo::Arguments),
     Doctor(doctor::Arguments),
     Dump(dump::Arguments),
+    #[cfg(target_os = "linux")]
+    Esp(crate::esp::Arguments),
+    #[cfg(target_os = "linux")]
+    Keyd(crate::keyd::Arguments),
     Keys(keys::Arguments),
     Man(man::Arguments),
     Perf(perf::Arguments),

@@ -2,8 +2,12 @@
 //! `smt doctor`: offloads and limits that this host offers to SMT, tried out, and advice.
 //!
 //! 1. `smt_io::probe` tries offloads, buffers and datagram sizes on loopback.
-//! 2. Each finding is compared with what SMT makes use of; one that falls short comes with the
+//! 2. The carriers without UDP are tried out, too (`carriers`).
+//! 3. Each finding is compared with what SMT makes use of; one that falls short comes with the
 //!    command that mends it.
+
+#[cfg(target_os = "linux")]
+mod carriers;
 
 use std::io::Write;
 
@@ -42,6 +46,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let machine = Machine::here();
     let mut findings = network(&probe);
     findings.push(cipher(machine.has_aes()));
+    #[cfg(target_os = "linux")]
+    findings.extend(carriers::findings());
     let mut output = std::io::stdout().lock();
     if arguments.json {
         let head = json!({"schema": SCHEMA, "kind": "machine", "machine": machine});

@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -30,9 +31,16 @@ pub(crate) struct Arguments {
     /// Write each whole message into this directory
     #[arg(long, value_name = "DIR", requires = "key_log")]
     out: Option<PathBuf>,
+    /// Write a capture with the plaintext of what has opened into this new file, for Wireshark; its
+    /// packets are held in memory until the end
+    #[arg(long, value_name = "FILE", requires = "key_log")]
+    decrypt: Option<PathBuf>,
     /// The server's port
     #[arg(long, default_value_t = DEFAULT_PORT)]
     port: u16,
+    /// The IP protocol number of packets without UDP
+    #[arg(long, value_name = "NUMBER", default_value_t = 253)]
+    ip_protocol: u8,
     /// Show a row for each RPC instead of each packet: sizes, latency, retransmissions, outcome.
     /// RPCs that travel in bundles are seen with a key log alone
     #[arg(long)]
@@ -64,6 +72,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let wishes = Wishes {
         port: arguments.port,
+        native_protocol: Some(arguments.ip_protocol),
+        decrypted: arguments.decrypt.as_deref().map(new_file).transpose()?,
         keys: arguments.key_log.as_deref().map(read_keys).transpose()?,
         directory: arguments.out.clone(),
         is_json: arguments.json,
@@ -75,12 +85,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut output = BufWriter::new(std::io::stdout().lock());
     let summary = match dump(BufReader::new(capture), wishes, &mut output) {
         Err(DumpError::Output(error)) => return Err(error.into()),
-        Err(error @ DumpError::Message(..)) => return Err(error.into()),
+        Err(error @ (DumpError::Message(..) | DumpError::Decrypted(_))) => return Err(error.into()),
         summary => summary.doing(path)?,
     };
     output.flush()?;
     tell(&summary, arguments.port);
     Ok(())
+}
+
+/// A file of plaintext, which only its owner may read.
+fn new_file(path: &Path) -> Result<Box<dyn Write>, Failure> {
+    let mut options = File::options();
+    let file = options.write(true).create_new(true).mode(0o600).open(path);
+    let file = file.doing(format!("making {}", path.display()))?;
+    Ok(Box::new(BufWriter::new(file)))
 }
 
 fn tell(summary: &Summary, port: u16) {
@@ -98,7 +116,7 @@ fn tell(summary: &Summary, port: u16) {
         others.join(", ")
     };
     standard_error::tell(format_args!(
-        "nothing is of port {port}; other UDP ports in the capture: {others} (choose one with --port)"
+        "nothing is of port {port}; other ports in the capture: {others} (choose one with --port)"
     ));
 }
 

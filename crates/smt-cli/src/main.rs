@@ -9,6 +9,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(target_os = "linux")]
+mod adopt;
 mod arguments;
 mod call;
 mod completions;
@@ -16,15 +18,23 @@ mod credentials;
 mod demo;
 mod doctor;
 mod dump;
+#[cfg(target_os = "linux")]
+mod esp;
 mod exit_code;
 mod failure;
 mod file_range;
+#[cfg(target_os = "linux")]
+mod handover_socket;
 mod interrupt;
+#[cfg(target_os = "linux")]
+mod keyd;
 mod keys;
 mod log;
 mod machine;
 mod man;
 mod moment;
+#[cfg(target_os = "linux")]
+mod nic;
 mod own_process;
 mod perf;
 mod private_key;
@@ -56,11 +66,17 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<(), Failure> {
     match command {
+        #[cfg(target_os = "linux")]
+        Command::Adopt(arguments) => adopt::run(&arguments),
         Command::Call(arguments) => call::run(&arguments),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Dump(arguments) => dump::run(&arguments),
+        #[cfg(target_os = "linux")]
+        Command::Esp(arguments) => esp::run(&arguments),
+        #[cfg(target_os = "linux")]
+        Command::Keyd(arguments) => keyd::run(&arguments),
         Command::Keys(arguments) => keys::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),
         Command::Perf(arguments) => perf::run(&arguments),

@@ -181,9 +181,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         log.finish();
     }
     interrupt.give_way();
-    let statistics: Vec<_> = shards.iter().map(Server::statistics).collect();
-    tracing::debug!(?statistics, "final counts");
-    standard_error::tell(tally::summary(&tallies, began.elapsed(), &statistics));
+    tell_counts(&shards, &tallies, began.elapsed());
+    arguments.socket.tell_device_report();
     Ok(())
 }
 
@@ -219,6 +218,12 @@ impl Arguments {
             "--exec runs a command for each request: give --client-ca FILE to let only clients in that this authority has signed, --client-pin FILE for those whose certificates are in it, or --anyone to let everybody in",
         ))
     }
+}
+
+fn tell_counts(shards: &Shards<Server>, tallies: &[Tally], elapsed: Duration) {
+    let statistics: Vec<_> = shards.iter().map(Server::statistics).collect();
+    tracing::debug!(?statistics, "final counts");
+    standard_error::tell(tally::summary(tallies, elapsed, &statistics));
 }
 
 fn open(arguments: &Arguments, publishing: Option<&Publishing>) -> Result<Shards<Server>, Failure> {

@@ -4,6 +4,7 @@
 //! - `run` plays the case of one seed, and tells the case and the findings of the checkers; or it
 //!   runs a scenario of a datacenter, and tells how fast messages were.
 //! - `scenarios` lists the scenarios that come along.
+//! - `share` lets SMT and TCP share links, and prints who gets what.
 //! - `report` makes a page with plots from scenarios' results.
 //! - `swarm` plays many seeds from several threads until a checker finds something.
 //!
@@ -23,6 +24,7 @@ mod run;
 mod scenario_run;
 mod scenarios;
 mod seeds;
+mod share;
 mod status_line;
 mod swarm;
 mod telling;
@@ -45,6 +47,7 @@ enum Command {
     Report(report::Arguments),
     Run(run::Arguments),
     Scenarios(scenarios::Arguments),
+    Share(share::Arguments),
     Swarm(swarm::Arguments),
 }
 
@@ -54,6 +57,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Report(arguments) => report::run(arguments),
         Command::Run(arguments) => run::run(arguments),
         Command::Scenarios(arguments) => scenarios::run(arguments),
+        Command::Share(arguments) => share::run(arguments),
         Command::Swarm(arguments) => swarm::run(arguments),
     }
 }

@@ -15,6 +15,7 @@ use smt_wire::{
 
 use crate::Wishes;
 use crate::datagram::Datagram;
+use crate::decrypted_capture::DecryptedCapture;
 use crate::error::DumpError;
 use crate::messages::{Finding, Messages};
 use crate::row::{Fact, Remark, Row, Whole};
@@ -30,6 +31,8 @@ pub(crate) struct Dissection {
     view: View,
     handshakes: Handshakes,
     messages: Messages,
+    /// If it is to be written.
+    decrypted: Option<DecryptedCapture>,
     /// Names that were written, and how often: an index is of another session after a restart.
     written: HashMap<String, u32>,
     counts: Counts,
@@ -51,9 +54,10 @@ impl Dissection {
     pub(crate) fn new(wishes: Wishes) -> Self {
         Self {
             view: View::new(&wishes),
+            messages: Messages::new(wishes.decrypted.is_some()),
+            decrypted: wishes.decrypted.is_some().then(DecryptedCapture::default),
             wishes,
             handshakes: Handshakes::default(),
-            messages: Messages::default(),
             written: HashMap::new(),
             counts: Counts::default(),
         }
@@ -66,8 +70,13 @@ impl Dissection {
         datagram: &Datagram<'_>,
         output: &mut dyn Write,
     ) -> Result<(), DumpError> {
+        if let Some(decrypted) = &mut self.decrypted {
+            decrypted.keep(time, datagram);
+        }
+        let mut segment_end = 0;
         for mut bytes in segments::split(datagram.payload) {
             self.counts.datagrams += 1;
+            segment_end += bytes.len();
             while !bytes.is_empty() {
                 let version = if bytes[0] == PLAINTEXT_VERSION {
                     PLAINTEXT_VERSION
@@ -76,6 +85,8 @@ impl Dissection {
                 };
                 let mut row = Row {
                     time,
+                    at: segment_end - bytes.len(),
+                    carrier: datagram.carrier,
                     source: datagram.source,
                     target: datagram.target,
                     packet: Err(ParseError::Empty),
@@ -109,7 +120,16 @@ impl Dissection {
 
     /// Shows what has waited for the end.
     pub(crate) fn finish(&mut self, output: &mut dyn Write) -> Result<(), DumpError> {
-        self.view.finish(output)
+        self.view.finish(output)?;
+        let decrypted = self.decrypted.take().zip(self.messages.opened());
+        let (Some((decrypted, opened)), Some(file)) = (decrypted, &mut self.wishes.decrypted)
+        else {
+            return Ok(());
+        };
+        let written = decrypted.write(opened, file);
+        written
+            .and_then(|()| file.flush())
+            .map_err(DumpError::Decrypted)
     }
 
     /// Whether there was no packet.
@@ -169,6 +189,9 @@ impl Dissection {
                 let terms = self.handshakes.terms(to);
                 (row.remark, row.facts) = self.data(to, data, terms)?;
                 if row.remark != Remark::TooLong {
+                    if let Some(decrypted) = &mut self.decrypted {
+                        decrypted.note(row.at, to, data);
+                    }
                     let piece = Piece {
                         time: row.time,
                         to,

@@ -16,6 +16,9 @@ pub enum DumpError {
     /// A whole message, or the directory of messages, cannot be written.
     #[error("writing {0}: {1}")]
     Message(PathBuf, #[source] io::Error),
+    /// The capture with plaintext cannot be written.
+    #[error("writing the decrypted capture: {0}")]
+    Decrypted(#[source] io::Error),
     /// The output takes no lines.
     #[error("{0}")]
     Output(#[from] io::Error),

@@ -8,7 +8,8 @@
 //! 3. Packets are parsed (`dissection`); handshakes tell the sizes of records (`terms`).
 //! 4. With keys (`key_log`), control tags are checked, and records opened and put together
 //!    (`messages`).
-//! 5. Packets are shown (`view`, `row`, `packet_json`), or put together to RPCs (`rpcs`, `rpc`).
+//! 5. A capture with the plaintext is written (`decrypted_capture`).
+//! 6. Packets are shown (`view`, `row`, `packet_json`), or put together to RPCs (`rpcs`, `rpc`).
 //!
 //! A capture is believed as little as the network is: any bytes are told or refused. Not here:
 //! files' names and the command's options (`smt-cli`).
@@ -18,6 +19,7 @@
 mod capture;
 mod coverage;
 mod datagram;
+mod decrypted_capture;
 mod dissection;
 mod error;
 mod key_log;
@@ -48,12 +50,16 @@ use smt_wire::{MessageId, SessionIndex};
 /// The parts of a capture that are to be shown, and how.
 #[derive(Default)]
 pub struct Wishes {
-    /// The server's UDP port.
+    /// The server's port.
     pub port: u16,
+    /// The IP protocol number of packets without UDP (SPEC §15.2), if such are to be shown.
+    pub native_protocol: Option<u8>,
     /// Opens records and checks tags.
     pub keys: Option<Keys>,
     /// Whole messages are written here, a file each that only its owner may read.
     pub directory: Option<PathBuf>,
+    /// A capture with the plaintext of what has opened is written here.
+    pub decrypted: Option<Box<dyn Write>>,
     /// A JSON object for each packet or RPC instead of lines for people.
     pub is_json: bool,
     /// RPCs instead of packets.
@@ -73,7 +79,7 @@ pub struct Summary {
     pub text: String,
     /// Nothing was of the port.
     pub is_empty: bool,
-    /// Some of the other UDP ports to which datagrams went, in the order of their first one.
+    /// Some of the other ports to which datagrams went, in the order of their first one.
     pub other_ports: Vec<u16>,
     /// The file ends in the middle of a frame, as of a tcpdump that was killed.
     pub is_cut_short: bool,
@@ -95,13 +101,14 @@ pub fn dump(
         made.map_err(|error| DumpError::Message(directory.clone(), error))?;
     }
     let (port, is_live) = (wishes.port, wishes.is_live);
+    let native = wishes.native_protocol;
     let mut dissection = Dissection::new(wishes);
     let (mut frames, mut other_ports) = (0_u64, Vec::new());
     while let Some(frame) = capture.next_frame()? {
         frames += 1;
         let missing = frame.original_length - frame.bytes.len();
         let Some(datagram) = link::ip_packet(frame.link, &frame.bytes)
-            .and_then(|packet| datagram::udp(packet, missing))
+            .and_then(|packet| datagram::of_ip(packet, missing, native))
         else {
             continue;
         };

@@ -9,9 +9,12 @@
 use std::collections::{BTreeMap, HashMap};
 
 use smt_record::{OpenError, Purpose, open_first, open_rest};
-use smt_wire::{Data, InnerHeader, Kind, MemberHeader, Members, MessageId, ParseError, Record};
+use smt_wire::{
+    Data, InnerHeader, Kind, MemberHeader, Members, MessageId, ParseError, Record, TAG_LEN,
+};
 
 use crate::coverage::Coverage;
+use crate::decrypted_capture::{OpenedRecord, OpenedRecords, RECORD_HEADER_BYTES};
 use crate::key_log::Keys;
 use crate::terms::{Direction, Terms};
 
@@ -20,6 +23,8 @@ use crate::terms::{Direction, Terms};
 pub(crate) struct Messages {
     messages: HashMap<(Direction, MessageId), Message>,
     scratch: Vec<u8>,
+    /// Kept if they are to be shown.
+    opened: Option<OpenedRecords>,
 }
 
 /// A fact about a message that a packet has brought to light.
@@ -67,6 +72,8 @@ struct Sealer<'a> {
 struct Opener<'a> {
     sealer: Sealer<'a>,
     scratch: &'a mut Vec<u8>,
+    /// The records of its message that have opened, if they are kept.
+    opened: Option<&'a mut Vec<OpenedRecord>>,
 }
 
 /// A whole record that has not opened, and its place in its message.
@@ -84,6 +91,19 @@ fn unbundle(body: &[u8], findings: &mut Vec<Finding>) {
 }
 
 impl Messages {
+    /// Before the first packet. Opened records are kept if it is wanted.
+    pub(crate) fn new(keeps_opened: bool) -> Self {
+        Self {
+            opened: keeps_opened.then(OpenedRecords::new),
+            ..Self::default()
+        }
+    }
+
+    /// The records that were kept, if they were.
+    pub(crate) fn opened(&self) -> Option<&OpenedRecords> {
+        self.opened.as_ref()
+    }
+
     /// Takes a packet that went there.
     pub(crate) fn take(
         &mut self,
@@ -107,13 +127,14 @@ impl Messages {
         let mut opener = Opener {
             sealer,
             scratch: &mut self.scratch,
+            opened: (self.opened.as_mut()).map(|opened| opened.entry((to, header.id)).or_default()),
         };
         if let Message::Waiting(kept) = message {
             if header.offset > 0 {
                 kept.push((header.offset, data.payload.to_vec()));
                 return findings;
             }
-            let opened = sealer.open_first(data, terms);
+            let opened = opener.open_first(data, terms);
             findings.push(Finding::First(
                 opened
                     .as_ref()
@@ -152,8 +173,8 @@ impl Messages {
     }
 }
 
-impl Sealer<'_> {
-    fn open_first(self, data: &Data<'_>, terms: Terms) -> Result<Open, OpenError> {
+impl Opener<'_> {
+    fn open_first(&mut self, data: &Data<'_>, terms: Terms) -> Result<Open, OpenError> {
         let length = data.header.message_length;
         let place = terms.geometry.record(length, 0);
         let record = data
@@ -162,15 +183,37 @@ impl Sealer<'_> {
             .ok_or(OpenError::Form)?;
         let sequence = terms
             .index_bits
-            .sequence(self.id, 0)
+            .sequence(self.sealer.id, 0)
             .map_err(|_| OpenError::Form)?;
-        self.first_success(|aead| {
+        let opened = &mut self.opened;
+        self.sealer.first_success(|aead| {
             let mut body = Vec::new();
             let header = open_first(aead, sequence, terms.geometry, length, record, &mut body)?;
+            if let Some(opened) = opened {
+                opened.extend(opened_record(aead, sequence, place, record));
+            }
             Ok(Open::new(header, terms, body))
         })
     }
+}
 
+/// A record that has opened, with the whole of its plaintext.
+fn opened_record(
+    aead: &dyn smt_record::Aead,
+    sequence: u64,
+    place: Record,
+    record: &[u8],
+) -> Option<OpenedRecord> {
+    let (header, sealed) = record.split_at_checked(RECORD_HEADER_BYTES)?;
+    let (ciphertext, tag) = sealed.split_last_chunk::<TAG_LEN>()?;
+    let mut plaintext = vec![0; ciphertext.len()];
+    let opened = aead.open(sequence, header, ciphertext, tag, &mut plaintext);
+    opened
+        .is_ok()
+        .then(|| OpenedRecord::new(place.stream_start, record, &plaintext))
+}
+
+impl Sealer<'_> {
     /// Tries all keys; the last error if none opens.
     fn first_success<T>(
         self,
@@ -268,8 +311,13 @@ impl Opener<'_> {
             .min(body.len());
         let content = &mut body[start..start + length];
         let scratch = &mut *self.scratch;
+        let opened = &mut self.opened;
         self.sealer.first_success(|aead| {
-            open_rest(aead, sequence, &place, true_inner, bytes, content, scratch)
+            open_rest(aead, sequence, &place, true_inner, bytes, content, scratch)?;
+            if let Some(opened) = opened {
+                opened.extend(opened_record(aead, sequence, place, bytes));
+            }
+            Ok(())
         })?;
         Ok(length)
     }

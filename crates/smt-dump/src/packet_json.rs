@@ -17,6 +17,7 @@ pub(crate) fn object(row: &Row<'_>, stripes_log2: u8) -> Value {
         "schema": SCHEMA,
         "kind": "packet",
         "time_ns": row.time.as_nanos() as u64,
+        "carrier": row.carrier.name(),
         "source": row.source.to_string(),
         "target": row.target.to_string(),
     });

@@ -12,12 +12,16 @@ use smt_wire::{
     FailureMark, InnerHeader, Kind, MemberHeader, MessageId, Packet, ParseError, PartMarks,
 };
 
+use crate::datagram::CarrierKind;
 use crate::ticket_flight::TicketFlight;
 
 /// A packet, or bytes that are none, with what was found out about it.
 pub(crate) struct Row<'a> {
     /// Since 1970, UTC.
     pub(crate) time: Duration,
+    /// Where the packet begins in the payload of its frame.
+    pub(crate) at: usize,
+    pub(crate) carrier: CarrierKind,
     pub(crate) source: SocketAddr,
     pub(crate) target: SocketAddr,
     pub(crate) packet: Result<Packet<'a>, ParseError>,
@@ -77,6 +81,9 @@ impl fmt::Display for Row<'_> {
             self.source,
             self.target
         )?;
+        if self.carrier == CarrierKind::Native {
+            f.write_str("natively ")?;
+        }
         match &self.packet {
             Ok(packet) => write!(f, "{packet}")?,
             Err(error) => write!(f, "{error}")?,

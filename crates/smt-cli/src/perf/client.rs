@@ -51,6 +51,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let setting = json!({
         "server": arguments.address,
         "client_core": arguments.core,
+        "carrier": arguments.socket.carrier.text(),
         "segmentation_offload": !arguments.socket.no_gso,
     });
     report::run(&arguments.plan, &setting, &transports)

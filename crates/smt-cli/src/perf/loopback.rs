@@ -84,6 +84,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let setting = json!({
         "server": "another process of this host, over loopback",
         "pinned": arguments.pin,
+        "carrier": arguments.socket.carrier.text(),
         "segmentation_offload": !arguments.socket.no_gso,
         "server_api": arguments.server_api.map_or("as the client's", Api::name),
         "server_threads": arguments.server_workers,
@@ -124,9 +125,8 @@ fn server_arguments(arguments: &Arguments, files: &EphemeralFiles, api: Api) -> 
     let spin = format!("{}ns", arguments.plan.spin.as_nanos());
     words.extend(["--api", api.name(), "--spin", &spin, "--workers"].map(OsString::from));
     words.push(arguments.server_workers.to_string().into());
-    if arguments.socket.no_gso {
-        words.push("--no-gso".into());
-    }
+    let socket = arguments.socket.to_arguments();
+    words.extend(socket.into_iter().map(OsString::from));
     words
 }
 

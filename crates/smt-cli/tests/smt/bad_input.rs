@@ -48,6 +48,18 @@ fn wrong_usage_is_exit_code_2() {
         &[
             "serve", "--cert", "a", "--key", "b", "--echo", "--shards", "3",
         ],
+        &["call", "localhost", "--ca", "a", "--ip-protocol", "200"],
+        // UDP's own number.
+        &[
+            "call",
+            "localhost",
+            "--ca",
+            "a",
+            "--carrier",
+            "native",
+            "--ip-protocol",
+            "17",
+        ],
         &["perf", "loopback", "--sizes", "1X"],
         &["perf", "loopback", "--sizes", "8589934592G"],
         &["dump", "file", "--out", "directory"],

@@ -27,6 +27,23 @@ fn outcome(words: &[&str]) -> Value {
 }
 
 #[test]
+fn smt_and_tcp_share_links_and_the_shares_are_told_as_tables() {
+    let shared = smt(&["sim", "share", "--duration", "1ms"]);
+    let rows = shared.text().lines().filter(|line| line.starts_with("| "));
+    // Three tables with their heads: ten schedulers twice, and two ways to spread.
+    assert_eq!(rows.clone().count(), 2 * 11 + 3);
+    for name in ["in order", "priority, TCP at 7", "halves, SMT trimmed"] {
+        let named = rows
+            .clone()
+            .filter(|row| row.starts_with(&format!("| {name} |")));
+        assert_eq!(named.count(), 2, "{name}");
+    }
+    let refused = smt(&["sim", "share", "--duration", "1us"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(refused.errors.contains("from 1ms to 1s"), "{refused:?}");
+}
+
+#[test]
 fn listed_scenarios_can_be_shown_and_what_is_shown_can_be_run() {
     let listed = smt(&["sim", "scenarios"]);
     let names: Vec<&str> = listed
