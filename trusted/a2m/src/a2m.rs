@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The memory: its logs, its device and its storage.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use smt_attestation::{
-    Algorithm, DeviceId, Epoch, Group, GroupSecret, Member, Misuse, PUBLIC_KEY_LEN, SIGNATURE_LEN,
-    SigningKey, Start, StreamId, verify_signature,
+    Algorithm, Attestation, DeviceId, Epoch, Group, GroupSecret, Member, PUBLIC_KEY_LEN,
+    SIGNATURE_LEN, SigningKey, Start, StreamId, verify_signature,
 };
+use smt_device_client::{Device, Library, SecretNumber};
 
-use crate::audit::{Chain, Device, LogStream};
+use crate::audit::Chain;
 use crate::entry::{CONTEXT_LEN_MAX, Entry, EntryKind, LogId, MANIFEST, Statement, hash};
 use crate::error::A2mError;
 use crate::storage::Storage;
 
-/// The device of a memory: its number and its keys.
+/// The device of a memory in this process: its number and its keys.
 pub struct Identity {
     /// The device.
     pub device: DeviceId,
@@ -32,12 +33,13 @@ pub struct Tail {
     pub signature: [u8; SIGNATURE_LEN],
 }
 
-/// Attested append-only memory over some storage.
-pub struct A2m<S> {
-    identity: Identity,
+/// A device in this process: a stream for each log, and the manifest's.
+pub type OwnDevice = Library<64, 1, 4>;
+
+/// Attested append-only memory over some storage, by a device in this process or another one.
+pub struct A2m<S, D = OwnDevice> {
     epoch: Epoch,
-    device: Device,
-    chains: BTreeMap<LogId, Chain>,
+    logs: Logs<D>,
     storage: S,
     /// An entry may be missing in the storage, while its counter is spent.
     stopped: bool,
@@ -51,18 +53,10 @@ impl<S: Storage> A2m<S> {
     /// later one; those of the storage.
     pub fn open(identity: Identity, epoch: Epoch, storage: S) -> Result<Self, A2mError> {
         // The nonce is for votes, and a memory has no peers.
-        let mut device = Device::start(Start { device: identity.device, epoch, nonce: [0; 16] });
-        // The manifest has its stream also when all others are taken.
-        stream_of(&mut device, &identity, MANIFEST)?;
-        let mut chains = BTreeMap::new();
-        let mut logs = Logs { identity: &identity, device, chains: &mut chains };
-        storage.replay(&mut |entry| logs.push(&entry))?;
-        let device = logs.device;
-        let latest = chains.values().filter_map(|chain| chain.epochs.keys().next_back()).max();
-        if latest.is_some_and(|latest| *latest >= epoch) {
-            return Err(A2mError::RolledBack("the device's epoch was used before"));
-        }
-        Ok(Self { identity, epoch, device, chains, storage, stopped: false })
+        let own = Start { device: identity.device, epoch, nonce: [0; 16] };
+        let mut device = OwnDevice::start(own, identity.signing_key);
+        device.add_secret(OWN_SECRET, identity.secret).map_err(|it| A2mError::Device(it.into()))?;
+        Self::open_with(device, storage)
     }
 
     /// Audits all that `storage` has, to look entries up only. Needs no epoch of the device.
@@ -72,6 +66,30 @@ impl<S: Storage> A2m<S> {
     pub fn open_to_read(identity: Identity, storage: S) -> Result<Self, A2mError> {
         let memory = Self::open(identity, Epoch(u64::MAX), storage)?;
         Ok(Self { stopped: true, ..memory })
+    }
+}
+
+impl<S: Storage, D: Device> A2m<S, D> {
+    /// Audits all that `storage` has, by a device that may have been running before. The storage
+    /// must have all that this device has attested since its start: an entry that is missing, by a
+    /// crash or by a host that rolls back, is noticed, and only a new epoch goes on without it.
+    ///
+    /// # Errors
+    /// Those of [`A2m::open`], and [`A2mError::Device`].
+    pub fn open_with(device: D, storage: S) -> Result<Self, A2mError> {
+        let epoch = device.own().epoch;
+        let mut logs = Logs { device, opened: BTreeSet::new(), chains: BTreeMap::new() };
+        storage.replay(&mut |entry| logs.push(&entry))?;
+        let latest = logs.chains.values().filter_map(|chain| chain.epochs.keys().next_back()).max();
+        if latest.is_some_and(|latest| *latest > epoch) {
+            return Err(A2mError::RolledBack("the device is in an epoch before that of the log"));
+        }
+        // The manifest has its stream also when all others are taken.
+        logs.open(MANIFEST)?;
+        for log in logs.opened.clone() {
+            logs.compare(log, epoch)?;
+        }
+        Ok(Self { epoch, logs, storage, stopped: false })
     }
 
     /// Appends `context` to a log, which begins with its first entry. Durable after
@@ -84,6 +102,35 @@ impl<S: Storage> A2m<S> {
             return Err(A2mError::Manifest);
         }
         self.push(log, EntryKind::Data, context)
+    }
+
+    /// Appends contexts in their order, as one batch for a device in another process.
+    ///
+    /// # Errors
+    /// Those of [`A2m::append`]. The memory takes no more entries then: counters are spent.
+    pub fn append_all(&mut self, log: LogId, contexts: &[&[u8]]) -> Result<Vec<Entry>, A2mError> {
+        let Some((first, rest)) = contexts.split_first() else {
+            return Ok(Vec::new());
+        };
+        if let Some(long) = rest.iter().find(|it| it.len() > CONTEXT_LEN_MAX) {
+            return Err(A2mError::TooLong(long.len()));
+        }
+        // The first one begins the epoch if need be.
+        let first = self.append(log, first)?;
+        let (mut sequence, mut previous) = (first.statement.sequence, first.statement.digest());
+        let next = |context: &&[u8]| {
+            sequence += 1;
+            let context_hash = hash(context);
+            let statement = Statement { kind: EntryKind::Data, sequence, context_hash, previous };
+            previous = statement.digest();
+            statement
+        };
+        let statements: Vec<Statement> = rest.iter().map(next).collect();
+        let pushed = self.write_all(log, rest, &statements);
+        self.stopped |= pushed.is_err();
+        let mut entries = pushed?;
+        entries.insert(0, first);
+        Ok(entries)
     }
 
     /// Makes all that was appended durable: one commit for any number of entries.
@@ -132,7 +179,7 @@ impl<S: Storage> A2m<S> {
         context.extend(tail.attestation.0);
         let entry = self.push(MANIFEST, EntryKind::Truncate, &context)?;
         self.commit()?;
-        self.chains.entry(log).or_default().lowest = head;
+        self.logs.chains.entry(log).or_default().lowest = head;
         self.storage.forget(log, head);
         self.signed(entry)
     }
@@ -157,20 +204,19 @@ impl<S: Storage> A2m<S> {
         if entry.log != log || entry.statement.sequence != sequence {
             return Err(A2mError::Misplaced { log: log.0, sequence });
         }
-        let stream = self.device.stream(StreamId(log.0)).ok_or(A2mError::UnknownLog(log.0))?;
-        self.chain(log)?.verify(stream, &entry)?;
+        self.chain(log)?.verify(&self.logs.device, &entry)?;
         Ok(entry)
     }
 
     /// The logs, each with its lowest and highest sequence number.
     pub fn logs(&self) -> impl Iterator<Item = (LogId, u64, u64)> {
-        self.chains.iter().map(|(log, chain)| (*log, chain.lowest, chain.highest))
+        self.logs.chains.iter().map(|(log, chain)| (*log, chain.lowest, chain.highest))
     }
 
     /// The device's public key, by which clients verify tails.
     #[must_use]
     pub fn public_key(&self) -> [u8; PUBLIC_KEY_LEN] {
-        self.identity.signing_key.public_key()
+        self.logs.device.public_key()
     }
 
     /// The storage, for tests of a host that changes it.
@@ -183,35 +229,69 @@ impl<S: Storage> A2m<S> {
         if context.len() > CONTEXT_LEN_MAX {
             return Err(A2mError::TooLong(context.len()));
         }
-        let begun = self.chains.get(&log).is_some_and(|it| it.epochs.contains_key(&self.epoch));
+        let begun =
+            self.logs.chains.get(&log).is_some_and(|it| it.epochs.contains_key(&self.epoch));
         if !begun && kind != EntryKind::Begin {
             self.push(log, EntryKind::Begin, &[])?;
         }
         if self.stopped {
             return Err(A2mError::Stopped);
         }
-        let pushed = self.write(log, kind, context);
-        self.stopped |= matches!(pushed, Err(A2mError::Storage(_)));
-        pushed
+        self.write(log, kind, context)
     }
 
     fn write(&mut self, log: LogId, kind: EntryKind, context: &[u8]) -> Result<Entry, A2mError> {
-        let stream = stream_of(&mut self.device, &self.identity, log)?;
-        let chain = self.chains.entry(log).or_default();
+        self.logs.open_new(log)?;
+        let chain = self.logs.chains.entry(log).or_default();
         let (sequence, previous) = (chain.highest + 1, chain.digest);
         let statement = Statement { kind, sequence, context_hash: hash(context), previous };
-        let attestation = stream.attest(&statement.encode()).map_err(A2mError::Device)?;
-        let entry = Entry { log, statement, attestation, context: context.to_vec() };
-        self.storage.append(&entry)?;
-        chain.push(stream, &entry)?;
-        Ok(entry)
+        let attested = self.logs.device.attest(StreamId(log.0), &statement.encode());
+        let attestation = attested.map_err(A2mError::Device)?;
+        self.keep(Entry { log, statement, attestation, context: context.to_vec() })
+    }
+
+    fn write_all(
+        &mut self,
+        log: LogId,
+        contexts: &[&[u8]],
+        statements: &[Statement],
+    ) -> Result<Vec<Entry>, A2mError> {
+        let messages: Vec<_> = statements.iter().map(Statement::encode).collect();
+        let messages: Vec<&[u8]> = messages.iter().map(|it| &it[..]).collect();
+        let attested = self.logs.device.attest_all(StreamId(log.0), &messages);
+        let attestations: Vec<Attestation> = attested.map_err(A2mError::Device)?;
+        let parts = contexts.iter().zip(statements).zip(attestations);
+        parts
+            .map(|((context, statement), attestation)| {
+                let (context, statement) = (context.to_vec(), *statement);
+                self.keep(Entry { log, statement, attestation, context })
+            })
+            .collect()
+    }
+
+    /// Stores an entry that the device has attested just now, if it is the next one: another
+    /// process may have had the device attest meanwhile. The counter is spent, so the memory stops
+    /// after any failure.
+    fn keep(&mut self, entry: Entry) -> Result<Entry, A2mError> {
+        let stored = self.store(&entry);
+        self.stopped |= stored.is_err();
+        stored.map(|()| entry)
+    }
+
+    fn store(&mut self, entry: &Entry) -> Result<(), A2mError> {
+        let (log, sequence) = (entry.log.0, entry.statement.sequence);
+        let header = entry.attestation.claim().ok_or(A2mError::Misplaced { log, sequence })?;
+        let chain = self.logs.chains.entry(entry.log).or_default();
+        chain.follows(entry, header)?;
+        self.storage.append(entry)?;
+        chain.take(entry, header);
+        Ok(())
     }
 
     fn signed(&self, entry: Entry) -> Result<Tail, A2mError> {
-        let log = entry.log.0;
-        let stream = self.device.stream(StreamId(log)).ok_or(A2mError::UnknownLog(log))?;
-        let statement = entry.statement.encode();
-        let signature = self.identity.signing_key.sign(stream, stream.sent(), &statement);
+        let stream = StreamId(entry.log.0);
+        let counter = entry.attestation.claim().map_or(0, |header| header.counter);
+        let signature = self.logs.device.sign(stream, counter, &entry.statement.encode());
         Ok(Tail { entry, signature: signature.map_err(A2mError::Device)? })
     }
 
@@ -229,7 +309,7 @@ impl<S: Storage> A2m<S> {
     }
 
     fn chain(&self, log: LogId) -> Result<&Chain, A2mError> {
-        let chain = self.chains.get(&log).filter(|chain| chain.highest > 0);
+        let chain = self.logs.chains.get(&log).filter(|chain| chain.highest > 0);
         chain.ok_or(A2mError::UnknownLog(log.0))
     }
 }
@@ -253,38 +333,62 @@ pub fn verify_tail(
         && verify_signature(public_key, &header, &statement.encode(), signature)
 }
 
-/// The logs while they are audited.
-struct Logs<'a> {
-    identity: &'a Identity,
-    device: Device,
-    chains: &'a mut BTreeMap<LogId, Chain>,
+/// The logs with the device that attests them.
+struct Logs<D> {
+    device: D,
+    /// The logs whose streams are open.
+    opened: BTreeSet<LogId>,
+    chains: BTreeMap<LogId, Chain>,
 }
 
-impl Logs<'_> {
+impl<D: Device> Logs<D> {
+    /// Audits an entry.
     fn push(&mut self, entry: &Entry) -> Result<(), A2mError> {
-        let stream = stream_of(&mut self.device, self.identity, entry.log)?;
-        self.chains.entry(entry.log).or_default().push(stream, entry)?;
+        self.open(entry.log)?;
+        self.chains.entry(entry.log).or_default().push(&self.device, entry)?;
         if let Some((log, head)) = entry.truncation() {
             self.chains.entry(log).or_default().lowest = head;
         }
         Ok(())
     }
+
+    /// Opens the stream of a log that the storage does not have.
+    fn open_new(&mut self, log: LogId) -> Result<(), A2mError> {
+        if self.opened.contains(&log) {
+            return Ok(());
+        }
+        self.open(log)?;
+        self.compare(log, self.device.own().epoch)
+    }
+
+    /// Whether the storage has as much of a log as the device has attested in its epoch.
+    fn compare(&self, log: LogId, epoch: Epoch) -> Result<(), A2mError> {
+        let sent = self.device.sent(StreamId(log.0)).map_err(A2mError::Device)?;
+        let stored = self.chains.get(&log).map_or(0, |chain| chain.counter_in(epoch));
+        if sent == Some(stored) {
+            return Ok(());
+        }
+        Err(A2mError::RolledBack("the log is not what the device has attested since its start"))
+    }
+
+    /// Opens the stream of a log, unless it is open. Another process may have opened it before.
+    fn open(&mut self, log: LogId) -> Result<(), A2mError> {
+        if self.opened.contains(&log) {
+            return Ok(());
+        }
+        let stream = StreamId(log.0);
+        if self.device.sent(stream).map_err(A2mError::Device)?.is_none() {
+            // The group is the device alone, and formed in epoch 1 whatever the epoch is now:
+            // entries of all epochs have one key.
+            let members = [Member { device: self.device.own().device, epoch: Epoch(1) }];
+            let algorithm = Algorithm::HmacSha256;
+            let group = Group { stream, algorithm, quorum: 1, members: &members };
+            self.device.open(OWN_SECRET, &group).map_err(A2mError::Device)?;
+        }
+        self.opened.insert(log);
+        Ok(())
+    }
 }
 
-/// The stream of a log, which is opened when the log is first seen in this epoch.
-fn stream_of<'a>(
-    device: &'a mut Device,
-    identity: &Identity,
-    log: LogId,
-) -> Result<&'a mut LogStream, A2mError> {
-    let stream = StreamId(log.0);
-    if device.stream(stream).is_none() {
-        // The group is the device alone, and formed in epoch 1 whatever the epoch is now: entries
-        // of all epochs have one key.
-        let members = [Member { device: identity.device, epoch: Epoch(1) }];
-        let group =
-            Group { stream, algorithm: Algorithm::HmacSha256, quorum: 1, members: &members };
-        device.open(&identity.secret, &group).map_err(A2mError::Device)?;
-    }
-    device.stream_mut(stream).ok_or(A2mError::Device(Misuse::Full))
-}
+/// The secret that no other device has.
+const OWN_SECRET: SecretNumber = SecretNumber(0);

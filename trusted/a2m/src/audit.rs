@@ -3,14 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use smt_attestation::{Epoch, Header, Kind};
+use smt_attestation::{Epoch, Header, Kind, StreamId};
+use smt_device_client::{Device, DeviceError};
 
 use crate::entry::{Entry, EntryKind, hash};
 use crate::error::{A2mError, Refused};
-
-/// The kernel's streams: each log, and the manifest.
-pub(crate) type Device = smt_attestation::Kernel<64, 1, 4>;
-pub(crate) type LogStream = smt_attestation::Stream<1, 4>;
 
 /// A log from its first entry to its last.
 #[derive(Clone, Debug, Default)]
@@ -29,8 +26,8 @@ pub(crate) struct Chain {
 impl Chain {
     /// Whether `entry` is what the device attested at its place: `sequence` follows from the
     /// kernel's counter, which is given once.
-    pub(crate) fn verify(&self, stream: &LogStream, entry: &Entry) -> Result<Header, A2mError> {
-        let header = genuine(stream, entry)?;
+    pub(crate) fn verify(&self, device: &impl Device, entry: &Entry) -> Result<Header, A2mError> {
+        let header = genuine(device, entry)?;
         let (log, sequence) = (entry.log.0, entry.statement.sequence);
         let first = self.epochs.get(&header.epoch);
         let place = first.and_then(|first| first.checked_add(header.counter - 1));
@@ -41,39 +38,56 @@ impl Chain {
         }
     }
 
-    /// Takes the entry that comes next.
-    pub(crate) fn push(&mut self, stream: &LogStream, entry: &Entry) -> Result<(), A2mError> {
-        let header = genuine(stream, entry)?;
+    /// The counter of the last entry in an epoch, 0 if there is none.
+    pub(crate) fn counter_in(&self, epoch: Epoch) -> u64 {
+        self.epochs.get(&epoch).map_or(0, |first| self.highest + 1 - first)
+    }
+
+    /// Takes the entry that comes next, if the device has attested it.
+    pub(crate) fn push(&mut self, device: &impl Device, entry: &Entry) -> Result<(), A2mError> {
+        let header = genuine(device, entry)?;
+        self.follows(entry, header)?;
+        self.take(entry, header);
+        Ok(())
+    }
+
+    /// Whether an entry has its place behind all before.
+    pub(crate) fn follows(&self, entry: &Entry, header: Header) -> Result<(), A2mError> {
         let statement = &entry.statement;
         let (log, sequence) = (entry.log.0, statement.sequence);
-        let misplaced = A2mError::Misplaced { log, sequence };
-        let begins = statement.kind == EntryKind::Begin;
-        if begins {
-            if header.counter != 1 {
-                return Err(misplaced);
-            }
-            self.epochs.insert(header.epoch, sequence);
-        }
         let is_next = sequence == self.highest + 1 && statement.previous == self.digest;
-        // In the newest epoch, also if this entry begins one.
-        let in_last = self.epochs.last_key_value().is_some_and(|(epoch, first)| {
-            *epoch == header.epoch && first.checked_add(header.counter - 1) == Some(sequence)
-        });
-        if !is_next || !in_last {
-            return Err(misplaced);
+        let newest = self.epochs.last_key_value();
+        let has_its_counter = if statement.kind == EntryKind::Begin {
+            header.counter == 1 && newest.is_none_or(|(epoch, _)| *epoch < header.epoch)
+        } else {
+            newest.is_some_and(|(epoch, first)| {
+                *epoch == header.epoch && first.checked_add(header.counter - 1) == Some(sequence)
+            })
+        };
+        if is_next && has_its_counter { Ok(()) } else { Err(A2mError::Misplaced { log, sequence }) }
+    }
+
+    /// Takes an entry that follows.
+    pub(crate) fn take(&mut self, entry: &Entry, header: Header) {
+        let statement = &entry.statement;
+        if statement.kind == EntryKind::Begin {
+            self.epochs.insert(header.epoch, statement.sequence);
         }
         self.lowest = self.lowest.max(1);
-        self.highest = sequence;
+        self.highest = statement.sequence;
         self.digest = statement.digest();
-        Ok(())
     }
 }
 
 /// Whether the device has attested this entry, whatever its place.
-fn genuine(stream: &LogStream, entry: &Entry) -> Result<Header, A2mError> {
+fn genuine(device: &impl Device, entry: &Entry) -> Result<Header, A2mError> {
     let altered = |why| A2mError::altered(entry.log, entry.statement.sequence, why);
-    let checked = stream.check(&entry.attestation, &entry.statement.encode());
-    let header = checked.map_err(|why| altered(Refused::Attestation(why)))?;
+    let stream = StreamId(entry.log.0);
+    let checked = device.check(stream, &entry.attestation, &entry.statement.encode());
+    let header = checked.map_err(|error| match error {
+        DeviceError::Refused(why) => altered(Refused::Attestation(why)),
+        other => A2mError::Device(other),
+    })?;
     if header.kind != Kind::Message || hash(&entry.context) != entry.statement.context_hash {
         return Err(altered(Refused::Context));
     }

@@ -3,7 +3,8 @@
 
 use std::io;
 
-use smt_attestation::{Misuse, Refusal};
+use smt_attestation::Refusal;
+use smt_device_client::DeviceError;
 
 use crate::entry::LogId;
 
@@ -90,9 +91,9 @@ pub enum A2mError {
     /// was durable.
     #[error("the memory takes no more entries until it is opened again")]
     Stopped,
-    /// The kernel's tables are full, or its counter has run out.
-    #[error("the device refuses: {0:?}")]
-    Device(Misuse),
+    /// The device is full, its counter has run out, or it is a process that has ended.
+    #[error("the device does not attest")]
+    Device(#[source] DeviceError),
 }
 
 impl A2mError {
@@ -111,7 +112,11 @@ impl A2mError {
             | Self::Damaged(_)
             | Self::Anchor => Fault::Host,
             Self::Locked | Self::Stopped | Self::Storage(_) => Fault::Environment,
-            Self::Device(_) => Fault::Limit,
+            Self::Device(error) => match error.fault() {
+                smt_device_client::Fault::Limit => Fault::Limit,
+                smt_device_client::Fault::Caller => Fault::Caller,
+                _ => Fault::Environment,
+            },
         }
     }
 

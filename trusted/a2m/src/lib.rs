@@ -21,7 +21,7 @@ mod entry;
 mod error;
 mod storage;
 
-pub use a2m::{A2m, Identity, Tail, verify_tail};
+pub use a2m::{A2m, Identity, OwnDevice, Tail, verify_tail};
 pub use disk::{Disk, Durability};
 pub use entry::{CONTEXT_LEN_MAX, Entry, EntryKind, LogId, MANIFEST, STATEMENT_LEN, Statement};
 pub use error::{A2mError, Fault, Refused};

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::message::{Batch, Statement};
+use crate::message::{Batch, Statement, fits_statement};
 use crate::replica::Replica;
 use crate::request::Request;
 use crate::service::Service;
@@ -11,10 +11,14 @@ use crate::service::Service;
 impl<S: Service> Replica<S> {
     /// Does all that can be done now.
     pub(crate) fn advance(&mut self) {
-        loop {
+        // A device that outlives the replica gives the rest when the log has what it gave.
+        while !self.device.is_ahead_of_log() {
             self.drain();
             let (view, to) = self.decided;
             self.execute(view, to);
+            if self.device.is_ahead_of_log() {
+                return;
+            }
             self.forget_stable();
             // Only a liar's stream can be faulty to the liar itself.
             if self.own_track().is_faulty {
@@ -64,7 +68,8 @@ impl<S: Service> Replica<S> {
         let sequence = last + 1;
         let mut batch: Vec<Request> = Vec::new();
         for pending in self.pending.values_mut().filter(|it| it.ordered.is_none()) {
-            if batch.len() == options.batch {
+            let lengths = batch.iter().chain([&pending.request]).map(|it| it.operation.len());
+            if batch.len() == options.batch || !fits_statement(lengths) {
                 break;
             }
             pending.ordered = Some(sequence);

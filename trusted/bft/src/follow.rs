@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use smt_attestation::Kind;
 
-use crate::message::{Attested, Batch, Checkpoint, Statement, decode};
+use crate::message::{Attested, Batch, Checkpoint, Statement, decode, fits_statement};
 use crate::replica::Replica;
 use crate::rule::Rule;
 use crate::service::Service;
@@ -53,7 +53,8 @@ impl<S: Service> Replica<S> {
             return false;
         };
         // A replica that has restarted follows others only from where a view's opening says.
-        let is_known = stream.track.at.is_some() || stream.track.counter > 0 || key.1 > 1;
+        let is_later = self.group.epochs.get(key.0 as usize) < Some(&key.1);
+        let is_known = stream.track.at.is_some() || stream.track.counter > 0 || is_later;
         #[cfg(not(feature = "broken"))]
         let next = stream.next();
         #[cfg(feature = "broken")]
@@ -123,7 +124,8 @@ impl<S: Service> Replica<S> {
             None => Verdict::Faulty,
             Some(Statement::Hello { nonce }) => {
                 track.nonce = Some(nonce);
-                let is_fine = place.counter == 1 && place.epoch > 1;
+                let first = self.group.epochs.get(place.device as usize);
+                let is_fine = place.counter == 1 && first < Some(&place.epoch);
                 if is_fine { Verdict::Taken } else { Verdict::Faulty }
             }
             Some(Statement::Prepare { view, sequence, batch }) => {
@@ -177,7 +179,8 @@ impl<S: Service> Replica<S> {
             return Verdict::Wait;
         }
         let size = batch.len();
-        if size == 0 || size > self.group.options.batch {
+        let fits = fits_statement(batch.iter().map(|it| it.operation.len()));
+        if size == 0 || size > self.group.options.batch || !fits {
             return Verdict::Faulty;
         }
         if !batch.iter().all(|request| self.is_genuine(request)) {

@@ -13,12 +13,20 @@ pub struct Group {
     pub replicas: u32,
     /// The number of the group's stream.
     pub stream: u32,
+    /// The epoch of each device when the group was formed.
+    pub epochs: Vec<u64>,
     /// The keys of clients, by their numbers.
     pub clients: BTreeMap<u32, PublicKey>,
     /// The keys with which the replicas sign replies.
     pub reply_keys: Vec<PublicKey>,
     /// Sizes and timeouts.
     pub options: Options,
+    /// Whether replicas keep all that they execute, for simulations to compare.
+    #[cfg(feature = "sim")]
+    pub(crate) keeps_history: bool,
+    /// Statements that a device may be ahead of the log, if others than for users.
+    #[cfg(feature = "sim")]
+    pub(crate) unlogged_max: Option<usize>,
 }
 
 /// Sizes and timeouts of a group.
@@ -52,6 +60,28 @@ impl Default for Options {
 }
 
 impl Group {
+    /// A group with a replica for each key of replies, whose devices are in epoch 1.
+    pub fn new(
+        stream: u32,
+        clients: BTreeMap<u32, PublicKey>,
+        reply_keys: Vec<PublicKey>,
+        options: Options,
+    ) -> Self {
+        let replicas = u32::try_from(reply_keys.len()).unwrap_or(u32::MAX);
+        Self {
+            replicas,
+            stream,
+            epochs: vec![1; reply_keys.len()],
+            clients,
+            reply_keys,
+            options,
+            #[cfg(feature = "sim")]
+            keeps_history: false,
+            #[cfg(feature = "sim")]
+            unlogged_max: None,
+        }
+    }
+
     /// How many replicas may lie or be down at once: f.
     pub fn faults(&self) -> usize {
         (self.replicas.saturating_sub(1) / 2) as usize

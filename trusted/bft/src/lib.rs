@@ -17,9 +17,11 @@
 #![forbid(unsafe_code)]
 
 mod act;
+mod attestor;
 mod change;
 mod client;
 mod digest;
+mod durable;
 mod follow;
 mod group;
 mod ledger;
@@ -36,13 +38,16 @@ pub mod sim;
 mod track;
 mod view;
 
+pub use attestor::{AttestorError, OwnDevice};
 pub use client::Client;
 pub use digest::Digest;
+pub use durable::{Durable, DurableError};
+pub use ed25519_dalek::SigningKey;
 pub use group::{Group, Options, PublicKey};
 pub use message::{
     Attested, Batch, Checkpoint, Message, Opening, Reference, State, Statement, Status,
 };
 pub use replica::{Identity, Metrics, Output, Replica};
-pub use request::{Reply, Request, SignatureBytes};
+pub use request::{Reply, Request, SignatureBytes, is_public_key, public_key};
 pub use rule::Rule;
 pub use service::{Counter, KeyValue, KeyValueOperation, Service};

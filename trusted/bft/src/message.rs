@@ -12,6 +12,16 @@ use crate::request::{Reply, Request};
 /// Requests that are ordered together.
 pub type Batch = Arc<Vec<Request>>;
 
+/// Bytes of the operations of a batch at most, beside one that is longer by itself: devices take
+/// statements of 256 KiB.
+const BATCH_BYTES_MAX: usize = 128 << 10;
+
+/// Whether a batch with these operations fits a statement.
+pub(crate) fn fits_statement(operations: impl Iterator<Item = usize>) -> bool {
+    let (count, bytes) = operations.fold((0, 0), |(count, bytes), it| (count + 1, bytes + it));
+    count == 1 || bytes <= BATCH_BYTES_MAX
+}
+
 /// A statement in a replica's attested stream. Each receiver takes each stream without a gap, so
 /// the statements before a given one are the same for all.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]

@@ -37,7 +37,7 @@ impl<S: Service> Replica<S> {
         let start = Start { device: DeviceId(device), epoch: Epoch(epoch), nonce };
         let mut voted = false;
         for about in (0..self.group.replicas).filter(|about| *about != device) {
-            let ballot = self.device_mut().and_then(|it| it.vote(start, DeviceId(about)).ok());
+            let ballot = self.device.vote(start, DeviceId(about));
             if let Some(ballot) = ballot {
                 voted = true;
                 let statement = Attested::new(&ballot.attestation, ballot.vote.encode().to_vec());
@@ -90,16 +90,14 @@ impl<S: Service> Replica<S> {
                 of_voters.entry(voter).or_insert(ballot);
             }
             let ballots: Vec<Ballot> = of_voters.into_values().collect();
-            // Too few votes, or an epoch that is admitted already, change nothing.
-            let _ = self.device_mut().map(|it| it.admit(vote.newcomer, &ballots));
+            self.device.admit(vote.newcomer, &ballots);
         }
     }
 
     fn synchronize(&mut self, peer: DeviceId, all: &BTreeMap<(u32, u32), Ballot>) {
         let about = all.iter().filter(|it| it.0.1 == peer.0);
         let ballots: Vec<Ballot> = about.map(|it| *it.1).collect();
-        // Too few votes change nothing.
-        let _ = self.device_mut().map(|it| it.synchronize(peer, &ballots));
+        self.device.synchronize(peer, &ballots);
     }
 
     /// The stable checkpoint and the latest view that f + 1 have entered.

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ed25519_dalek::SigningKey;
-use smt_attestation::{
-    Algorithm, Ballot, DeviceId, Epoch, GroupSecret, Kernel, Kind, Member, Misuse, Start, StreamId,
-};
+use smt_attestation::{Ballot, Kind, Start};
+use smt_device_client::DeviceError;
 
+use crate::attestor::{Attestor, OwnDevice};
 use crate::group::Group;
 use crate::ledger::{Answer, Ledger};
 use crate::message::{Attested, Message, Statement, Status, decode, encode};
@@ -17,10 +17,6 @@ use crate::rule::{Broken, Rule};
 use crate::service::Service;
 use crate::track::{Stream, Track};
 use crate::view::View;
-
-/// A device for groups of up to nine replicas.
-pub(crate) type Device = Kernel<1, 8, 64>;
-type DeviceStream = smt_attestation::Stream<8, 64>;
 
 /// How many statements of a stream answer one question.
 const RESENT: usize = 32;
@@ -38,12 +34,10 @@ pub enum Output {
     Client(u32, Vec<u8>),
 }
 
-/// The secrets and the start of a replica.
+/// The device and the key of a replica.
 pub struct Identity {
-    /// The group's secret, for the device.
-    pub secret: GroupSecret,
-    /// The start of the device. The number of the epoch comes from a counter that only grows.
-    pub start: Start,
+    /// The device. Its number is the replica's.
+    pub device: OwnDevice,
     /// The key with which the host signs replies.
     pub reply_key: SigningKey,
 }
@@ -61,6 +55,8 @@ pub struct Metrics {
     pub views: u64,
     /// How many states of others it has taken.
     pub states: u64,
+    /// How many statements its device has issued again, since the log did not have them.
+    pub reissued: u64,
     /// Whether it is a member of its view. A replica that has restarted is not, at first.
     pub is_active: bool,
 }
@@ -78,7 +74,7 @@ pub struct Replica<S> {
     pub(crate) group: Arc<Group>,
     pub(crate) own: u32,
     pub(crate) start: Start,
-    pub(crate) kernel: Device,
+    pub(crate) device: Attestor,
     pub(crate) reply_key: SigningKey,
     pub(crate) streams: BTreeMap<(u32, u64), Stream>,
     pub(crate) views: BTreeMap<u64, View>,
@@ -101,7 +97,7 @@ pub struct Replica<S> {
     /// A liar's host does not commit.
     #[cfg(feature = "sim")]
     pub(crate) holds_commits: bool,
-    /// All that was executed, for the comparison of replicas.
+    /// All that was executed, for the comparison of replicas, if the group wants it.
     #[cfg(feature = "sim")]
     pub(crate) history: Vec<(u64, crate::message::Batch)>,
 }
@@ -111,26 +107,28 @@ impl<S: Service> Replica<S> {
     /// the others to admit it, and for the state.
     ///
     /// # Errors
-    /// Those of [`Kernel::open`].
-    pub fn new(group: Arc<Group>, identity: Identity, service: S) -> Result<Self, Misuse> {
-        let Identity { secret, start, reply_key } = identity;
-        let mut kernel = Device::start(start);
-        let members: Vec<Member> = (0..group.replicas)
-            .map(|device| Member { device: DeviceId(device), epoch: Epoch(1) })
-            .collect();
-        let of_device = smt_attestation::Group {
-            stream: StreamId(group.stream),
-            algorithm: Algorithm::HmacSha256,
-            quorum: u32::try_from(group.quorum()).unwrap_or(u32::MAX),
-            members: &members,
-        };
-        kernel.open(&secret, &of_device)?;
+    /// Those of [`smt_device_client::Device::open`].
+    pub fn new(group: Arc<Group>, identity: Identity, service: S) -> Result<Self, DeviceError> {
+        let mut replica = Self::silent(group, identity, service)?;
+        replica.begin();
+        Ok(replica)
+    }
+
+    /// A replica that has said nothing yet.
+    pub(crate) fn silent(
+        group: Arc<Group>,
+        identity: Identity,
+        service: S,
+    ) -> Result<Self, DeviceError> {
+        let Identity { device, reply_key } = identity;
+        let start = device.start();
+        let device = Attestor::open(&group, device)?;
         let own = start.device.0;
-        let is_first = start.epoch.0 == 1;
+        let is_first = group.epochs.get(own as usize) == Some(&start.epoch.0);
         let mut replica = Self {
             own,
             start,
-            kernel,
+            device,
             reply_key,
             streams: BTreeMap::from([((own, start.epoch.0), Stream::default())]),
             views: BTreeMap::new(),
@@ -152,24 +150,36 @@ impl<S: Service> Replica<S> {
             group,
         };
         if is_first {
-            replica.views.insert(0, View::first(replica.group.replicas));
-            for device in 0..replica.group.replicas {
-                replica.streams.insert((device, 1), Stream::new(Track::first()));
+            replica.views.insert(0, View::first(replica.group.epochs.clone()));
+            for member in (0..).zip(replica.group.epochs.iter().copied()) {
+                replica.streams.insert(member, Stream::new(Track::first()));
             }
-        } else {
-            replica.say(Statement::Hello { nonce: start.nonce });
         }
         Ok(replica)
     }
 
+    /// In a later epoch than the group's first a replica begins with HELLO.
+    pub(crate) fn begin(&mut self) {
+        if !self.metrics.is_active {
+            self.say(Statement::Hello { nonce: self.start.nonce });
+        }
+    }
+
     /// Takes a message: from a replica or a client, forwarded or not.
     pub fn receive(&mut self, bytes: &[u8]) {
-        match Message::decode(bytes) {
-            Some(Message::Request(request)) => self.take_request(request),
-            Some(Message::Statement(statement)) => self.take_statement(statement),
-            Some(Message::Status(status)) => self.answer(&status),
-            Some(Message::State(state)) => self.take_state(*state),
-            Some(Message::Reply(_)) | None => return,
+        if let Some(message) = Message::decode(bytes) {
+            self.take(message);
+        }
+    }
+
+    pub(crate) fn take(&mut self, message: Message) {
+        match message {
+            Message::Request(request) => self.take_request(request),
+            Message::Statement(statement) => self.take_statement(statement),
+            // A question changes nothing, and a log need not have it.
+            Message::Status(status) => return self.answer(&status),
+            Message::State(state) => self.take_state(*state),
+            Message::Reply(_) => return,
         }
         self.advance();
     }
@@ -191,6 +201,18 @@ impl<S: Service> Replica<S> {
         let status = Status { from: self.own, positions, wants_state };
         self.outputs.push(Output::Replicas(Message::Status(status).encode()));
         self.advance();
+    }
+
+    /// Bytes of the longest operation.
+    pub(crate) fn operation_max(&self) -> usize {
+        self.group.options.operation
+    }
+
+    /// Whether a tick would change nothing: no request waits, and no view is wanted.
+    pub(crate) fn is_idle(&self) -> bool {
+        let track = self.own_track();
+        let is_settled = track.at.is_some_and(|at| at.0 == track.promised);
+        is_settled && self.waited == 0 && self.pending.is_empty()
     }
 
     /// Counts a tick. True if another leader is wanted.
@@ -220,7 +242,8 @@ impl<S: Service> Replica<S> {
     /// The numbers of this moment.
     pub fn metrics(&self) -> Metrics {
         let (executed, stable) = (self.ledger.executed, self.ledger.stable);
-        Metrics { executed, stable, ..self.metrics }
+        let reissued = self.device.reissues();
+        Metrics { executed, stable, reissued, ..self.metrics }
     }
 
     pub(crate) fn own_track(&self) -> &Track {
@@ -228,19 +251,11 @@ impl<S: Service> Replica<S> {
         &self.streams[&(self.own, self.start.epoch.0)].track
     }
 
-    fn device(&self) -> Option<&DeviceStream> {
-        self.kernel.stream(StreamId(self.group.stream))
-    }
-
-    pub(crate) fn device_mut(&mut self) -> Option<&mut DeviceStream> {
-        self.kernel.stream_mut(StreamId(self.group.stream))
-    }
-
     /// Has a statement attested, takes it, and sends it to all.
     pub(crate) fn say(&mut self, statement: Statement) {
         let body = encode(&statement);
-        let attestation = self.device_mut().and_then(|it| it.attest(&body).ok());
-        if let Some(attestation) = attestation {
+        // A device that fails ends the replica (`Durable::commit`).
+        if let Some(attestation) = self.device.attest(&body) {
             self.publish(Attested::new(&attestation, body));
         }
     }
@@ -261,10 +276,10 @@ impl<S: Service> Replica<S> {
         // `check`, not `accept`: a forwarded statement of an epoch that this device has voted to
         // replace is still needed where a view refers to it. The order is kept by `Stream`.
         let attestation = it.attestation();
-        let header = match self.device()?.check(&attestation, &it.body) {
-            Ok(header) => header,
-            Err(_) if self.broken.lacks(Rule::Mac) => attestation.claim()?,
-            Err(_) => return None,
+        let header = match self.device.check(&attestation, &it.body) {
+            Some(header) => header,
+            None if self.broken.lacks(Rule::Mac) => attestation.claim()?,
+            None => return None,
         };
         Some((header.device.0, header.epoch.0, header.counter, header.kind))
     }
@@ -320,7 +335,7 @@ impl<S: Service> Replica<S> {
             return true;
         }
         let key = self.group.clients.get(&request.client);
-        request.operation.len() <= self.group.options.operation
+        request.operation.len() <= self.operation_max()
             && key.is_some_and(|key| request.is_signed_by(key))
     }
 
@@ -349,14 +364,16 @@ impl<S: Service> Replica<S> {
 
     /// Executes the log of a view up to a place that f + 1 have committed to.
     pub(crate) fn execute(&mut self, view: u64, to: u64) {
-        while self.ledger.executed < to {
+        while self.ledger.executed < to && !self.device.is_ahead_of_log() {
             let next = self.ledger.executed + 1;
             let Some(batch) = self.views.get(&view).and_then(|it| it.batch(next)).cloned() else {
                 return;
             };
             let fresh = self.ledger.execute(&batch);
             #[cfg(feature = "sim")]
-            self.history.push((next, batch.clone()));
+            if self.group.keeps_history {
+                self.history.push((next, batch.clone()));
+            }
             for (request, answer) in fresh {
                 let is_done = |it: &Pending| it.request.number <= answer.number;
                 if self.pending.get(&request.client).is_some_and(is_done) {

@@ -85,6 +85,16 @@ impl Reply {
     }
 }
 
+/// The public key of a private key's 32 bytes.
+pub fn public_key(seed: &[u8; 32]) -> PublicKey {
+    SigningKey::from_bytes(seed).verifying_key().to_bytes()
+}
+
+/// Whether these bytes are a public key by which a signature can verify.
+pub fn is_public_key(key: &PublicKey) -> bool {
+    VerifyingKey::from_bytes(key).is_ok_and(|it| !it.is_weak())
+}
+
 fn halves(signature: Signature) -> SignatureBytes {
     [*signature.r_bytes(), *signature.s_bytes()]
 }

@@ -8,12 +8,12 @@ use smt_attestation::{DeviceId, Epoch, Start};
 
 use crate::client::Client;
 use crate::message::{Message, Statement, decode};
-use crate::replica::{Identity, Output, Replica};
+use crate::replica::{Output, Replica};
 use crate::request::Reply;
 use crate::rule::Rule;
 use crate::service::Counter;
+use crate::sim::group::{client_key, group, identity};
 use crate::sim::liar::restart_keeping_state;
-use crate::sim::world::{client_key, group, secret};
 
 /// The replicas and a client; nothing is lost between those that may speak.
 struct Cluster {
@@ -27,8 +27,7 @@ impl Cluster {
         let group = Arc::new(group(replicas));
         let replica = |device| {
             let start = Start { device: DeviceId(device), epoch: Epoch(1), nonce: [0; 16] };
-            let reply_key = crate::sim::world::reply_key(device);
-            let identity = Identity { secret: secret(), start, reply_key };
+            let identity = identity(start);
             let mut replica = Replica::new(group.clone(), identity, Counter::default()).unwrap();
             replica.broken.rule = lacking;
             replica

@@ -55,6 +55,12 @@ impl KeyValueOperation {
     pub fn encode(&self) -> Vec<u8> {
         encode(self)
     }
+
+    /// Reads an answer of the store: the value, if the key has or had one. Nothing if the bytes are
+    /// no answer.
+    pub fn decode_answer(answer: &[u8]) -> Option<Option<Vec<u8>>> {
+        decode(answer)
+    }
 }
 
 /// A key-value store.

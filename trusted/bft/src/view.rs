@@ -29,8 +29,7 @@ impl View {
     }
 
     /// View 0, which all members have entered from the start.
-    pub(crate) fn first(replicas: u32) -> Self {
-        let epochs = vec![1; replicas as usize];
+    pub(crate) fn first(epochs: Vec<u64>) -> Self {
         let opening = Opening { view: 0, epochs, start: 0, chain: [0; 32], votes: Vec::new() };
         Self::new(opening, BTreeMap::new())
     }

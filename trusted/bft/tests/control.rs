@@ -51,7 +51,7 @@ fn first_seed(rule: Rule) -> u64 {
         Rule::CheckpointQuorum => 170,
         Rule::DistinctVotes => 230,
         Rule::LongestLog => 300,
-        Rule::Promise => 640,
+        Rule::Promise => 3_600,
         _ => 0,
     }
 }
@@ -97,6 +97,17 @@ fn one_liar_with_a_counter_that_was_rolled_back_is_found() {
         it.is_rolled_back = true;
     };
     let found = first_violation(0..200, roll_back, |it| matches!(it, Violation::Differ(_)));
+    println!("{found:?}");
+    assert!(found.is_some());
+}
+
+#[test]
+fn replicas_that_send_before_their_log_is_durable_are_found() {
+    let kill = |it: &mut Scenario| {
+        it.has_logs = true;
+        it.sends_before_sync = true;
+    };
+    let found = first_violation(0..100, kill, is_unsafe);
     println!("{found:?}");
     assert!(found.is_some());
 }

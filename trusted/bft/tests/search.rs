@@ -38,3 +38,18 @@ fn newcomers_are_admitted_though_a_liar_wants_every_view_ahead_of_time() {
         assert_eq!(outcome.violations, [], "seed {seed}");
     }
 }
+
+#[test]
+fn replicas_with_logs_that_are_killed_lose_nothing() {
+    let first = std::env::var("SMT_BFT_SEED").map_or(0, |it| it.parse().unwrap());
+    let count = std::env::var("SMT_BFT_COUNT").map_or(400, |it| it.parse().unwrap());
+    let mut report = Report::default();
+    for seed in first..first + count {
+        report.add(seed, run(&Scenario::with_logs(seed)));
+    }
+    println!("{report}");
+    assert_eq!(report.violations(), []);
+    if count >= 400 {
+        assert_eq!(report.rare(), []);
+    }
+}

@@ -8,7 +8,11 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use data_encoding::HEXLOWER;
 use smt_a2m::{A2m, A2mError, Disk, Durability, Entry, Fault, LogId, Tail, verify_tail};
+use smt_bootstrap::BootstrapError;
+use smt_device::{RunError, StoreError};
+use smt_device_client::DeviceError;
 
+use crate::bft::{ClientError, InitError, ReplicaError};
 use crate::keys::{self, KeyError};
 
 #[derive(Subcommand)]
@@ -79,8 +83,24 @@ pub(crate) enum CommandError {
     Keys(#[from] KeyError),
     #[error("{}: {error}", fault(.error))]
     Memory { error: A2mError },
+    #[error("your request: {0}")]
+    Request(String),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(transparent)]
+    Bootstrap(#[from] BootstrapError),
+    #[error("{}: {error}", device_fault(.error))]
+    Device { error: DeviceError },
     #[error("the search: {violations} seeds violate a property; in less than 1 %: {rare}")]
     Search { violations: usize, rare: String },
+    #[error(transparent)]
+    Group(#[from] InitError),
+    #[error(transparent)]
+    Replica(#[from] ReplicaError),
+    #[error(transparent)]
+    Client(#[from] ClientError),
     #[error("the operating system: standard input or output failed")]
     Stream(#[from] io::Error),
 }
@@ -90,6 +110,7 @@ impl CommandError {
     pub(crate) fn cause(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Memory { error } => error.source(),
+            Self::Device { error } => error.source(),
             other => other.source(),
         }
     }
@@ -98,6 +119,12 @@ impl CommandError {
 impl From<A2mError> for CommandError {
     fn from(error: A2mError) -> Self {
         Self::Memory { error }
+    }
+}
+
+impl From<DeviceError> for CommandError {
+    fn from(error: DeviceError) -> Self {
+        Self::Device { error }
     }
 }
 
@@ -199,5 +226,15 @@ fn fault(error: &A2mError) -> &'static str {
         Fault::Host => "the host or its disk",
         Fault::Environment => "the operating system",
         Fault::Limit => "the device",
+    }
+}
+
+pub(crate) fn device_fault(error: &DeviceError) -> &'static str {
+    match error.fault() {
+        smt_device_client::Fault::Caller => "your request",
+        smt_device_client::Fault::Message => "the message or its sender",
+        smt_device_client::Fault::Device => "the device",
+        smt_device_client::Fault::Environment => "the operating system",
+        smt_device_client::Fault::Limit => "a limit of the device",
     }
 }

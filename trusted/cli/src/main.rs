@@ -4,7 +4,13 @@
 
 mod a2m;
 mod bft;
+mod bootstrap;
+mod chain;
+mod device;
 mod keys;
+mod log;
+mod peer_review;
+mod search;
 
 use std::process::ExitCode;
 
@@ -12,11 +18,18 @@ use clap::{Parser, Subcommand};
 
 use crate::a2m::A2mCommand;
 use crate::bft::BftCommand;
+use crate::bootstrap::{ManufacturerCommand, VendorCommand};
+use crate::chain::ChainCommand;
+use crate::device::DeviceCommand;
+use crate::log::LogArguments;
+use crate::peer_review::PeerReviewCommand;
 
 /// Trusted messages: logs and systems of which nobody can tell two stories
 #[derive(Parser)]
 #[command(name = "smt-trusted", version)]
 struct Arguments {
+    #[command(flatten)]
+    log: LogArguments,
     #[command(subcommand)]
     command: Command,
 }
@@ -29,12 +42,37 @@ enum Command {
     /// Byzantine-tolerant replication
     #[command(subcommand)]
     Bft(BftCommand),
+    /// Chain replication with proofs of execution
+    #[command(subcommand)]
+    Chain(ChainCommand),
+    /// A device that is a process of its own
+    #[command(subcommand)]
+    Device(DeviceCommand),
+    /// The maker of devices
+    #[command(subcommand)]
+    Manufacturer(ManufacturerCommand),
+    /// Accountability: nodes whose witnesses find their faults
+    #[command(subcommand)]
+    PeerReview(PeerReviewCommand),
+    /// The owner of groups, who gives devices their secrets
+    #[command(subcommand)]
+    Vendor(VendorCommand),
 }
 
 fn main() -> ExitCode {
-    let result = match Arguments::parse().command {
+    let arguments = Arguments::parse();
+    if let Err(error) = arguments.log.install() {
+        eprintln!("smt-trusted: {error}");
+        return ExitCode::FAILURE;
+    }
+    let result = match arguments.command {
         Command::A2m(command) => command.run(),
         Command::Bft(command) => command.run(),
+        Command::Chain(command) => command.run(),
+        Command::Device(command) => command.run(),
+        Command::Manufacturer(command) => command.run(),
+        Command::PeerReview(command) => command.run(),
+        Command::Vendor(command) => command.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

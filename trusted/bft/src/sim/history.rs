@@ -24,6 +24,8 @@ pub enum Violation {
     Lost(u32, u64),
     /// An operation stands after one that began only when it had ended.
     Order(u32, u64),
+    /// A replica that was killed could not go on from its log.
+    LogRefused(u32),
     /// A request had no answer long after the network became honest.
     Stuck(u32, u64),
 }
@@ -63,6 +65,11 @@ impl History {
         if *self.states.entry(place).or_insert(state) != state {
             self.violations.push(Violation::State(place));
         }
+    }
+
+    /// A replica's log was refused after a crash of its disk.
+    pub(crate) fn log_refused(&mut self, device: u32) {
+        self.violations.push(Violation::LogRefused(device));
     }
 
     pub(crate) fn is_violated(&self) -> bool {

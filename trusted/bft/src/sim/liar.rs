@@ -5,88 +5,18 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use ed25519_dalek::SigningKey;
+use smt_simulation::Random;
 
+use crate::attestor::OwnDevice;
 use crate::message::{
     Attested, Batch, Checkpoint, Message, Opening, Reference, State, Statement, encode,
 };
 use crate::replica::{Output, Replica};
 use crate::request::{Reply, Request};
 use crate::service::Service;
-use crate::sim::random::Random;
-use crate::sim::world::{AnyService, LIAR_CLIENT, client_key};
-
-/// A way to lie.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Attack {
-    /// Says nothing to some replicas.
-    Silence,
-    /// Sends half of what it should.
-    Omit,
-    /// Sends old messages again.
-    Replay,
-    /// Sends messages in another order.
-    Reorder,
-    /// Says what another replica has not said.
-    Forge,
-    /// As the leader tells two replicas two stories.
-    Equivocate,
-    /// Gives wrong answers.
-    WrongOutput,
-    /// Commits to what the leader has not ordered.
-    EarlyCommit,
-    /// Commits in a view after it has wanted a later one.
-    BreakPromise,
-    /// Gives wrong states to others.
-    WrongState,
-    /// States false checkpoints.
-    FalseCheckpoint,
-    /// Restarts its device, and hides what it has said before.
-    OldState,
-    /// As the leader orders requests that no client has made.
-    ForgedRequest,
-    /// As the leader orders requests twice.
-    Twice,
-    /// As the leader orders two batches at one place.
-    SecondPrepare,
-    /// Orders without being the leader.
-    NotLeader,
-    /// Answers in the names of others.
-    ForgedReply,
-    /// Opens views on its own vote alone.
-    BadQuorum,
-    /// Opens views again, and wants views that are over.
-    StaleView,
-}
-
-impl Attack {
-    /// All ways.
-    pub const ALL: [Self; 19] = [
-        Self::Silence,
-        Self::Omit,
-        Self::Replay,
-        Self::Reorder,
-        Self::Forge,
-        Self::Equivocate,
-        Self::WrongOutput,
-        Self::EarlyCommit,
-        Self::BreakPromise,
-        Self::WrongState,
-        Self::FalseCheckpoint,
-        Self::OldState,
-        Self::ForgedRequest,
-        Self::Twice,
-        Self::SecondPrepare,
-        Self::NotLeader,
-        Self::ForgedReply,
-        Self::BadQuorum,
-        Self::StaleView,
-    ];
-
-    /// Whether only a leader can lie in this way.
-    pub(crate) fn is_of_leader(self) -> bool {
-        matches!(self, Self::Equivocate | Self::ForgedRequest | Self::Twice | Self::SecondPrepare)
-    }
-}
+use crate::sim::attack::Attack;
+use crate::sim::group::{LIAR_CLIENT, client_key};
+use crate::sim::service::AnyService;
 
 /// A message on its way to a replica or a client.
 #[derive(Clone, Debug)]
@@ -446,7 +376,7 @@ impl Liar {
 /// Has a statement attested, and tells nobody.
 fn attest(core: &mut Replica<AnyService>, statement: &Statement) -> Option<Attested> {
     let body = encode(statement);
-    let attestation = core.device_mut()?.attest(&body).ok()?;
+    let attestation = core.device.attest(&body)?;
     let counter = attestation.claim()?.counter;
     let said = Attested::new(&attestation, body);
     let key = (core.own, core.start.epoch.0);
@@ -480,15 +410,14 @@ pub(crate) fn restart_keeping_state<S: Service + Default>(core: &mut Replica<S>,
     start.epoch.0 += 1;
     start.nonce = nonce;
     let identity = crate::replica::Identity {
-        secret: crate::sim::world::secret(),
-        start,
+        device: OwnDevice::Library { secret: crate::sim::group::secret(), start },
         reply_key: SigningKey::from_bytes(&core.reply_key.to_bytes()),
     };
     let Ok(fresh) = Replica::new(core.group.clone(), identity, S::default()) else {
         return;
     };
     let stream = fresh.streams.into_values().next().unwrap_or_default();
-    core.kernel = fresh.kernel;
+    core.device = fresh.device;
     core.start = start;
     core.outputs.extend(fresh.outputs);
     core.streams.insert((core.own, start.epoch.0), stream);

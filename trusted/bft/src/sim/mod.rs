@@ -4,15 +4,19 @@
 //! A run is a function of its [`Scenario`]. The network loses, repeats, delays and reorders, and
 //! cuts pairs of replicas off, up to a moment after which it is honest; the liars lie to the end.
 
+mod attack;
+mod device;
+pub(crate) mod group;
 mod history;
+mod kill;
 pub(crate) mod liar;
-mod random;
 mod report;
 mod scenario;
-pub(crate) mod world;
+mod service;
+mod world;
 
+pub use attack::Attack;
 pub use history::Violation;
-pub use liar::Attack;
 pub use report::{Event, Report};
 pub use scenario::{Scenario, ServiceKind};
 pub use world::{Outcome, run};

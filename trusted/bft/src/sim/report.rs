@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::sim::attack::Attack;
 use crate::sim::history::Violation;
-use crate::sim::liar::Attack;
 use crate::sim::world::Outcome;
 
 /// Something that a search must have tried.
@@ -27,11 +27,19 @@ pub enum Event {
     ByzantineClient,
     /// Two replicas were cut off from each other.
     Partition,
+    /// A correct replica with a log was killed.
+    Kill,
+    /// All correct replicas were killed at once.
+    KillOfAll,
+    /// A replica was killed between a write and its sync.
+    UnsyncedWrite,
+    /// A device issued again what it had given before its host was killed.
+    Reissue,
 }
 
 impl Event {
-    /// All that is counted.
-    pub fn all() -> impl Iterator<Item = Self> {
+    /// All that is counted. Only runs with logs have kills.
+    pub fn all(has_logs: bool) -> impl Iterator<Item = Self> {
         let others = [
             Self::ViewChange,
             Self::Crash,
@@ -41,7 +49,9 @@ impl Event {
             Self::ByzantineClient,
             Self::Partition,
         ];
-        Attack::ALL.into_iter().map(Self::Attack).chain(others)
+        let kills = [Self::Kill, Self::KillOfAll, Self::UnsyncedWrite, Self::Reissue];
+        let kills = kills.into_iter().filter(move |_| has_logs);
+        Attack::ALL.into_iter().map(Self::Attack).chain(others).chain(kills)
     }
 }
 
@@ -70,6 +80,10 @@ impl Report {
         self.counts.get(&event).copied().unwrap_or(0)
     }
 
+    fn has_logs(&self) -> bool {
+        self.count(Event::Kill) > 0
+    }
+
     /// The violations, by seed.
     pub fn violations(&self) -> &[(u64, Vec<Violation>)] {
         &self.violations
@@ -77,14 +91,15 @@ impl Report {
 
     /// The events of less than 1 % of the runs: the search does not try it enough.
     pub fn rare(&self) -> Vec<Event> {
-        Event::all().filter(|event| self.count(*event) * 100 < self.runs).collect()
+        let all = Event::all(self.has_logs());
+        all.filter(|event| self.count(*event) * 100 < self.runs).collect()
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:<34} {:>8} {:>7}", "in the runs", "runs", "%")?;
-        for event in Event::all() {
+        for event in Event::all(self.has_logs()) {
             let (name, count) = (format!("{event:?}"), self.count(event));
             let percent = count as f64 * 100.0 / self.runs.max(1) as f64;
             writeln!(f, "{name:<34} {count:>8} {percent:>7.1}")?;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The parts of a run.
 
+use smt_simulation::Random;
+
 use crate::rule::Rule;
-use crate::sim::liar::Attack;
-use crate::sim::random::Random;
+use crate::sim::attack::Attack;
 
 /// The service that is replicated.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -29,6 +30,11 @@ pub struct Scenario {
     pub crashes: Vec<u32>,
     /// Whether liars run a second device with the counters of the first: what a rollback comes to.
     pub is_rolled_back: bool,
+    /// Whether correct replicas have logs, and are killed: any one, or all at once. A kill is no
+    /// fault of the f, since the replica goes on where its log ends.
+    pub has_logs: bool,
+    /// Whether replicas with logs send before what they send is durable: what they must not do.
+    pub sends_before_sync: bool,
     /// The check that all replicas and clients lack. Only builds with the feature `broken` heed it.
     pub lacking: Option<Rule>,
 }
@@ -46,6 +52,8 @@ impl Scenario {
             liars: Vec::new(),
             crashes: Vec::new(),
             is_rolled_back: false,
+            has_logs: false,
+            sends_before_sync: false,
             lacking: None,
         };
         let mut faulty: Vec<u32> = (0..replicas).collect();
@@ -69,5 +77,10 @@ impl Scenario {
             }
         }
         scenario
+    }
+
+    /// The same with logs. Crashes that lose a log, and begin a new epoch, stay.
+    pub fn with_logs(seed: u64) -> Self {
+        Self { has_logs: true, ..Self::of_seed(seed) }
     }
 }

@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A run: replicas, clients, and the network between them.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ed25519_dalek::SigningKey;
-use smt_attestation::{DeviceId, Epoch, GroupSecret, Start};
+use smt_attestation::{DeviceId, Epoch, Start};
+use smt_journal::ModelDisk;
+use smt_simulation::{Bounds, Fate, Network, Random, Schedule};
 
 use crate::client::Client;
-use crate::group::{Group, Options};
+use crate::durable::Durable;
+use crate::group::Group;
 use crate::message::Message;
-use crate::replica::{Identity, Output, Replica};
+use crate::replica::{Output, Replica};
 use crate::request::Request;
-use crate::service::{Counter, KeyValue, KeyValueOperation, Service};
+use crate::service::KeyValueOperation;
+use crate::sim::device::OutlivingDevice;
+use crate::sim::group::{CLIENTS, LIAR_CLIENT, client_key, group, identity};
 use crate::sim::history::{History, Operation, Violation};
 use crate::sim::liar::{Liar, To};
-use crate::sim::random::Random;
 use crate::sim::report::Event;
 use crate::sim::scenario::{Scenario, ServiceKind};
+use crate::sim::service::AnyService;
 
-/// The client whose key liars have.
-pub(crate) const LIAR_CLIENT: u32 = 9;
-/// Clients that are correct.
-const CLIENTS: [u32; 3] = [1, 2, 3];
 /// When the network becomes honest, and when a run is given up.
-const HONEST: u64 = 3000;
+pub(super) const HONEST: u64 = 3000;
 const END: u64 = 60_000;
 /// How long a run goes on when all have their answers, and how long a tick is.
 const SETTLE: u64 = 800;
@@ -33,51 +32,6 @@ const TICK: u64 = 20;
 /// Operations of a client while the network is bad, and after.
 const BAD_OPERATIONS: usize = 9;
 const OPERATIONS: usize = 12;
-
-/// Both services.
-#[derive(Clone, Debug)]
-pub(crate) enum AnyService {
-    Counter(Counter),
-    KeyValue(KeyValue),
-}
-
-impl Default for AnyService {
-    fn default() -> Self {
-        Self::Counter(Counter::default())
-    }
-}
-
-impl AnyService {
-    fn new(kind: ServiceKind) -> Self {
-        match kind {
-            ServiceKind::Counter => Self::Counter(Counter::default()),
-            ServiceKind::KeyValue => Self::KeyValue(KeyValue::default()),
-        }
-    }
-}
-
-impl Service for AnyService {
-    fn execute(&mut self, operation: &[u8]) -> Vec<u8> {
-        match self {
-            Self::Counter(it) => it.execute(operation),
-            Self::KeyValue(it) => it.execute(operation),
-        }
-    }
-
-    fn snapshot(&self) -> Vec<u8> {
-        match self {
-            Self::Counter(it) => it.snapshot(),
-            Self::KeyValue(it) => it.snapshot(),
-        }
-    }
-
-    fn restore(&mut self, snapshot: &[u8]) -> bool {
-        match self {
-            Self::Counter(it) => it.restore(snapshot),
-            Self::KeyValue(it) => it.restore(snapshot),
-        }
-    }
-}
 
 /// The outcome of a run.
 #[derive(Clone, Debug)]
@@ -88,50 +42,35 @@ pub struct Outcome {
     pub violations: Vec<Violation>,
 }
 
-pub(crate) fn secret() -> GroupSecret {
-    GroupSecret::new([3; 32])
+pub(super) enum Node {
+    Correct(Box<Replica<AnyService>>),
+    /// A correct replica with a log on a disk.
+    Durable(Box<Durable<AnyService, ModelDisk>>),
+    Liar(Box<Liar>),
+    Down,
+    /// A replica that was killed, and its disk as the crash has left it.
+    Killed(ModelDisk),
 }
 
-/// The key of a client in simulations.
-pub(crate) fn client_key(client: u32) -> SigningKey {
-    SigningKey::from_bytes(&seed_of(1, client))
-}
-
-pub(crate) fn reply_key(replica: u32) -> SigningKey {
-    SigningKey::from_bytes(&seed_of(2, replica))
-}
-
-fn seed_of(kind: u8, number: u32) -> [u8; 32] {
-    let mut seed = [kind; 32];
-    seed[..4].copy_from_slice(&number.to_be_bytes());
-    seed
-}
-
-/// The group of simulations: small sizes, so that checkpoints and full windows come soon.
-pub(crate) fn group(replicas: u32) -> Group {
-    let options =
-        Options { batch: 4, operation: 1024, interval: 4, window: 12, retained: 1500, timeout: 12 };
-    let of_client = |it: u32| (it, client_key(it).verifying_key().to_bytes());
-    Group {
-        replicas,
-        stream: 7,
-        clients: CLIENTS.into_iter().chain([LIAR_CLIENT]).map(of_client).collect(),
-        reply_keys: (0..replicas).map(|it| reply_key(it).verifying_key().to_bytes()).collect(),
-        options,
+impl Node {
+    /// The correct replica that this node is, if it runs.
+    fn correct(&self) -> Option<&Replica<AnyService>> {
+        match self {
+            Self::Correct(replica) => Some(replica),
+            Self::Durable(durable) => Some(durable.replica()),
+            Self::Liar(_) | Self::Down | Self::Killed(_) => None,
+        }
     }
 }
 
-enum Node {
-    Correct(Box<Replica<AnyService>>),
-    Liar(Box<Liar>),
-    Down,
-}
-
-enum Happening {
+pub(super) enum Happening {
     Message(To, Option<u32>, Vec<u8>),
     Tick,
     Crash(u32),
     Restart(u32),
+    /// Some replicas with logs are killed at one moment.
+    Kill(Vec<u32>),
+    Resume(u32),
 }
 
 /// Runs a scenario.
@@ -139,25 +78,24 @@ pub fn run(scenario: &Scenario) -> Outcome {
     World::new(scenario).run()
 }
 
-struct World<'a> {
-    scenario: &'a Scenario,
-    group: Arc<Group>,
+pub(super) struct World<'a> {
+    pub(super) scenario: &'a Scenario,
+    pub(super) group: Arc<Group>,
     random: Random,
-    now: u64,
-    number: u64,
-    queue: BinaryHeap<Reverse<(u64, u64)>>,
-    happenings: BTreeMap<u64, Happening>,
-    nodes: Vec<Node>,
-    epochs: Vec<u64>,
+    pub(super) schedule: Schedule<Happening>,
+    network: Network,
+    pub(super) nodes: Vec<Node>,
+    pub(super) epochs: Vec<u64>,
     clients: BTreeMap<u32, Client>,
-    history: History,
-    /// Cut connections: two replicas, from when and until when.
-    cuts: Vec<(u32, u32, u64, u64)>,
-    loss: u64,
+    pub(super) history: History,
     has_liar_client: bool,
-    events: BTreeSet<Event>,
+    pub(super) events: BTreeSet<Event>,
+    /// All that is random about logs and kills, so that runs without have the numbers they had.
+    pub(super) kills: Random,
+    /// Devices that outlive their replicas, by number and epoch.
+    pub(super) devices: BTreeMap<(u32, u64), OutlivingDevice>,
     /// How much of each replica's own history was looked at.
-    seen: Vec<usize>,
+    pub(super) seen: Vec<usize>,
 }
 
 impl<'a> World<'a> {
@@ -165,29 +103,21 @@ impl<'a> World<'a> {
         let mut random = Random::new(scenario.seed ^ 0xb3f7);
         let group = Arc::new(group(scenario.replicas));
         let n = scenario.replicas;
-        let mut cuts = Vec::new();
-        for _ in 0..random.below(4) {
-            let (one, shift) = (random.below(u64::from(n)), 1 + random.below(u64::from(n) - 1));
-            let other = (one + shift) % u64::from(n);
-            let from = 100 + random.below(2000);
-            let until = (from + 100 + random.below(1200)).min(HONEST);
-            cuts.push((one as u32, other as u32, from, until));
-        }
+        let bounds = Bounds { nodes: n, cuts: 4, cut: 1200, honest_from: HONEST };
+        let network = Network::draw(&bounds, &mut random);
         let mut world = Self {
             scenario,
             group: group.clone(),
-            now: 0,
-            number: 0,
-            queue: BinaryHeap::new(),
-            happenings: BTreeMap::new(),
+            schedule: Schedule::default(),
+            network,
             nodes: Vec::new(),
             epochs: vec![1; n as usize],
             clients: BTreeMap::new(),
             history: History::default(),
-            cuts,
-            loss: random.below(20),
             has_liar_client: random.chance(50),
             events: BTreeSet::new(),
+            kills: Random::new(scenario.seed ^ 0xd15c),
+            devices: BTreeMap::new(),
             seen: vec![0; n as usize],
             random,
         };
@@ -207,10 +137,13 @@ impl<'a> World<'a> {
         for &device in &scenario.crashes {
             let at = 200 + world.random.below(1800);
             let until = at + 20 + world.random.below(500);
-            world.at(at, Happening::Crash(device));
-            world.at(until, Happening::Restart(device));
+            world.schedule.at(at, Happening::Crash(device));
+            world.schedule.at(until, Happening::Restart(device));
         }
-        world.at(TICK, Happening::Tick);
+        if scenario.has_logs {
+            world.plan_kills();
+        }
+        world.schedule.at(TICK, Happening::Tick);
         world
     }
 
@@ -222,8 +155,7 @@ impl<'a> World<'a> {
 
     fn replica_of(&self, start: Start) -> Option<Replica<AnyService>> {
         let service = AnyService::new(self.scenario.service);
-        let reply_key = reply_key(start.device.0);
-        let identity = Identity { secret: secret(), start, reply_key };
+        let identity = identity(start);
         #[allow(unused_mut, reason = "only control runs change it")]
         let mut replica = Replica::new(self.group.clone(), identity, service).ok()?;
         #[cfg(feature = "broken")]
@@ -236,6 +168,10 @@ impl<'a> World<'a> {
     }
 
     fn node(&mut self, device: u32) -> Node {
+        let lies = self.scenario.liars.iter().any(|it| it.0 == device);
+        if self.scenario.has_logs && !lies {
+            return self.durable(device, ModelDisk::default());
+        }
         let attack = self.scenario.liars.iter().find(|it| it.0 == device).map(|it| it.1);
         let Some(core) = self.replica(device) else {
             return Node::Down;
@@ -249,41 +185,33 @@ impl<'a> World<'a> {
             // The second device is in the same epoch, and begins with the same counter.
             cores.extend(self.replica_of(start));
         }
-        Node::Liar(Box::new(Liar::new(attack, cores, self.random.next())))
-    }
-
-    fn at(&mut self, time: u64, happening: Happening) {
-        self.number += 1;
-        self.queue.push(Reverse((time, self.number)));
-        self.happenings.insert(self.number, happening);
+        Node::Liar(Box::new(Liar::new(attack, cores, self.random.next_u64())))
     }
 
     fn run(mut self) -> Outcome {
         let mut done_at = None;
-        while let Some(Reverse((time, number))) = self.queue.pop() {
-            self.now = time;
-            let Some(happening) = self.happenings.remove(&number) else {
-                continue;
-            };
+        while let Some(happening) = self.schedule.pop() {
             match happening {
                 Happening::Tick => self.tick(),
                 Happening::Message(to, from, bytes) => self.deliver(&to, from, &bytes),
                 Happening::Crash(device) => self.crash(device),
                 Happening::Restart(device) => self.restart(device),
+                Happening::Kill(devices) => devices.into_iter().for_each(|it| self.kill(it)),
+                Happening::Resume(device) => self.resume(device),
             }
-            let is_done = done_at.is_some_and(|at| self.now > at + SETTLE);
-            if is_done || self.now > END || self.history.is_violated() {
+            let is_done = done_at.is_some_and(|at| self.schedule.now() > at + SETTLE);
+            if is_done || self.schedule.now() > END || self.history.is_violated() {
                 break;
             }
             if done_at.is_none() && self.is_done() {
-                done_at = Some(self.now);
+                done_at = Some(self.schedule.now());
             }
         }
         self.finish()
     }
 
     fn is_done(&self) -> bool {
-        self.now > HONEST
+        self.schedule.now() > HONEST
             && self.clients.values().all(|it| !it.is_waiting())
             && self.history.operations.len() == CLIENTS.len() * OPERATIONS
     }
@@ -291,17 +219,15 @@ impl<'a> World<'a> {
     fn finish(mut self) -> Outcome {
         for device in 0..self.nodes.len() {
             self.look(device);
-            match &self.nodes[device] {
-                Node::Correct(replica) => {
-                    let recovered = replica.metrics().is_active && self.epochs[device] > 1;
-                    if recovered {
-                        self.events.insert(Event::Recovery);
-                    }
-                }
-                Node::Liar(liar) if liar.lies > 0 => {
-                    self.events.insert(Event::Attack(liar.attack));
-                }
-                _ => {}
+            let node = &self.nodes[device];
+            let is_active = node.correct().is_some_and(|it| it.metrics().is_active);
+            if is_active && self.epochs[device] > 1 {
+                self.events.insert(Event::Recovery);
+            }
+            if let Node::Liar(liar) = node
+                && liar.lies > 0
+            {
+                self.events.insert(Event::Attack(liar.attack));
             }
         }
         let violations = self.history.judge(self.scenario.service);
@@ -312,23 +238,24 @@ impl<'a> World<'a> {
         for device in 0..self.nodes.len() {
             match &mut self.nodes[device] {
                 Node::Correct(replica) => replica.tick(),
+                Node::Durable(durable) => durable.tick(),
                 Node::Liar(liar) => liar.tick(),
-                Node::Down => {}
+                Node::Down | Node::Killed(_) => {}
             }
             self.flush(device);
         }
         for client in CLIENTS {
             self.client_tick(client);
         }
-        if self.has_liar_client && self.now < HONEST && self.random.chance(15) {
+        if self.has_liar_client && self.schedule.now() < HONEST && self.random.chance(15) {
             self.lie_as_client();
         }
-        self.at(self.now + TICK, Happening::Tick);
+        self.schedule.at(self.schedule.now() + TICK, Happening::Tick);
     }
 
     fn client_tick(&mut self, client: u32) {
         let count = self.history.operations.iter().filter(|it| it.client == client).count();
-        let may = count < BAD_OPERATIONS || (self.now > HONEST && count < OPERATIONS);
+        let may = count < BAD_OPERATIONS || (self.schedule.now() > HONEST && count < OPERATIONS);
         let operation = self.operation(client, count);
         let begins = may && self.random.chance(25);
         let nonce = self.random.nonce();
@@ -340,7 +267,7 @@ impl<'a> World<'a> {
             let number = it.submit(nonce, operation.clone());
             let key = client_key(client);
             let digest = Request::sign(&key, client, number, (nonce, operation)).digest();
-            let begun = self.now;
+            let begun = self.schedule.now();
             self.history.operations.push(Operation { client, number, digest, begun, ended: None });
         }
         self.flush_client(client);
@@ -364,7 +291,7 @@ impl<'a> World<'a> {
     fn lie_as_client(&mut self) {
         self.events.insert(Event::ByzantineClient);
         let key = client_key(LIAR_CLIENT);
-        let number = self.now;
+        let number = self.schedule.now();
         for to in 0..self.scenario.replicas {
             let size = if self.random.chance(10) { 5000 } else { 8 };
             let body = (self.random.nonce(), vec![self.random.below(5) as u8; size]);
@@ -382,11 +309,16 @@ impl<'a> World<'a> {
                 let device = *device as usize;
                 match &mut self.nodes[device] {
                     Node::Correct(replica) => replica.receive(bytes),
+                    Node::Durable(durable) => durable.receive(bytes),
                     Node::Liar(liar) => liar.receive(from, bytes),
-                    Node::Down => return,
+                    Node::Down | Node::Killed(_) => return,
                 }
-                self.look(device);
-                self.flush(device);
+                // Inputs of a replica with a log become durable some at a time.
+                let waits = matches!(self.nodes[device], Node::Durable(_)) && self.kills.chance(40);
+                if !waits {
+                    self.look(device);
+                    self.flush(device);
+                }
             }
             To::Client(client) => {
                 let Some(it) = self.clients.get_mut(client) else {
@@ -395,7 +327,7 @@ impl<'a> World<'a> {
                 let Some(answer) = it.receive(bytes) else {
                     return;
                 };
-                let now = self.now;
+                let now = self.schedule.now();
                 let last = self.history.operations.iter_mut().rev().find(|it| it.client == *client);
                 if let Some(operation) = last {
                     operation.ended = Some((now, answer));
@@ -405,8 +337,8 @@ impl<'a> World<'a> {
     }
 
     /// Looks at what a correct replica has executed.
-    fn look(&mut self, device: usize) {
-        let Node::Correct(replica) = &self.nodes[device] else {
+    pub(super) fn look(&mut self, device: usize) {
+        let Some(replica) = self.nodes[device].correct() else {
             return;
         };
         let seen = self.seen[device];
@@ -422,6 +354,7 @@ impl<'a> World<'a> {
             (metrics.view > 0, Event::ViewChange),
             (metrics.states > 0, Event::StateTransfer),
             (metrics.stable > 0, Event::Checkpoint),
+            (metrics.reissued > 0, Event::Reissue),
         ];
         self.events.extend(happened.into_iter().filter(|it| it.0).map(|it| it.1));
     }
@@ -433,11 +366,18 @@ impl<'a> World<'a> {
                 let outputs = replica.outputs();
                 outputs.into_iter().for_each(|it| self.send_output(it, Some(own)));
             }
+            Node::Durable(durable) => {
+                let outputs = match self.scenario.sends_before_sync {
+                    true => durable.outputs_before_commit(),
+                    false => durable.commit().unwrap_or_default(),
+                };
+                outputs.into_iter().for_each(|it| self.send_output(it, Some(own)));
+            }
             Node::Liar(liar) => {
                 let sent = liar.outputs();
                 sent.into_iter().for_each(|(to, bytes)| self.send(to, Some(own), bytes));
             }
-            Node::Down => {}
+            Node::Down | Node::Killed(_) => {}
         }
     }
 
@@ -458,30 +398,24 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The network: it loses, repeats, delays and reorders, until it is honest.
     fn send(&mut self, to: To, from: Option<u32>, bytes: Vec<u8>) {
-        let is_bad = self.now < HONEST;
-        if let (To::Replica(to), Some(from)) = (&to, from) {
-            let now = self.now;
-            let is_cut = |it: &&(u32, u32, u64, u64)| {
-                let pair = (it.0, it.1) == (*to, from) || (it.1, it.0) == (*to, from);
-                pair && (it.2..it.3).contains(&now)
-            };
-            if self.cuts.iter().any(|it| is_cut(&it)) {
+        let pair = match (&to, from) {
+            (To::Replica(to), Some(from)) => Some((*to, from)),
+            _ => None,
+        };
+        match self.network.send(self.schedule.now(), pair, &mut self.random) {
+            Fate::Cut => {
                 self.events.insert(Event::Partition);
-                return;
+            }
+            Fate::Lost => {}
+            Fate::Arrives { at, again } => {
+                if let Some(again) = again {
+                    let message = Happening::Message(to.clone(), from, bytes.clone());
+                    self.schedule.at(again, message);
+                }
+                self.schedule.at(at, Happening::Message(to, from, bytes));
             }
         }
-        if is_bad && self.random.chance(self.loss) {
-            return;
-        }
-        if is_bad && self.random.chance(5) {
-            let later = self.now + 1 + self.random.below(300);
-            self.at(later, Happening::Message(to.clone(), from, bytes.clone()));
-        }
-        let most = if is_bad && self.random.chance(10) { 120 } else { 12 };
-        let later = self.now + 1 + self.random.below(most);
-        self.at(later, Happening::Message(to, from, bytes));
     }
 
     fn crash(&mut self, device: u32) {

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A replica whose inputs are on a disk before anything that follows from them leaves.
+//!
+//! A replica is a function of its inputs, its device's attestations included. A replica that was
+//! killed takes the inputs of its log again, and is in the state, epoch and counter that the others
+//! know: to them it was slow. Inputs that the crash lost have had no consequence outside.
+//!
+//! A log that is lost or damaged ends the epoch: the device must begin the next one with an empty
+//! log, and gets the state from the others. An older log that is restored rolls the device back.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use smt_device_client::DeviceError;
+use smt_journal::{Disk, Journal, JournalError};
+
+use crate::attestor::{AttestorError, Given, OwnDevice};
+use crate::digest::digest;
+use crate::group::Group;
+use crate::message::{Message, decode, encode};
+use crate::replica::{Identity, Metrics, Output, Replica};
+use crate::service::Service;
+
+/// The version of what a replica makes of its inputs. A log of another version is refused.
+const VERSION: u32 = 2;
+
+/// A record of the log.
+#[derive(Deserialize, Serialize)]
+enum Record {
+    /// The nonce of the device's start: always the first.
+    Start([u8; 16]),
+    /// Time passes.
+    Tick,
+    /// A message.
+    Message(Vec<u8>),
+    /// All that a device that outlives the replica has given for the inputs before.
+    Given(Vec<Given>),
+}
+
+/// An input that was not taken yet.
+enum Input {
+    Tick,
+    Message(Message),
+}
+
+/// Why a replica cannot be had from its log, or cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DurableError {
+    /// The log cannot be used.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The device cannot be used.
+    #[error(transparent)]
+    Device(#[from] AttestorError),
+}
+
+impl From<DeviceError> for DurableError {
+    fn from(error: DeviceError) -> Self {
+        Self::Device(error.into())
+    }
+}
+
+/// A replica with a log.
+pub struct Durable<S, D> {
+    replica: Replica<S>,
+    journal: Journal<D>,
+    /// Inputs that the replica takes when they are durable.
+    waiting: Vec<Input>,
+    outputs: Vec<Output>,
+    replayed: u64,
+}
+
+impl<S: Service, D: Disk> Durable<S, D> {
+    /// Starts a replica with an empty log, or goes on where the log ends: then the nonce of a
+    /// library's start is the log's, and that of `identity` plays no part. A log of another device,
+    /// epoch or group is refused, and one that is older than a device's counter.
+    ///
+    /// # Errors
+    /// [`DurableError`]
+    pub fn open(
+        group: Arc<Group>,
+        identity: Identity,
+        service: S,
+        disk: D,
+    ) -> Result<Self, DurableError> {
+        let owner = owner(&group, &identity);
+        let nonce = identity.device.start().nonce;
+        let mut replay = Replay::new(group, identity, service);
+        // The outputs of the last inputs leave again; earlier ones are asked for.
+        let mut journal = Journal::open(disk, &owner, |record| replay.take(record))?;
+        if replay.parts.is_some() {
+            let start = encode(&Record::Start(nonce));
+            journal.append(&start);
+            journal.commit()?;
+            replay.take(&start);
+        }
+        let Replayed { mut replica, inputs: replayed, given } = replay.finish()?;
+        if !given.is_empty() {
+            journal.append(&encode(&Record::Given(given)));
+        }
+        let outputs = replica.outputs();
+        let mut durable = Self { replica, journal, waiting: Vec::new(), outputs, replayed };
+        durable.keep_given();
+        durable.journal.commit()?;
+        Ok(durable)
+    }
+
+    /// Takes a message, when it is durable. A request that is longer than the group's configuration
+    /// permits is dropped, and a message for which the log has no room before the next commit is
+    /// lost as on a network.
+    pub fn receive(&mut self, bytes: &[u8]) {
+        let Some(message) = Message::decode(bytes) else {
+            return;
+        };
+        match &message {
+            // Only clients take replies.
+            Message::Reply(_) => return,
+            Message::Request(it) if it.operation.len() > self.replica.operation_max() => return,
+            // A question changes nothing.
+            Message::Status(_) => {}
+            _ if !self.journal.has_room(bytes.len()) => return,
+            _ => self.journal.append(&encode(&Record::Message(bytes.to_vec()))),
+        }
+        self.waiting.push(Input::Message(message));
+    }
+
+    /// Time passes ([`Replica::tick`]).
+    pub fn tick(&mut self) {
+        // The log does not grow while nothing happens but questions.
+        let is_question = |it: &Input| matches!(it, Input::Message(Message::Status(_)));
+        if !(self.waiting.iter().all(is_question) && self.replica.is_idle()) {
+            self.journal.append(&encode(&Record::Tick));
+        }
+        self.waiting.push(Input::Tick);
+    }
+
+    /// Makes the inputs durable, has the replica take them, and returns what is to be sent.
+    ///
+    /// # Errors
+    /// [`DurableError`]. The replica must end: what it would say is not durable, or its device says
+    /// nothing more.
+    pub fn commit(&mut self) -> Result<Vec<Output>, DurableError> {
+        self.journal.commit()?;
+        self.work()?;
+        Ok(std::mem::take(&mut self.outputs))
+    }
+
+    /// The numbers of this moment.
+    pub fn metrics(&self) -> Metrics {
+        self.replica.metrics()
+    }
+
+    /// How many inputs the log had when it was opened.
+    pub fn replayed(&self) -> u64 {
+        self.replayed
+    }
+
+    /// Bytes of the log.
+    pub fn log_length(&self) -> u64 {
+        self.journal.length()
+    }
+
+    fn work(&mut self) -> Result<(), DurableError> {
+        for input in std::mem::take(&mut self.waiting) {
+            match input {
+                Input::Tick => self.replica.tick(),
+                Input::Message(message) => self.replica.take(message),
+            }
+            self.take_outputs()?;
+            // The device issues its last attestations again, and no older ones: the replica has
+            // stopped in the middle of its work until the log has them.
+            while self.replica.device.is_ahead_of_log() {
+                self.keep_given();
+                self.journal.commit()?;
+                self.replica.advance();
+                self.take_outputs()?;
+            }
+        }
+        self.keep_given();
+        Ok(())
+    }
+
+    fn take_outputs(&mut self) -> Result<(), DurableError> {
+        if let Some(failure) = self.replica.device.failure() {
+            return Err(failure.into());
+        }
+        self.outputs.extend(self.replica.outputs());
+        Ok(())
+    }
+
+    /// Writes what the device has given, with the next commit: until then it can be had again.
+    fn keep_given(&mut self) {
+        let given = self.replica.device.take_unlogged();
+        if !given.is_empty() {
+            self.journal.append(&encode(&Record::Given(given)));
+        }
+    }
+}
+
+#[cfg(feature = "sim")]
+impl<S: Service> Durable<S, smt_journal::ModelDisk> {
+    pub(crate) fn replica(&self) -> &Replica<S> {
+        &self.replica
+    }
+
+    /// All that is to be sent, though it is not durable.
+    pub(crate) fn outputs_before_commit(&mut self) -> Vec<Output> {
+        // A device that fails sends nothing.
+        let _ = self.work();
+        std::mem::take(&mut self.outputs)
+    }
+
+    /// The next commit writes, and the disk fails before it is durable.
+    pub(crate) fn fail_next_sync(&mut self) {
+        self.journal.disk_mut().fails_after = Some(0);
+    }
+
+    pub(crate) fn into_disk(self) -> smt_journal::ModelDisk {
+        self.journal.into_disk()
+    }
+}
+
+/// The replica as the records come.
+struct Replay<S> {
+    parts: Option<(Arc<Group>, Identity, S)>,
+    replica: Option<Replica<S>>,
+    failure: Option<DurableError>,
+    /// Inputs whose statements a device has given later in the log.
+    held: Vec<Record>,
+    /// Whether all that was given for them has come.
+    is_given: bool,
+    /// The statements that the device has issued again, beyond the log.
+    given: Vec<Given>,
+    count: u64,
+}
+
+/// The replica where its log ends.
+struct Replayed<S> {
+    replica: Replica<S>,
+    /// The inputs of the log.
+    inputs: u64,
+    /// All that the device has given beyond the log.
+    given: Vec<Given>,
+}
+
+impl<S: Service> Replay<S> {
+    fn new(group: Arc<Group>, identity: Identity, service: S) -> Self {
+        let parts = Some((group, identity, service));
+        let (held, given) = (Vec::new(), Vec::new());
+        Self { parts, replica: None, failure: None, held, is_given: false, given, count: 0 }
+    }
+
+    fn take(&mut self, record: &[u8]) {
+        if self.failure.is_some() {
+            return;
+        }
+        match (decode(record), &mut self.replica) {
+            (Some(Record::Start(nonce)), None) => self.start(nonce),
+            (Some(Record::Given(given)), Some(replica)) => {
+                self.is_given = true;
+                replica.device.replay(given);
+            }
+            (Some(input @ (Record::Tick | Record::Message(_))), Some(replica)) => {
+                self.count += 1;
+                if std::mem::take(&mut self.is_given) || !replica.device.outlives() {
+                    self.take_held();
+                }
+                self.held.push(input);
+            }
+            _ => self.failure = Some(JournalError::OtherOwner.into()),
+        }
+    }
+
+    fn start(&mut self, nonce: [u8; 16]) {
+        let Some((group, mut identity, service)) = self.parts.take() else {
+            return;
+        };
+        match &mut identity.device {
+            OwnDevice::Library { start, .. } => start.nonce = nonce,
+            OwnDevice::Process { device, .. } if device.own().nonce == nonce => {}
+            OwnDevice::Process { .. } => {
+                self.failure = Some(AttestorError::Foreign.into());
+                return;
+            }
+        }
+        match Replica::silent(group, identity, service) {
+            Ok(replica) => {
+                self.replica = Some(replica);
+                self.held.push(Record::Start(nonce));
+            }
+            Err(error) => self.failure = Some(error.into()),
+        }
+    }
+
+    fn take_held(&mut self) {
+        let Some(replica) = &mut self.replica else {
+            return;
+        };
+        // The replica has sent this before, or is asked for it again.
+        replica.outputs();
+        for input in std::mem::take(&mut self.held) {
+            match input {
+                Record::Start(_) => replica.begin(),
+                Record::Tick => replica.tick(),
+                Record::Message(bytes) => replica.receive(&bytes),
+                Record::Given(_) => {}
+            }
+            // As it did before: all of an input before the next one.
+            while replica.device.is_ahead_of_log() {
+                self.given.extend(replica.device.take_unlogged());
+                replica.advance();
+            }
+        }
+    }
+
+    fn finish(mut self) -> Result<Replayed<S>, DurableError> {
+        self.take_held();
+        if let Some(failure) = self.failure {
+            return Err(failure);
+        }
+        let mut replica = self.replica.ok_or(JournalError::OtherOwner)?;
+        replica.device.finish_replay();
+        match replica.device.failure() {
+            Some(failure) => Err(failure.into()),
+            None => Ok(Replayed { replica, inputs: self.count, given: self.given }),
+        }
+    }
+}
+
+/// All that the replica depends on beside its inputs.
+fn owner(group: &Group, identity: &Identity) -> Vec<u8> {
+    let start = identity.device.start();
+    let members = encode(&(&group.clients, &group.reply_keys, &group.epochs));
+    let options = group.options;
+    let sizes = (options.batch, options.operation, options.interval, options.window);
+    let rest = (options.retained, options.timeout, group.replicas, group.stream);
+    let configuration = digest("configuration", &[&members, &encode(&sizes), &encode(&rest)]);
+    encode(&("SMT bft log", VERSION, start.device.0, start.epoch.0, configuration))
+}
+
+#[cfg(all(test, feature = "sim"))]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use super::*;
+    use crate::message::Attested;
+    use crate::request::Request;
+    use crate::sim::group::{client_key, group, identity};
+    use crate::{Counter, Status};
+    use smt_attestation::{DeviceId, Epoch, Start};
+    use smt_journal::ModelDisk;
+
+    fn durable() -> Durable<Counter, ModelDisk> {
+        let start = Start { device: DeviceId(0), epoch: Epoch(1), nonce: [0; 16] };
+        let group = Arc::new(group(3));
+        let opened =
+            Durable::open(group, identity(start), Counter::default(), ModelDisk::default());
+        let mut durable = opened.unwrap();
+        durable.commit().unwrap();
+        durable
+    }
+
+    fn request(bytes: usize) -> Vec<u8> {
+        Message::Request(Request::sign(&client_key(1), 1, 1, ([0; 16], vec![0; bytes]))).encode()
+    }
+
+    #[test]
+    fn a_request_that_is_too_long_leaves_nothing_in_the_log() {
+        let mut durable = durable();
+        let length = durable.log_length();
+        durable.receive(&request(1025));
+        durable.commit().unwrap();
+        assert_eq!(durable.log_length(), length);
+        durable.receive(&request(1024));
+        durable.commit().unwrap();
+        assert!(durable.log_length() > length);
+    }
+
+    #[test]
+    fn messages_for_which_the_log_has_no_room_end_no_replica() {
+        let mut durable = durable();
+        let body = vec![0; 50 << 20];
+        let forged = Message::Statement(Attested { attestation: [[0; 32]; 2], body }).encode();
+        for _ in 0..4 {
+            durable.receive(&forged);
+        }
+        let length = durable.log_length();
+        durable.commit().unwrap();
+        assert_eq!((durable.log_length() - length) >> 20, 100, "two of them have room");
+    }
+
+    #[test]
+    fn questions_let_no_log_grow() {
+        let mut durable = durable();
+        // The first tick of a replica that has just begun may have something to do.
+        durable.tick();
+        durable.commit().unwrap();
+        let length = durable.log_length();
+        let question = Status { from: 1, positions: Vec::new(), wants_state: false };
+        for _ in 0..5 {
+            durable.receive(&Message::Status(question.clone()).encode());
+            durable.tick();
+            durable.commit().unwrap();
+        }
+        assert_eq!(durable.log_length(), length);
+    }
+}

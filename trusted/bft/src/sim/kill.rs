@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Replicas with logs that are killed, and go on where the log ends.
+
+use smt_attestation::{DeviceId, Epoch, Start};
+use smt_device_client::SecretNumber;
+use smt_journal::ModelDisk;
+
+use crate::attestor::OwnDevice;
+use crate::durable::Durable;
+use crate::replica::Identity;
+use crate::sim::device::OutlivingDevice;
+use crate::sim::group::{identity, reply_key};
+use crate::sim::report::Event;
+use crate::sim::service::AnyService;
+use crate::sim::world::{HONEST, Happening, Node, World};
+
+impl World<'_> {
+    /// Plans kills of any one, and of all at once.
+    pub(super) fn plan_kills(&mut self) {
+        let all: Vec<u32> = (0..self.scenario.replicas).collect();
+        for _ in 0..1 + self.kills.below(5) {
+            let killed = match self.kills.chance(40) {
+                true => all.clone(),
+                false => vec![all[self.kills.below(all.len() as u64) as usize]],
+            };
+            let at = 100 + self.kills.below(HONEST);
+            for device in &killed {
+                let until = at + 1 + self.kills.below(400);
+                self.schedule.at(until, Happening::Resume(*device));
+            }
+            self.schedule.at(at, Happening::Kill(killed));
+        }
+    }
+
+    /// A replica with a log: new, or as it was when its disk crashed.
+    pub(super) fn durable(&mut self, device: u32, disk: ModelDisk) -> Node {
+        let epoch = Epoch(self.epochs[device as usize]);
+        let nonce = self.kills.nonce();
+        let start = Start { device: DeviceId(device), epoch, nonce };
+        let identity = self.identity_with_log(start);
+        let service = AnyService::new(self.scenario.service);
+        match Durable::open(self.group.clone(), identity, service, disk) {
+            Ok(durable) => Node::Durable(Box::new(durable)),
+            Err(_) => {
+                self.history.log_refused(device);
+                Node::Down
+            }
+        }
+    }
+
+    /// In every second run devices are processes of their own, and are not killed.
+    fn identity_with_log(&mut self, start: Start) -> Identity {
+        if self.scenario.seed.is_multiple_of(2) {
+            return identity(start);
+        }
+        let key = (start.device.0, start.epoch.0);
+        let device = self.devices.entry(key).or_insert_with(|| OutlivingDevice::start(start));
+        let device = Box::new(device.clone());
+        let device = OwnDevice::Process { device, secret: SecretNumber(1) };
+        Identity { device, reply_key: reply_key(start.device.0) }
+    }
+
+    /// Kills a replica, if it has a log and runs: often in the middle of a write.
+    pub(super) fn kill(&mut self, device: u32) {
+        let node = &mut self.nodes[device as usize];
+        if !matches!(node, Node::Durable(_)) {
+            return;
+        }
+        let Node::Durable(mut durable) = std::mem::replace(node, Node::Down) else {
+            return;
+        };
+        if self.kills.chance(70) {
+            durable.tick();
+            durable.fail_next_sync();
+            // The last block is written, and not durable.
+            self.events.extend(durable.commit().is_err().then_some(Event::UnsyncedWrite));
+        }
+        let (disk, kills) = (durable.into_disk(), &mut self.kills);
+        let disk = disk.crashed(|| kills.chance(50));
+        self.nodes[device as usize] = Node::Killed(disk);
+        self.seen[device as usize] = 0;
+        self.events.insert(Event::Kill);
+        if self.nodes.iter().all(|it| matches!(it, Node::Killed(_) | Node::Liar(_))) {
+            self.events.insert(Event::KillOfAll);
+        }
+    }
+
+    /// A killed replica goes on where its log ends.
+    pub(super) fn resume(&mut self, device: u32) {
+        let node = &mut self.nodes[device as usize];
+        if let Node::Killed(disk) = node {
+            let disk = std::mem::take(disk);
+            self.nodes[device as usize] = self.durable(device, disk);
+            self.look(device as usize);
+        }
+    }
+}

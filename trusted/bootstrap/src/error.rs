@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Why bootstrapping stops.
+
+use std::io;
+
+use smt_device::tpm::TpmError;
+
+/// Why a step was refused. Each text begins with whose fault it is.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BootstrapError {
+    /// The bytes are no message of this step.
+    #[error("the peer: its message is none of step {0}")]
+    Malformed(&'static str),
+    /// The certificate is not this manufacturer's.
+    #[error("the device: its certificate is not signed by this manufacturer")]
+    Certificate,
+    /// The manufacturer has revoked the device.
+    #[error("the device: number {0} is revoked")]
+    Revoked(u32),
+    /// The device's key has not signed the measurement.
+    #[error("the device: its own key has not signed this measurement, key and connection")]
+    Measurement,
+    /// The program is on no list.
+    #[error("the device: it runs a program that is not published: {0}")]
+    Program(String),
+    /// The controller takes another vendor's configuration.
+    #[error("the device: its program has another vendor's key")]
+    OtherVendor,
+    /// The connection is not the certified controller's.
+    #[error("the network: the connection ends at another key than the certified one")]
+    OtherPeer,
+    /// The signature is not over this nonce and connection.
+    #[error("the device or the network: its proof is not of this nonce and connection")]
+    Stale,
+    /// The quote is missing or wrong.
+    #[error("the device's TPM: its quote is missing, or not over this nonce and connection")]
+    Quote,
+    /// The report is not of what was sent.
+    #[error("the device: it reports another configuration than it was sent")]
+    Report,
+    /// The configuration does not decrypt.
+    #[error("the vendor: the key does not open the configuration")]
+    Key,
+    /// The configuration is for another device.
+    #[error("the vendor: the configuration is for device {configured}, and this is {device}")]
+    OtherDevice {
+        /// The number in the certificate.
+        device: u32,
+        /// The number in the configuration.
+        configured: u32,
+    },
+    /// The platform booted something else.
+    #[error("the device's host: its registers have another digest than yours: {0}")]
+    Registers(String),
+    /// The device's TPM does not quote.
+    #[error("the device's TPM gives no quote")]
+    Tpm(#[from] TpmError),
+    /// A peer takes too long.
+    #[error("the peer: it did not finish the handshake within {0} seconds")]
+    Slow(u64),
+    /// TLS failed, for example since the vendor is not the controller's.
+    #[error("the peer: its TLS is not that of this device's vendor, or the network broke it")]
+    Tls(#[from] rustls::Error),
+    /// The connection broke.
+    #[error("the peer or the network: the connection ended before all was done")]
+    Connection(#[from] io::Error),
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A client: it signs requests, and takes answers that f + 1 nodes give.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use smt_bft::{Digest, Group, Reply, Request, SigningKey};
+
+use crate::configuration::Configuration;
+use crate::message::Message;
+use crate::node::Output;
+use crate::rule::{Broken, Rule};
+
+/// A client, with one request at a time.
+pub struct Client {
+    group: Arc<Group>,
+    number: u32,
+    key: SigningKey,
+    last: u64,
+    current: Option<Current>,
+    configuration: Configuration,
+    outputs: Vec<Output>,
+    pub(crate) broken: Broken,
+}
+
+struct Current {
+    request: Request,
+    digest: Digest,
+    answers: BTreeMap<u32, Vec<u8>>,
+    waited: u32,
+}
+
+impl Client {
+    /// A client whose earlier requests had numbers up to `last`.
+    pub fn new(group: Arc<Group>, number: u32, key: SigningKey, last: u64) -> Self {
+        let configuration = Configuration::of_number(0, group.replicas);
+        let (current, outputs, broken) = (None, Vec::new(), Broken::default());
+        Self { group, number, key, last, current, configuration, outputs, broken }
+    }
+
+    /// Takes a configuration of the trusted service, which tells where the head is.
+    pub fn configure(&mut self, configuration: Configuration) {
+        if configuration.number > self.configuration.number {
+            self.configuration = configuration;
+        }
+    }
+
+    /// Begins a request, with random bytes as its nonce. The one before is given up.
+    pub fn submit(&mut self, nonce: [u8; 16], operation: Vec<u8>) -> u64 {
+        self.last += 1;
+        let request = Request::sign(&self.key, self.number, self.last, (nonce, operation));
+        let bytes = Message::Request(request.clone()).encode();
+        let head = self.configuration.head();
+        self.outputs.extend(head.map(|head| Output::Node(head, bytes)));
+        let digest = request.digest();
+        self.current = Some(Current { request, digest, answers: BTreeMap::new(), waited: 0 });
+        self.last
+    }
+
+    /// Takes a message, and returns the answer when f + 1 nodes have given it.
+    pub fn receive(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let Some(Message::Reply(reply)) = Message::decode(bytes) else {
+            return None;
+        };
+        if !self.is_genuine(&reply) {
+            return None;
+        }
+        let lacks_digest = self.broken.lacks(Rule::ReplyDigest);
+        let current = self.current.as_mut()?;
+        let is_for_it = reply.number == current.request.number && reply.request == current.digest;
+        if !is_for_it && !lacks_digest {
+            return None;
+        }
+        current.answers.insert(reply.replica, reply.result.clone());
+        let equal = current.answers.values().filter(|it| **it == reply.result).count();
+        if equal < self.group.quorum() && !self.broken.lacks(Rule::ReplyQuorum) {
+            return None;
+        }
+        self.current = None;
+        Some(reply.result)
+    }
+
+    /// Time passes. A request that takes too long is sent to all nodes, which then watch the head.
+    pub fn tick(&mut self) {
+        let timeout = self.group.options.timeout.max(2) / 2;
+        let Some(current) = &mut self.current else {
+            return;
+        };
+        current.waited = current.waited.saturating_add(1);
+        if current.waited % timeout.max(1) == 0 {
+            let bytes = Message::Request(current.request.clone()).encode();
+            self.outputs.push(Output::Nodes(bytes));
+        }
+    }
+
+    /// Whether a request waits for its answer.
+    pub fn is_waiting(&self) -> bool {
+        self.current.is_some()
+    }
+
+    /// All that is to be sent, in order.
+    pub fn outputs(&mut self) -> Vec<Output> {
+        std::mem::take(&mut self.outputs)
+    }
+
+    fn is_genuine(&self, reply: &Reply) -> bool {
+        if reply.client != self.number {
+            return false;
+        }
+        let Some(key) = self.group.reply_keys.get(reply.replica as usize) else {
+            return false;
+        };
+        self.broken.lacks(Rule::ReplySignature) || reply.is_signed_by(key)
+    }
+}

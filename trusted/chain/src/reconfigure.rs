@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! New configurations: what f + 1 FREEZEs come to.
+//!
+//! A FREEZE carries its sender's whole gapless stream by reference: its receiver has taken that
+//! stream up to there, or waits. A sender can hide nothing that it has proved.
+
+use std::collections::BTreeSet;
+
+use smt_bft::Service;
+
+use crate::judge::{From, Verdict};
+use crate::message::Reference;
+use crate::node::Node;
+use crate::rule::Rule;
+use crate::track::Frozen;
+
+impl<S: Service + Clone> Node<S> {
+    /// Judges an OPEN, and opens the configuration.
+    pub(crate) fn judge_open(
+        &mut self,
+        from: From,
+        configuration: u64,
+        references: &[Reference],
+    ) -> Verdict {
+        // The service makes configurations, and no node: this one may come yet.
+        let Some(order) = self.configurations.get(&configuration).cloned() else {
+            return Verdict::Wait;
+        };
+        if order.head() != Some(from.node) || self.logs.contains_key(&configuration) {
+            return Verdict::Faulty;
+        }
+        let mut frozen = Vec::new();
+        for reference in references {
+            let Some(stream) = self.streams.get(reference.node as usize) else {
+                return Verdict::Faulty;
+            };
+            if stream.track.counter < reference.counter {
+                return Verdict::Wait;
+            }
+            let is_it = |it: &&Frozen| it.counter == reference.counter && it.mac == reference.mac;
+            let Some(it) = stream.track.freezes.get(&configuration).filter(is_it) else {
+                return Verdict::Faulty;
+            };
+            frozen.push(it.at);
+        }
+        let Some((latest, start)) = self.beginning(references, &frozen) else {
+            return Verdict::Faulty;
+        };
+        let Some(before) = self.logs.get(&latest) else {
+            return Verdict::Wait;
+        };
+        let log = before.begin(order, start, self.empty.clone());
+        self.logs.insert(configuration, log);
+        Verdict::Taken
+    }
+
+    /// The log with which a configuration begins: its configuration and its length. Nothing if the
+    /// FREEZEs are no quorum.
+    fn beginning(&self, references: &[Reference], frozen: &[(u64, u64)]) -> Option<(u64, u64)> {
+        let is_ascending = references.windows(2).all(|it| it[0].node < it[1].node);
+        let is_distinct = is_ascending || self.broken.lacks(Rule::DistinctFreezes);
+        let lacks_quorum = self.broken.lacks(Rule::FreezeQuorum);
+        if (references.len() != self.group.quorum() && !lacks_quorum) || !is_distinct {
+            return None;
+        }
+        // All that was committed has f + 1 proofs in the latest of these configurations, or before
+        // it: those and these f + 1 have a node in common, which can hide nothing.
+        match self.broken.lacks(Rule::LongestLog) {
+            true => frozen.iter().min().copied(),
+            false => frozen.iter().max().copied(),
+        }
+    }
+
+    /// The FREEZEs with which this node can open a configuration.
+    pub(crate) fn freezes_for(&self, configuration: u64) -> Option<Vec<Reference>> {
+        let found = (0..).zip(&self.streams).filter_map(|(node, stream)| {
+            let it = stream.track.freezes.get(&configuration)?;
+            Some(Reference { node, counter: it.counter, mac: it.mac })
+        });
+        let found: Vec<Reference> = found.take(self.group.quorum()).collect();
+        (found.len() == self.group.quorum()).then_some(found)
+    }
+
+    /// Forgets the logs that no stream refers to any more, but for those of slow nodes.
+    pub(crate) fn forget_logs(&mut self) {
+        let at: BTreeSet<u64> = self.streams.iter().map(|it| it.track.at.0).collect();
+        let keep = |number: &u64| at.first().is_none_or(|lowest| number >= lowest);
+        // A node that lags for longer follows no more.
+        while self.logs.len() > LOGS {
+            self.logs.pop_first();
+        }
+        self.logs.retain(|number, _| keep(number));
+    }
+}
+
+/// How many logs are remembered, for streams that are behind.
+const LOGS: usize = 64;

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Requests of clients, and replies to them.
+
+use smt_bft::{Reply, Request, Service};
+
+use crate::configuration::Configuration;
+use crate::message::Message;
+use crate::node::{Node, Output, Pending};
+use crate::rule::Rule;
+
+impl<S: Service + Clone> Node<S> {
+    /// Takes a client's request: a new one waits, and one that was answered is answered again.
+    pub(crate) fn take_request(&mut self, request: Request) {
+        if !self.is_genuine(&request) {
+            return;
+        }
+        let committed = self.logs.get(&self.committed.0);
+        if let Some(log) = committed.filter(|log| !log.is_new(&request)) {
+            if log.place_of(&request).is_some_and(|place| place <= self.replied) {
+                self.repeat_reply(&request);
+                return;
+            }
+            if log.place_of(&request).is_none() {
+                return;
+            }
+        }
+        let known = self.pending.get(&request.client);
+        if known.is_none_or(|it| it.request.number < request.number) {
+            self.forward(request.clone());
+            self.pending.insert(request.client, Pending { request, age: 0 });
+        }
+    }
+
+    /// Sends a request to the head, who may not have heard of it.
+    pub(crate) fn forward(&mut self, request: Request) {
+        let head = self.current().and_then(Configuration::head);
+        if let Some(head) = head.filter(|head| *head != self.own) {
+            self.outputs.push(Output::Node(head, Message::Request(request).encode()));
+        }
+    }
+
+    /// Whether a client of the group has signed this request.
+    pub(crate) fn is_genuine(&self, request: &Request) -> bool {
+        if self.broken.lacks(Rule::ClientSignature) {
+            return true;
+        }
+        let key = self.group.clients.get(&request.client);
+        request.operation.len() <= self.group.options.operation
+            && key.is_some_and(|key| request.is_signed_by(key))
+    }
+
+    fn repeat_reply(&mut self, request: &Request) {
+        let log = self.logs.get(&self.committed.0);
+        let place = log.and_then(|it| it.place_of(request));
+        if let Some(place) = place.filter(|place| *place <= self.replied) {
+            self.reply(place);
+        }
+    }
+
+    /// Answers the request at a committed place.
+    pub(crate) fn reply(&mut self, place: u64) {
+        let log = self.logs.get(&self.committed.0);
+        let Some(entry) = log.and_then(|it| it.entry(place)).cloned() else {
+            return;
+        };
+        let (client, number) = (entry.request.client, entry.request.number);
+        let (replica, view) = (self.own, self.own_track().at.0);
+        let (request, result) = (entry.request.digest(), entry.answer.clone());
+        let signature = [[0; 32]; 2];
+        let reply = Reply { replica, view, client, number, request, result, signature };
+        let reply = Message::Reply(reply.sign(&self.reply_key));
+        self.outputs.push(Output::Client(client, reply.encode()));
+        let is_done = |it: &Pending| it.request.number <= number;
+        if self.pending.get(&client).is_some_and(is_done) {
+            self.pending.remove(&client);
+        }
+    }
+}

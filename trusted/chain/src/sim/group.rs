@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The group of all runs, and its keys.
+
+use std::collections::BTreeMap;
+
+use smt_attestation::GroupSecret;
+use smt_bft::{Group, Options, SigningKey};
+
+use crate::node::Identity;
+
+/// The correct clients, and one that lies.
+pub(super) const CLIENTS: [u32; 3] = [1, 2, 3];
+pub(super) const LIAR_CLIENT: u32 = 4;
+
+pub(super) fn client_key(client: u32) -> SigningKey {
+    SigningKey::from_bytes(&[client as u8 + 100; 32])
+}
+
+pub(super) fn reply_key(node: u32) -> SigningKey {
+    SigningKey::from_bytes(&[node as u8 + 1; 32])
+}
+
+pub(super) fn identity(node: u32) -> Identity {
+    Identity { node, secret: GroupSecret::new([3; 32]), reply_key: reply_key(node) }
+}
+
+pub(super) fn group(nodes: u32) -> Group {
+    let clients = CLIENTS.into_iter().chain([LIAR_CLIENT]);
+    let clients: BTreeMap<_, _> =
+        clients.map(|it| (it, client_key(it).verifying_key().to_bytes())).collect();
+    let reply_keys = (0..nodes).map(|it| reply_key(it).verifying_key().to_bytes()).collect();
+    let options = Options { operation: 64, window: 8, timeout: 20, ..Options::default() };
+    Group::new(9, clients, reply_keys, options)
+}

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The device's directory: its root secret, its epoch and its groups' secrets.
+//!
+//! The file `keys` is written once. It has the root secret, in clear or sealed by a TPM.
+//!
+//! | offset | bytes | field |
+//! |---|---|---|
+//! | 0 | 16 | `SMT device v1`, zeros |
+//! | 16 | 4 | device |
+//! | 20 | 1 | 0 in clear, 1 sealed |
+//! | 21 | 32 | in clear: the root secret, and nothing more |
+//! | 21 | 4 | sealed: index of the TPM's counter |
+//! | 25 | 64 | the TPM's storage key |
+//! | 89 | 32 | the second secret, which the TPM asks for |
+//! | 121 | 2, n, 2, m | length and bytes of the sealed root secret, private and public part |
+//!
+//! The file `state` has a nonce (24 bytes), and under XChaCha20-Poly1305 the epoch (8 bytes) and
+//! each group secret (number, 4 bytes; secret, 32 bytes). It is replaced as a whole. Its key
+//! follows from the root secret.
+//!
+//! With a TPM the file has the counter's value, or one more after a crash between writing the file
+//! and incrementing the counter. Files that were copied before the device's last start have less:
+//! they are refused.
+
+use std::io;
+use std::path::Path;
+
+use chacha20poly1305::aead::{Aead, KeyInit, Payload};
+use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
+use smt_attestation::{DeviceId, Epoch, GroupSecret, SigningKey};
+use smt_device_client::SecretNumber;
+use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
+
+use crate::files::{Files, Folder};
+use crate::tpm::{Counter, POINT_LEN, Sealed, StorageKey, TpmError, Transport};
+
+const MAGIC: &[u8; 16] = b"SMT device v1\0\0\0";
+const NONCE_LEN: usize = 24;
+/// Bytes of a group secret with its number.
+const SECRET_LEN: usize = 36;
+/// Secrets of groups, besides the device's own.
+const SECRETS_MAX: usize = 63;
+
+/// Why a device cannot be made or opened. Each text begins with whose fault it is.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// There is a device already.
+    #[error("your request: {0} has a device already")]
+    Exists(String),
+    /// There is none.
+    #[error("your request: {0} has no device: `smt-trusted device init {0}` makes one")]
+    Missing(String),
+    /// Another process has it open.
+    #[error("your request: another process runs the device of {0}")]
+    Locked(String),
+    /// The device was made with a TPM.
+    #[error("your request: the device was made with a TPM: give --tpm")]
+    NeedsTpm,
+    /// The device was made without a TPM.
+    #[error("your request: the device was made without a TPM: leave --tpm out, or make a new one")]
+    HasNoTpm,
+    /// A file is not what the device wrote.
+    #[error("the host or its disk: the file {0} is damaged, altered, or of another device")]
+    Altered(&'static str),
+    /// The files are older than the device's last start.
+    #[error(
+        "the host: the device's files are those of epoch {files}, and its TPM is in epoch {tpm}: \
+         they were restored or are a copy; form the group anew with a new device"
+    )]
+    Restored {
+        /// The epoch of the files.
+        files: u64,
+        /// The TPM's.
+        tpm: u64,
+    },
+    /// Another process has taken the epoch.
+    #[error("the host: a copy of this device started at the same time: only one may run")]
+    Copied,
+    /// A secret of that number is there.
+    #[error("your request: the device has a secret {0} already, or 64 of them")]
+    SecretExists(u32),
+    /// The TPM refuses, is missing or another one.
+    #[error("the TPM: {0}")]
+    Tpm(
+        #[source]
+        #[from]
+        TpmError,
+    ),
+    /// Reading or writing failed.
+    #[error("the operating system: the device's files cannot be read or written")]
+    File(#[from] io::Error),
+}
+
+/// An open device directory. One process at a time has it.
+pub struct Store {
+    files: Box<dyn Files>,
+    device: DeviceId,
+    root: Zeroizing<[u8; 32]>,
+    keeping: Keeping,
+    epoch: u64,
+    secrets: Vec<(SecretNumber, Zeroizing<[u8; 32]>)>,
+}
+
+/// How the root secret is kept.
+enum Keeping {
+    Clear,
+    Sealed(Box<Seal>),
+}
+
+struct Seal {
+    index: u32,
+    point: [u8; POINT_LEN],
+    second: Zeroizing<[u8; 32]>,
+    sealed: Sealed,
+}
+
+impl Store {
+    /// Makes a device in a directory. With a TPM, its root secret is sealed and its epochs are the
+    /// TPM's.
+    ///
+    /// # Errors
+    /// [`StoreError::Exists`], [`StoreError::Tpm`], [`StoreError::File`].
+    pub fn create(
+        directory: &Path,
+        device: DeviceId,
+        tpm: Option<&mut Transport>,
+    ) -> Result<Self, StoreError> {
+        Self::create_in(Box::new(Folder::create(directory)?), device, tpm)
+    }
+
+    /// Makes a device as [`Store::create`] does, in files of any kind.
+    ///
+    /// # Errors
+    /// Those of [`Store::create`].
+    pub fn create_in(
+        files: Box<dyn Files>,
+        device: DeviceId,
+        tpm: Option<&mut Transport>,
+    ) -> Result<Self, StoreError> {
+        if files.exists("keys") {
+            return Err(StoreError::Exists(files.place()));
+        }
+        let root = random()?;
+        let (keeping, epoch) = match tpm {
+            None => (Keeping::Clear, 0),
+            Some(tpm) => {
+                tpm.start_up()?;
+                let key = StorageKey::create(tpm)?;
+                let second = random()?;
+                let sealed = Sealed::seal(tpm, &key, &root, &second)?;
+                let counter = Counter::define(tpm, &second)?;
+                let (index, epoch) = (counter.index, counter.begin(tpm, &key)?);
+                tpm.let_go(&key)?;
+                let point = key.point();
+                (Keeping::Sealed(Box::new(Seal { index, point, second, sealed })), epoch)
+            }
+        };
+        let store = Self { files, device, root, keeping, epoch, secrets: Vec::new() };
+        store.save()?;
+        // Written last: without it there is no device, and the next try begins anew.
+        store.write("keys", &store.keys())?;
+        Ok(store)
+    }
+
+    /// Opens a device. The TPM must be the one that it was made with.
+    ///
+    /// # Errors
+    /// Any [`StoreError`] but [`StoreError::Exists`] and those of epochs.
+    pub fn open(directory: &Path, tpm: Option<&mut Transport>) -> Result<Self, StoreError> {
+        Self::open_in(Box::new(Folder::open(directory)?), tpm)
+    }
+
+    /// Opens a device as [`Store::open`] does, from files of any kind.
+    ///
+    /// # Errors
+    /// Those of [`Store::open`].
+    pub fn open_in(files: Box<dyn Files>, tpm: Option<&mut Transport>) -> Result<Self, StoreError> {
+        let missing = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => StoreError::Missing(files.place()),
+            _ => error.into(),
+        };
+        let keys = files.read("keys").map_err(missing)?;
+        let (device, clear, keeping) = decode(&keys).ok_or(StoreError::Altered("keys"))?;
+        let root = match (&keeping, tpm) {
+            (Keeping::Clear, None) => clear,
+            (Keeping::Sealed(seal), Some(tpm)) => seal.open(tpm)?,
+            (Keeping::Clear, Some(_)) => return Err(StoreError::HasNoTpm),
+            (Keeping::Sealed(_), None) => return Err(StoreError::NeedsTpm),
+        };
+        let mut store = Self { files, device, root, keeping, epoch: 0, secrets: Vec::new() };
+        store.load()?;
+        Ok(store)
+    }
+
+    /// Begins an epoch that the device never had: the file is on the disk before the counter moves.
+    ///
+    /// # Errors
+    /// [`StoreError::Restored`], [`StoreError::Copied`], [`StoreError::Tpm`],
+    /// [`StoreError::NeedsTpm`], [`StoreError::File`].
+    pub fn next_epoch(&mut self, tpm: Option<&mut Transport>) -> Result<Epoch, StoreError> {
+        let Keeping::Sealed(seal) = &self.keeping else {
+            self.epoch += 1;
+            self.save()?;
+            return Ok(Epoch(self.epoch));
+        };
+        let tpm = tpm.ok_or(StoreError::NeedsTpm)?;
+        let key = seal.storage_key(tpm)?;
+        let (index, second) = (seal.index, seal.second.clone());
+        let counter = Counter { index, secret: &second };
+        let value = counter.value(tpm, &key)?;
+        if self.epoch != value && self.epoch != value + 1 {
+            return Err(StoreError::Restored { files: self.epoch, tpm: value });
+        }
+        if self.epoch == value {
+            self.epoch += 1;
+            self.save()?;
+        }
+        let taken = counter.increment_from(tpm, &key, value)?.ok_or(StoreError::Copied)?;
+        tpm.let_go(&key)?;
+        Ok(Epoch(taken))
+    }
+
+    /// Gives the device a group's secret.
+    ///
+    /// # Errors
+    /// [`StoreError::SecretExists`], also for number 0, which is the device's own;
+    /// [`StoreError::File`].
+    pub fn add_secret(
+        &mut self,
+        number: SecretNumber,
+        secret: Zeroizing<[u8; 32]>,
+    ) -> Result<(), StoreError> {
+        let is_taken = number.0 == 0 || self.secrets.iter().any(|(it, _)| *it == number);
+        if is_taken || self.secrets.len() == SECRETS_MAX {
+            return Err(StoreError::SecretExists(number.0));
+        }
+        self.secrets.push((number, secret));
+        self.save()
+    }
+
+    /// Gives the device the secrets of groups, all of them or none. One that it has already, with
+    /// the same bytes, is no mistake: a device may be given its secrets again.
+    ///
+    /// # Errors
+    /// Those of [`Store::add_secret`].
+    pub fn add_secrets(
+        &mut self,
+        secrets: &[(SecretNumber, Zeroizing<[u8; 32]>)],
+    ) -> Result<(), StoreError> {
+        let before = self.secrets.len();
+        let mut taken = Ok(());
+        for (number, secret) in secrets {
+            let had = self.secrets.iter().find(|(it, _)| it == number).map(|(_, had)| had);
+            match had.map(|had| bool::from(had.as_slice().ct_eq(secret.as_slice()))) {
+                Some(true) => {}
+                None if number.0 != 0 && self.secrets.len() < SECRETS_MAX => {
+                    self.secrets.push((*number, secret.clone()));
+                }
+                _ => {
+                    taken = Err(StoreError::SecretExists(number.0));
+                    break;
+                }
+            }
+        }
+        let taken = taken.and_then(|()| self.save());
+        if taken.is_err() {
+            self.secrets.truncate(before);
+        }
+        taken
+    }
+
+    /// The files alone: secrets are wiped, and no other process opens the device meanwhile.
+    pub(crate) fn into_files(self) -> Box<dyn Files> {
+        self.files
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> DeviceId {
+        self.device
+    }
+
+    /// The key of signatures.
+    #[must_use]
+    pub fn signing_key(&self) -> SigningKey {
+        SigningKey::new(&self.derive(b"SMT device sign "))
+    }
+
+    /// The seed of the device's own key (Ed25519), which its manufacturer certifies.
+    #[must_use]
+    pub fn hardware_seed(&self) -> Zeroizing<[u8; 32]> {
+        self.derive(b"SMT device hard ")
+    }
+
+    /// All secrets: 0, the device's own, and those of groups.
+    pub fn secrets(&self) -> impl Iterator<Item = (SecretNumber, GroupSecret)> {
+        let own = (SecretNumber(0), GroupSecret::new(*self.derive(b"SMT device own  ")));
+        let groups = self.secrets.iter().map(|(number, it)| (*number, GroupSecret::new(**it)));
+        std::iter::once(own).chain(groups)
+    }
+
+    /// A key for one purpose.
+    fn derive(&self, purpose: &[u8; 16]) -> Zeroizing<[u8; 32]> {
+        let keyed = <Hmac<Sha256> as KeyInit>::new_from_slice(&*self.root);
+        let hmac = keyed.unwrap_or_else(|_| unreachable!("32 bytes fit")).chain_update(purpose);
+        Zeroizing::new(hmac.finalize().into_bytes().into())
+    }
+
+    fn cipher(&self) -> XChaCha20Poly1305 {
+        let key = self.derive(b"SMT device state");
+        XChaCha20Poly1305::new((&*key).into())
+    }
+
+    /// Replaces the file `state`: the new one is on the disk before it has the name.
+    fn save(&self) -> Result<(), StoreError> {
+        let mut clear = Zeroizing::new(Vec::with_capacity(8 + 64 * SECRET_LEN));
+        clear.extend(self.epoch.to_be_bytes());
+        for (number, secret) in &self.secrets {
+            clear.extend(number.0.to_be_bytes());
+            clear.extend_from_slice(&**secret);
+        }
+        let mut nonce = [0; NONCE_LEN];
+        getrandom::fill(&mut nonce).map_err(io::Error::from)?;
+        let payload = Payload { msg: &clear, aad: &self.aad() };
+        let sealed = self.cipher().encrypt(&XNonce::from(nonce), payload);
+        let sealed = sealed.map_err(|_| io::Error::other("too much to encrypt"))?;
+        self.write("state", &[&nonce[..], &sealed].concat())
+    }
+
+    fn load(&mut self) -> Result<(), StoreError> {
+        const ALTERED: StoreError = StoreError::Altered("state");
+        let file = self.files.read("state")?;
+        let (nonce, sealed) = file.split_first_chunk::<NONCE_LEN>().ok_or(ALTERED)?;
+        let payload = Payload { msg: sealed, aad: &self.aad() };
+        let clear = self.cipher().decrypt(&XNonce::from(*nonce), payload).map_err(|_| ALTERED)?;
+        let clear = Zeroizing::new(clear);
+        let (epoch, secrets) = clear.split_first_chunk::<8>().ok_or(ALTERED)?;
+        self.epoch = u64::from_be_bytes(*epoch);
+        let (secrets, []) = secrets.as_chunks::<SECRET_LEN>() else {
+            return Err(ALTERED);
+        };
+        self.secrets.reserve_exact(secrets.len());
+        for secret in secrets {
+            let [a, b, c, d, bytes @ ..] = secret;
+            let number = SecretNumber(u32::from_be_bytes([*a, *b, *c, *d]));
+            self.secrets.push((number, Zeroizing::new(*bytes)));
+        }
+        Ok(())
+    }
+
+    /// Bound to the file: the device.
+    fn aad(&self) -> [u8; 20] {
+        let mut aad = [0; 20];
+        aad[..16].copy_from_slice(MAGIC);
+        aad[16..].copy_from_slice(&self.device.0.to_be_bytes());
+        aad
+    }
+
+    fn keys(&self) -> Zeroizing<Vec<u8>> {
+        let mut bytes = Zeroizing::new(Vec::with_capacity(1024));
+        bytes.extend(self.aad());
+        match &self.keeping {
+            Keeping::Clear => {
+                bytes.push(0);
+                bytes.extend_from_slice(&*self.root);
+            }
+            Keeping::Sealed(seal) => {
+                bytes.push(1);
+                bytes.extend(seal.index.to_be_bytes());
+                bytes.extend(seal.point);
+                bytes.extend_from_slice(&*seal.second);
+                for part in [&seal.sealed.private, &seal.sealed.public] {
+                    bytes.extend((part.len() as u16).to_be_bytes());
+                    bytes.extend(part);
+                }
+            }
+        }
+        bytes
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        let new = format!("{name}.new");
+        self.files.write(&new, bytes)?;
+        self.files.sync(&new)?;
+        self.files.rename(&new, name)?;
+        Ok(self.files.sync_names()?)
+    }
+}
+
+impl Seal {
+    fn open(&self, tpm: &mut Transport) -> Result<Zeroizing<[u8; 32]>, TpmError> {
+        tpm.start_up()?;
+        let key = self.storage_key(tpm)?;
+        let opened = self.sealed.open(tpm, &key, &self.second);
+        tpm.let_go(&key)?;
+        opened
+    }
+
+    /// The key of the TPM that the device was made with. The host can answer with a key of its own,
+    /// and would then know the keys of all sessions that begin with it.
+    fn storage_key(&self, tpm: &mut Transport) -> Result<StorageKey, TpmError> {
+        let key = StorageKey::create(tpm)?;
+        if key.point() == self.point {
+            return Ok(key);
+        }
+        tpm.let_go(&key)?;
+        Err(TpmError::OtherTpm)
+    }
+}
+
+type Decoded = (DeviceId, Zeroizing<[u8; 32]>, Keeping);
+
+fn decode(bytes: &[u8]) -> Option<Decoded> {
+    let (magic, rest) = bytes.split_first_chunk::<16>()?;
+    let (device, rest) = rest.split_first_chunk::<4>()?;
+    let device = DeviceId(u32::from_be_bytes(*device));
+    let (kind, rest) = rest.split_first()?;
+    if magic != MAGIC {
+        return None;
+    }
+    if *kind == 0 {
+        return Some((device, Zeroizing::new(rest.try_into().ok()?), Keeping::Clear));
+    }
+    let (index, rest) = rest.split_first_chunk::<4>()?;
+    let (point, rest) = rest.split_first_chunk::<POINT_LEN>()?;
+    let (second, mut rest) = rest.split_first_chunk::<32>()?;
+    let mut part = || {
+        let (length, after) = rest.split_first_chunk::<2>()?;
+        let (part, after) = after.split_at_checked(usize::from(u16::from_be_bytes(*length)))?;
+        rest = after;
+        Some(part.to_vec())
+    };
+    let sealed = Sealed { private: part()?, public: part()? };
+    let second = Zeroizing::new(*second);
+    let seal = Seal { index: u32::from_be_bytes(*index), point: *point, second, sealed };
+    let is_whole = rest.is_empty() && *kind == 1;
+    is_whole.then(|| (device, Zeroizing::new([0; 32]), Keeping::Sealed(Box::new(seal))))
+}
+
+fn random() -> io::Result<Zeroizing<[u8; 32]>> {
+    let mut bytes = Zeroizing::new([0; 32]);
+    getrandom::fill(&mut *bytes)?;
+    Ok(bytes)
+}

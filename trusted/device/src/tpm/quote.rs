@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Quotes: a TPM's signature over what its host has measured, and over a value of ours.
+
+use p256::ecdsa::signature::Verifier;
+use p256::ecdsa::{Signature, VerifyingKey};
+
+use super::buffer::{Fields, sized, take, u16, u32};
+use super::commands::{CREATE_PRIMARY, Code, ENDORSEMENT};
+use super::storage_key::{POINT_LEN, sec1};
+use super::{TpmError, Transport};
+
+const QUOTE: Code = Code(0x158, "TPM2_Quote");
+
+/// Restricted and signing: the key signs nothing that the TPM has not said itself. Made inside the
+/// TPM and bound to it; no dictionary attacks are counted.
+const ATTRIBUTES: u32 = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 10 | 1 << 16 | 1 << 18;
+
+/// The first bytes of all that a TPM says of itself; a restricted key signs nothing else with them.
+const TPM_GENERATED: u32 = 0xff54_4347;
+const ATTEST_QUOTE: u16 = 0x8018;
+/// SHA-256, and the platform's registers 0 to 7.
+const SELECTION: [u8; 10] = [0, 0, 0, 1, 0, 0x0b, 3, 0xff, 0, 0];
+/// Bytes of the clock, before resets and restarts.
+const CLOCK_LEN: usize = 8;
+/// Bytes of safe and firmware version, after them.
+const VERSION_LEN: usize = 9;
+
+/// A quote as it travels.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Quote {
+    /// The TPM's statement (TPMS_ATTEST).
+    pub statement: Vec<u8>,
+    /// Its signature: r and s of ECDSA with P-256 and SHA-256.
+    pub signature: [u8; 64],
+}
+
+/// The facts of a quote that has been verified.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Quoted {
+    /// SHA-256 over the platform's registers 0 to 7: firmware, boot loader and their settings, as
+    /// the platform has measured them.
+    pub registers: [u8; 32],
+    /// How often the TPM was reset, which each boot of the platform does once.
+    pub resets: u32,
+    /// How often it was restarted without a reset, which waking from sleep does.
+    pub restarts: u32,
+}
+
+/// The key that signs quotes: the TPM makes the same one each time.
+#[derive(Debug)]
+pub struct QuotingKey {
+    handle: u32,
+    point: [u8; POINT_LEN],
+}
+
+impl QuotingKey {
+    /// Has the TPM make the key, which takes a place in its memory.
+    ///
+    /// # Errors
+    /// Those of the TPM and of the way to it.
+    pub fn create(tpm: &mut Transport) -> Result<Self, TpmError> {
+        let parameters = Fields::default()
+            .sized(&[0, 0, 0, 0])
+            .sized(&template(&[0; POINT_LEN]).0)
+            .sized(&[])
+            .u32(0);
+        let response = tpm.with_empty_password(CREATE_PRIMARY, ENDORSEMENT, &parameters)?;
+        let (handle, mut rest) = response.handle_and_parameters(CREATE_PRIMARY, true)?;
+        let point = sized(&mut rest).and_then(point_of);
+        let point = point.ok_or(TpmError::Forged(CREATE_PRIMARY.1))?;
+        Ok(Self { handle, point })
+    }
+
+    /// The public point.
+    #[must_use]
+    pub fn point(&self) -> [u8; POINT_LEN] {
+        self.point
+    }
+
+    /// A quote over `data`.
+    ///
+    /// # Errors
+    /// Those of the TPM and of the way to it.
+    pub fn quote(&self, tpm: &mut Transport, data: &[u8; 32]) -> Result<Quote, TpmError> {
+        // The key's own scheme.
+        let parameters = Fields::default().sized(data).u16(0x0010).bytes(&SELECTION);
+        let response = tpm.with_empty_password(QUOTE, self.handle, &parameters)?;
+        quote_of(response.parameters(QUOTE)?).ok_or(TpmError::Forged(QUOTE.1))
+    }
+
+    /// Lets go of the key.
+    ///
+    /// # Errors
+    /// Those of the TPM and of the way to it.
+    pub fn let_go(self, tpm: &mut Transport) -> Result<(), TpmError> {
+        tpm.flush(self.handle)
+    }
+}
+
+impl Quote {
+    /// The statement, if the key of `point` has signed this quote over `data`.
+    #[must_use]
+    pub fn verify(&self, point: &[u8; POINT_LEN], data: &[u8; 32]) -> Option<Quoted> {
+        let key = VerifyingKey::from_sec1_bytes(&sec1(point)).ok()?;
+        let signature = Signature::from_slice(&self.signature).ok()?;
+        key.verify(&self.statement, &signature).ok()?;
+        let mut rest = &self.statement[..];
+        if u32(&mut rest)? != TPM_GENERATED || u16(&mut rest)? != ATTEST_QUOTE {
+            return None;
+        }
+        let _signer = sized(&mut rest)?;
+        let is_over_data = sized(&mut rest)? == data;
+        let _clock = take::<CLOCK_LEN>(&mut rest)?;
+        let (resets, restarts) = (u32(&mut rest)?, u32(&mut rest)?);
+        let _version = take::<VERSION_LEN>(&mut rest)?;
+        let is_selection = take(&mut rest)? == SELECTION;
+        let registers = sized(&mut rest)?.try_into().ok()?;
+        let is_ours = is_over_data && is_selection && rest.is_empty();
+        is_ours.then_some(Quoted { registers, resets, restarts })
+    }
+}
+
+/// The parameters of a response to TPM2_Quote: statement, ECDSA, SHA-256, r, s.
+fn quote_of(mut rest: &[u8]) -> Option<Quote> {
+    let statement = sized(&mut rest)?.to_vec();
+    if take(&mut rest)? != [0, 0x18, 0, 0x0b] {
+        return None;
+    }
+    let mut signature = [0; 64];
+    for half in signature.chunks_exact_mut(32) {
+        // A TPM may leave zeros at the beginning out.
+        let number = sized(&mut rest)?;
+        let place = 32_usize.checked_sub(number.len())?;
+        half[place..].copy_from_slice(number);
+    }
+    Some(Quote { statement, signature })
+}
+
+/// The public area of the key: type ECC, name SHA-256, no policy, no symmetric cipher, ECDSA with
+/// SHA-256, P-256, no KDF, and the point.
+fn template(point: &[u8; POINT_LEN]) -> Fields {
+    Fields::default()
+        .u16(0x0023)
+        .u16(0x000b)
+        .u32(ATTRIBUTES)
+        .sized(&[])
+        .u16(0x0010)
+        .u16(0x0018)
+        .u16(0x000b)
+        .u16(0x0003)
+        .u16(0x0010)
+        .sized(&point[..32])
+        .sized(&point[32..])
+}
+
+/// The point of a public area that has the template's fields.
+fn point_of(public: &[u8]) -> Option<[u8; POINT_LEN]> {
+    let fixed = public.len().checked_sub(4 + POINT_LEN)?;
+    let mut rest = public.get(fixed..)?;
+    let mut point = [0; POINT_LEN];
+    for half in point.chunks_exact_mut(32) {
+        take::<2>(&mut rest)?;
+        half.copy_from_slice(&take::<32>(&mut rest)?);
+    }
+    (template(&point).0 == public).then_some(point)
+}

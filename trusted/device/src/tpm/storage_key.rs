@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The TPM's storage key: it identifies the TPM, seals secrets, and encrypts the salts of sessions.
+
+use hmac::{Hmac, KeyInit, Mac};
+use p256::PublicKey;
+use p256::ecdh::EphemeralSecret;
+use p256::elliptic_curve::Generate;
+use p256::elliptic_curve::sec1::ToSec1Point;
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+use super::buffer::{Fields, sized, take};
+use super::commands::{CREATE_PRIMARY, OWNER};
+use super::{TpmError, Transport};
+
+/// Bytes of a public point: two coordinates of P-256.
+pub const POINT_LEN: usize = 64;
+
+/// Restricted, decrypting, made inside the TPM and bound to it for ever; no dictionary attacks are
+/// counted (part 2, section 8.3).
+const ATTRIBUTES: u32 = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 10 | 1 << 16 | 1 << 17;
+
+/// The primary key of the owner's hierarchy. A TPM makes the same one each time, until its owner
+/// clears it.
+#[derive(Debug)]
+pub struct StorageKey {
+    pub(super) handle: u32,
+    point: [u8; POINT_LEN],
+    public: PublicKey,
+}
+
+impl StorageKey {
+    /// Has the TPM make the key, which takes a place in its memory.
+    ///
+    /// # Errors
+    /// Those of the TPM and of the way to it.
+    pub fn create(tpm: &mut Transport) -> Result<Self, TpmError> {
+        // Neither a secret nor data of the caller; the template; no PCR.
+        let parameters = Fields::default()
+            .sized(&[0, 0, 0, 0])
+            .sized(&template(&[0; POINT_LEN]).0)
+            .sized(&[])
+            .u32(0);
+        let response = tpm.with_empty_password(CREATE_PRIMARY, OWNER, &parameters)?;
+        let (handle, mut rest) = response.handle_and_parameters(CREATE_PRIMARY, true)?;
+        let forged = TpmError::Forged(CREATE_PRIMARY.1);
+        let Some(point) = sized(&mut rest).and_then(point_of) else {
+            return Err(forged);
+        };
+        let public = PublicKey::from_sec1_bytes(&sec1(&point)).map_err(|_| forged)?;
+        Ok(Self { handle, point, public })
+    }
+
+    /// The public point, which tells this TPM from all others.
+    #[must_use]
+    pub fn point(&self) -> [u8; POINT_LEN] {
+        self.point
+    }
+
+    /// A secret that only the TPM can find from the bytes beside it (part 1, section C.6.1).
+    pub(super) fn salt(&self) -> (Zeroizing<[u8; 32]>, Vec<u8>) {
+        let ephemeral = EphemeralSecret::generate();
+        let own = ephemeral.public_key().to_sec1_point(false);
+        let own = own.as_bytes();
+        let shared = ephemeral.diffie_hellman(&self.public);
+        let (x, y) = (&own[1..33], &own[33..65]);
+        let salt = Sha256::new()
+            .chain_update(1_u32.to_be_bytes())
+            .chain_update(shared.raw_secret_bytes())
+            .chain_update(b"SECRET\0")
+            .chain_update(x)
+            .chain_update(&self.point[..32])
+            .finalize();
+        (Zeroizing::new(salt.into()), Fields::default().sized(x).sized(y).0)
+    }
+}
+
+/// The public area of the key: type ECC, name SHA-256, no policy, AES-128 in CFB for what it
+/// protects, no scheme, P-256, no KDF, and the point.
+fn template(point: &[u8; POINT_LEN]) -> Fields {
+    Fields::default()
+        .u16(0x0023)
+        .u16(0x000b)
+        .u32(ATTRIBUTES)
+        .sized(&[])
+        .u16(0x0006)
+        .u16(128)
+        .u16(0x0043)
+        .u16(0x0010)
+        .u16(0x0003)
+        .u16(0x0010)
+        .sized(&point[..32])
+        .sized(&point[32..])
+}
+
+/// The point of a public area that has the template's fields. A key with other ones, for example
+/// one that was made outside the TPM, is none of ours.
+fn point_of(public: &[u8]) -> Option<[u8; POINT_LEN]> {
+    let fixed = public.len().checked_sub(4 + POINT_LEN)?;
+    let mut rest = public.get(fixed..)?;
+    let mut point = [0; POINT_LEN];
+    for half in point.chunks_exact_mut(32) {
+        take::<2>(&mut rest)?;
+        half.copy_from_slice(&take::<32>(&mut rest)?);
+    }
+    (template(&point).0 == public).then_some(point)
+}
+
+/// The point as P-256's libraries take it.
+pub(super) fn sec1(point: &[u8; POINT_LEN]) -> [u8; 1 + POINT_LEN] {
+    let mut bytes = [4; 1 + POINT_LEN];
+    bytes[1..].copy_from_slice(point);
+    bytes
+}
+
+/// HMAC-SHA-256 over parts.
+pub(super) fn hmac(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
+    // A key of any length fits HMAC.
+    let keyed = <Hmac<Sha256> as KeyInit>::new_from_slice(key);
+    let mut hmac = keyed.unwrap_or_else(|_| unreachable!("any length"));
+    for part in parts {
+        hmac.update(part);
+    }
+    hmac.finalize().into_bytes().into()
+}
+
+/// KDFa with SHA-256, for at most 32 bytes (part 1, section 11.4.10.2). The label ends with a zero.
+pub(super) fn kdf_a(
+    key: &[u8],
+    label: &[u8],
+    context: [&[u8]; 2],
+    block: u32,
+    bits: u32,
+) -> Zeroizing<[u8; 32]> {
+    let (block, bits) = (block.to_be_bytes(), bits.to_be_bytes());
+    Zeroizing::new(hmac(key, &[&block, label, context[0], context[1], &bits]))
+}

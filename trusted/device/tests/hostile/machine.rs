@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The ground under a device: its files, its TPM and the way to it. The host owns all of that.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+use smt_attestation::{DeviceId, Start};
+use smt_device::tpm::Transport;
+use smt_device::{Core, Store, StoreError};
+use smt_device_client::SecretNumber;
+use smt_simulation::Random;
+use zeroize::Zeroizing;
+
+use super::SECRET;
+
+/// The deed of the way to the TPM at one exchange.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Trick {
+    /// A bit of the response changes.
+    Change(u64),
+    /// The connection ends instead of the response, though the TPM has done its work.
+    Lose,
+    /// The connection ends before the TPM gets the command.
+    Hold,
+}
+
+/// A directory with a device, and its TPM if this machine has `swtpm`.
+pub(crate) struct Machine {
+    root: PathBuf,
+    has_tpm: bool,
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.root);
+    }
+}
+
+impl Machine {
+    pub(crate) fn new(seed: u64) -> Self {
+        let name = format!("smt-hostile-{}-{seed}", std::process::id());
+        let root = std::env::temp_dir().join(name);
+        let _ = std::fs::remove_dir_all(&root);
+        std::fs::create_dir_all(root.join("tpm")).unwrap();
+        let mut machine = Self { root, has_tpm: true };
+        machine.has_tpm = Tpm::start(&machine.root.join("tpm")).is_some();
+        let tpm = machine.tpm();
+        let mut way = tpm.as_ref().map(Tpm::way);
+        let mut store = Store::create(&machine.device(), DeviceId(1), way.as_mut()).unwrap();
+        store.add_secret(SecretNumber(1), Zeroizing::new(SECRET)).unwrap();
+        machine
+    }
+
+    pub(crate) fn has_tpm(&self) -> bool {
+        self.has_tpm
+    }
+
+    pub(crate) fn device(&self) -> PathBuf {
+        self.root.join("device")
+    }
+
+    /// Keeps a copy of the device's files under a name.
+    pub(crate) fn save(&self, name: &str) {
+        copy(&self.device(), &self.root.join(name));
+    }
+
+    /// Puts a copy in the place of the files.
+    pub(crate) fn restore(&self, name: &str) {
+        copy(&self.root.join(name), &self.device());
+    }
+
+    /// Starts the device as its process does.
+    pub(crate) fn start(&self, nonce: [u8; 16]) -> Result<Box<Core>, StoreError> {
+        let tpm = self.tpm();
+        start(&self.device(), tpm.as_ref().map(Tpm::way), nonce)
+    }
+
+    /// Starts the copy of that name.
+    pub(crate) fn start_copy(&self, name: &str, nonce: [u8; 16]) -> Result<Box<Core>, StoreError> {
+        let tpm = self.tpm();
+        start(&self.root.join(name), tpm.as_ref().map(Tpm::way), nonce)
+    }
+
+    /// Starts the device with a trick on the way to its TPM.
+    pub(crate) fn start_with(
+        &self,
+        random: &mut Random,
+        trick: Trick,
+    ) -> Result<Box<Core>, StoreError> {
+        let tpm = self.tpm().unwrap();
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (place, socket) = (random.below(EXCHANGES), tpm.socket.clone());
+        let between = std::thread::spawn(move || stand_between(theirs, &socket, place, trick));
+        let started = start(&self.device(), Some(Transport::Unix(ours)), random.nonce());
+        between.join().unwrap();
+        started
+    }
+
+    /// The secrets that the host must not see. The root secret is known where no TPM seals it.
+    pub(crate) fn secrets(&self) -> Vec<[u8; 32]> {
+        let tpm = self.tpm();
+        let mut way = tpm.as_ref().map(Tpm::way);
+        let store = Store::open(&self.device(), way.as_mut()).unwrap();
+        let mut all = vec![SECRET, *store.hardware_seed()];
+        if !self.has_tpm {
+            let keys = std::fs::read(self.device().join("keys")).unwrap();
+            let keyed = <Hmac<Sha256> as KeyInit>::new_from_slice(&keys[21..53]).unwrap();
+            all.push(keyed.chain_update(b"SMT device sign ").finalize().into_bytes().into());
+        }
+        all
+    }
+
+    /// All bytes of the device's files.
+    pub(crate) fn files(&self) -> Vec<u8> {
+        let entries = std::fs::read_dir(self.device()).unwrap().map(Result::unwrap);
+        entries.flat_map(|entry| std::fs::read(entry.path()).unwrap()).collect()
+    }
+
+    fn tpm(&self) -> Option<Tpm> {
+        self.has_tpm.then(|| Tpm::start(&self.root.join("tpm")).unwrap())
+    }
+}
+
+fn start(
+    directory: &Path,
+    mut way: Option<Transport>,
+    nonce: [u8; 16],
+) -> Result<Box<Core>, StoreError> {
+    let mut store = Store::open(directory, way.as_mut())?;
+    let epoch = store.next_epoch(way.as_mut())?;
+    let own = Start { device: store.device(), epoch, nonce };
+    let mut core = Box::new(Core::start(own, store.signing_key()));
+    for (number, secret) in store.secrets() {
+        core.add_secret(number, secret).unwrap();
+    }
+    Ok(core)
+}
+
+/// A TPM in software for one start of the device: a broken start leaves objects in it, which the
+/// next power-on takes away.
+struct Tpm {
+    process: Child,
+    socket: PathBuf,
+}
+
+impl Drop for Tpm {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Tpm {
+    fn start(state: &Path) -> Option<Self> {
+        let socket = state.join("socket");
+        let _ = std::fs::remove_file(&socket);
+        let process = Command::new("swtpm")
+            .args(["socket", "--tpm2", "--flags", "not-need-init,startup-clear", "--tpmstate"])
+            .arg(format!("dir={}", state.display()))
+            .arg("--server")
+            .arg(format!("type=unixio,path={}", socket.display()))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
+        let mut tpm = Self { process, socket };
+        while UnixStream::connect(&tpm.socket).is_err() {
+            if tpm.process.try_wait().unwrap().is_some() {
+                return None;
+            }
+            std::thread::yield_now();
+        }
+        Some(tpm)
+    }
+
+    fn way(&self) -> Transport {
+        Transport::Unix(UnixStream::connect(&self.socket).unwrap())
+    }
+}
+
+/// The exchanges of a start with its TPM, and one more.
+const EXCHANGES: u64 = 18;
+
+fn stand_between(mut device: UnixStream, tpm: &Path, place: u64, trick: Trick) {
+    let mut tpm = UnixStream::connect(tpm).unwrap();
+    for number in 0.. {
+        let is_place = number == place;
+        let Some(command) = message(&mut device) else {
+            return;
+        };
+        if is_place && matches!(trick, Trick::Hold) || tpm.write_all(&command).is_err() {
+            return;
+        }
+        let Some(mut response) = message(&mut tpm) else {
+            return;
+        };
+        match trick {
+            Trick::Lose if is_place => return,
+            // Not the size, which would only stop the exchange.
+            Trick::Change(bit) if is_place && response.len() > 10 => {
+                let bits = 8 * (response.len() as u64 - 6);
+                let bit = 6 * 8 + bit % bits;
+                response[(bit / 8) as usize] ^= 1 << (bit % 8);
+            }
+            _ => {}
+        }
+        if device.write_all(&response).is_err() {
+            return;
+        }
+    }
+}
+
+/// A command or a response: its third to sixth byte are its size.
+fn message(from: &mut UnixStream) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; 10];
+    from.read_exact(&mut bytes).ok()?;
+    let size = u32::from_be_bytes(bytes[2..6].try_into().unwrap()) as usize;
+    bytes.resize(size.max(10), 0);
+    from.read_exact(&mut bytes[10..]).ok()?;
+    Some(bytes)
+}
+
+/// Copies all files of a directory.
+fn copy(from: &Path, to: &Path) {
+    let _ = std::fs::remove_dir_all(to);
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}

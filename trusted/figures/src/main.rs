@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The TNIC paper's figures 7, 8, 9 and 13 and tables 3, 4 and 5, with what runs here.
+//!
+//! `smt-trusted-figures run DIR` measures for some minutes, and writes `figures.md` and plots into
+//! DIR. It starts a device process and a server process of its own, on this machine.
+//!
+//! There is no FPGA, SGX or SEV. Their latencies are the paper's, as busy waits, and each row and
+//! line that has one says "emulated".
+#![forbid(unsafe_code)]
+
+mod append;
+mod latency;
+mod machine;
+#[cfg(feature = "sending")]
+mod sending;
+mod streams;
+mod systems;
+mod times;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::{Parser, Subcommand};
+
+use crate::machine::Processes;
+
+/// The TNIC paper's figures and tables of attestation, sending and attested memory
+#[derive(Parser)]
+#[command(name = "smt-trusted-figures", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Measures, and writes figures.md and plots
+    Run {
+        /// Where the files go; made if need be
+        directory: PathBuf,
+        /// Divides all counts, for a quick look
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+        less: u32,
+    },
+    /// A device process, started by `run`
+    #[command(hide = true)]
+    Device {
+        /// Its directory
+        directory: PathBuf,
+    },
+    /// A server process over sockets, started by `run`
+    #[command(hide = true)]
+    Server,
+}
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), Failure> {
+    match Arguments::parse().command {
+        Command::Run { directory, less } => run(&directory, less as usize),
+        Command::Device { directory } => machine::run_device(&directory),
+        Command::Server => systems::serve(),
+    }
+}
+
+/// A page with pictures beside it.
+struct Report<'d> {
+    directory: &'d Path,
+    text: String,
+}
+
+impl Report<'_> {
+    fn section(&mut self, heading: &str, text: &str) {
+        println!("{heading}");
+        self.text += &format!("\n## {heading}\n{text}\n");
+    }
+
+    fn table(&mut self, table: &smt_report::Table) {
+        self.text += &format!("\n{}", table.markdown());
+    }
+
+    fn picture(&mut self, name: &str, svg: &str, colors: usize) -> Result<(), Failure> {
+        let file = format!("{name}.svg");
+        std::fs::write(self.directory.join(&file), smt_report::svg_file(svg, colors))?;
+        self.text += &format!("\n![{name}]({file})\n");
+        Ok(())
+    }
+}
+
+fn run(directory: &Path, less: usize) -> Result<(), Failure> {
+    std::fs::create_dir_all(directory)?;
+    let begin = Instant::now();
+    let processes = Processes::start()?;
+    let mut report = Report { directory, text: String::from("# Trusted messages, measured\n") };
+    report.text += "Made by `smt-trusted-figures run`. Numbers in parentheses are the paper's, on \
+                    its machines. Rows with \"emulated\" are the library and a busy wait of the \
+                    paper's latency.\n";
+    latency::figure_7(&processes, &mut report, less)?;
+    latency::rates(&processes, &mut report, less)?;
+    #[cfg(feature = "sending")]
+    sending::figures_8_and_9(&mut report, less)?;
+    append::table_3(&processes, &mut report, less)?;
+    machine::table_4(&mut report)?;
+    streams::table_5(&mut report, less)?;
+    let seconds = begin.elapsed().as_secs();
+    report.text += &format!("\nMeasured in {seconds} seconds.\n");
+    std::fs::write(directory.join("figures.md"), &report.text)?;
+    println!("{seconds} seconds, {}", directory.join("figures.md").display());
+    Ok(())
+}

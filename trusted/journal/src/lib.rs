@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A write-ahead log: records are appended, and durable together after [`Journal::commit`].
+//!
+//! 1. [`Journal::open`] hands out the records of the log, and cuts off what a crash tore.
+//! 2. [`Journal::append`] collects records in memory.
+//! 3. [`Journal::commit`] writes them as one block, and returns when the disk has it.
+//!
+//! A block is written only after the one before is on the disk. A crash therefore tears the last
+//! block at most: a bad block with a good one behind it was damaged, and the log is refused.
+//! Damage of the last block alone looks like a torn one. A torn block that has the bytes of a later
+//! block in a record looks like damage: the log is refused, though nothing durable was lost.
+#![forbid(unsafe_code)]
+
+mod block;
+mod disk;
+mod error;
+mod file;
+mod journal;
+#[cfg(feature = "model")]
+mod model;
+
+pub use disk::Disk;
+pub use error::JournalError;
+pub use file::FileDisk;
+pub use journal::Journal;
+#[cfg(feature = "model")]
+pub use model::ModelDisk;

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Messages that wait for one peer.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Bytes that wait for a peer at most; older messages are dropped.
+const WAITING_MAX: usize = 128 << 20;
+/// Bytes of messages that travel together.
+const TOGETHER_MAX: usize = 1 << 20;
+/// After so long a message is given up.
+const DEADLINE: Duration = Duration::from_secs(2);
+/// Between two attempts to reach a peer that is not there.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Counts of all links of a process.
+#[derive(Debug, Default)]
+pub struct Traffic {
+    /// Messages that a peer has accepted.
+    pub sent: AtomicU64,
+    /// Messages that were given up, or had no room.
+    pub dropped: AtomicU64,
+    /// Packets that came.
+    pub received: AtomicU64,
+    /// Peers, packets and messages that were refused.
+    pub refused: AtomicU64,
+}
+
+/// Messages that wait for one peer, sent by a thread of its own. The thread ends with the link.
+pub(crate) struct Link(Arc<Queue>);
+
+struct Queue {
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+    traffic: Arc<Traffic>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    messages: VecDeque<Vec<u8>>,
+    bytes: usize,
+    is_closed: bool,
+}
+
+/// A second more for each megabyte: a state of 64 MiB arrives at 8 Mbit/s too.
+fn deadline_of(bytes: usize) -> Duration {
+    DEADLINE + Duration::from_secs(bytes as u64 >> 20)
+}
+
+impl Link {
+    /// Starts the thread, which sends by `send`.
+    pub(crate) fn start(
+        traffic: Arc<Traffic>,
+        mut send: impl FnMut(Vec<u8>, Duration) -> Result<(), smt::Error> + Send + 'static,
+    ) -> Self {
+        let waiting = Mutex::new(Waiting::default());
+        let queue = Arc::new(Queue { waiting, changed: Condvar::new(), traffic });
+        let own = queue.clone();
+        std::thread::spawn(move || {
+            while let Some((packet, count)) = own.next() {
+                let deadline = deadline_of(packet.len());
+                if let Err(error) = send(packet, deadline) {
+                    tracing::debug!(%error, "messages were not sent");
+                    own.traffic.dropped.fetch_add(count, Ordering::Relaxed);
+                    own.pause();
+                } else {
+                    own.traffic.sent.fetch_add(count, Ordering::Relaxed);
+                }
+            }
+        });
+        Self(queue)
+    }
+
+    /// Sends a message in the order of calls, if there is room.
+    pub(crate) fn push(&self, message: Vec<u8>) {
+        let mut waiting = self.0.lock();
+        waiting.bytes += message.len();
+        waiting.messages.push_back(message);
+        while waiting.bytes > WAITING_MAX && waiting.messages.len() > 1 {
+            let oldest = waiting.messages.pop_front().unwrap_or_default();
+            waiting.bytes -= oldest.len();
+            self.0.traffic.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+        self.0.changed.notify_one();
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.0.lock().is_closed = true;
+        self.0.changed.notify_one();
+    }
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next messages as one, when there are some; nothing when the link is closed.
+    fn next(&self) -> Option<(Vec<u8>, u64)> {
+        let mut waiting = self.lock();
+        while waiting.messages.is_empty() && !waiting.is_closed {
+            waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+        }
+        let (mut packet, mut count) = (Vec::new(), 0);
+        while let Some(message) = waiting.messages.front() {
+            if count > 0 && packet.len() + message.len() > TOGETHER_MAX {
+                break;
+            }
+            packet.extend((message.len() as u32).to_be_bytes());
+            packet.extend(message);
+            waiting.bytes -= message.len();
+            waiting.messages.pop_front();
+            count += 1;
+        }
+        (count > 0).then_some((packet, count))
+    }
+
+    fn pause(&self) {
+        let waiting = self.lock();
+        if !waiting.is_closed {
+            // Woken early by a new message, it tries early.
+            let _ = self.changed.wait_timeout(waiting, PAUSE);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+    use crate::mesh::messages;
+    use std::sync::mpsc;
+
+    #[test]
+    fn a_link_sends_all_in_order_several_at_once() {
+        let (sender, packets) = mpsc::channel();
+        let link = Link::start(Arc::default(), move |packet, _| {
+            sender.send(packet).unwrap();
+            Ok(())
+        });
+        let sent: Vec<Vec<u8>> = (0..100_u8).map(|it| vec![it; it as usize]).collect();
+        sent.iter().for_each(|it| link.push(it.clone()));
+        drop(link);
+        let received: Vec<Vec<u8>> = packets
+            .iter()
+            .flat_map(|it| messages(&it).map(<[u8]>::to_vec).collect::<Vec<_>>())
+            .collect();
+        assert_eq!(received, sent);
+    }
+
+    #[test]
+    fn bytes_of_any_kind_are_no_messages() {
+        assert_eq!(messages(&[0, 0, 0, 9, 1]).count(), 0);
+        assert_eq!(messages(&[0, 0, 0, 1, 7, 0, 0]).collect::<Vec<_>>(), [&[7]]);
+    }
+}

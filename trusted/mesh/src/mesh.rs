@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The sessions of one member with all others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use smt::blocking::Endpoint;
+use smt::{Address, Bytes, ClientAuth, Failure, Incoming, Peer, Session, TlsClient};
+
+use crate::link::{Link, Traffic};
+use crate::member::{Certificates, Member, SessionError, credentials};
+
+/// Packets that wait at most, each as long as a message may be. Beyond them sessions hold messages,
+/// whose bytes are bounded, and then peers are held back.
+const WAITING_MAX: usize = 16;
+
+/// A member's place in its group.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The member.
+    pub own: Member,
+    /// Its certificate.
+    pub certificates: Certificates,
+    /// The addresses of all replicas; a replica listens at its own.
+    pub addresses: Vec<String>,
+    /// The clients that replicas serve.
+    pub clients: BTreeSet<u32>,
+    /// The file of a replica's boot number, by which peers notice a restart at once.
+    pub boot: Option<PathBuf>,
+}
+
+/// Something that has come.
+#[derive(Debug)]
+pub enum Arrival {
+    /// A packet of a member: see [`messages`].
+    Packet(Member, Bytes),
+    /// Nothing in that time.
+    Nothing,
+    /// The end was asked for, or the endpoint has closed.
+    End,
+}
+
+enum Input {
+    Packet(Member, Session, Bytes),
+    End,
+}
+
+/// A handle to ask for the end, by another thread.
+#[derive(Clone, Debug)]
+pub struct Closer(SyncSender<Input>);
+
+impl Closer {
+    /// The next arrival but those that wait is [`Arrival::End`].
+    pub fn end(&self) {
+        // The owner of the mesh may have ended by itself.
+        let _ = self.0.send(Input::End);
+    }
+}
+
+impl std::fmt::Debug for Input {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Packet(member, _, bytes) => write!(f, "{} bytes of {member:?}", bytes.len()),
+            Self::End => write!(f, "end"),
+        }
+    }
+}
+
+/// A link to a client, by the session in which the client spoke last.
+struct ClientLink {
+    session: Arc<Mutex<Session>>,
+    link: Link,
+}
+
+/// The sessions of one member with all others.
+pub struct Mesh {
+    endpoint: Endpoint,
+    replicas: BTreeMap<u32, Link>,
+    clients: BTreeMap<u32, ClientLink>,
+    inputs: Receiver<Input>,
+    sender: SyncSender<Input>,
+    traffic: Arc<Traffic>,
+}
+
+impl Mesh {
+    /// Opens an endpoint, which takes messages from now on.
+    ///
+    /// # Errors
+    /// [`SessionError`]
+    pub fn open(place: &Place) -> Result<Self, SessionError> {
+        let traffic = Arc::new(Traffic::default());
+        let endpoint = match place.own {
+            Member::Replica(own) => open_replica(place, own, traffic.clone())?,
+            Member::Client(_) => open_client(place)?,
+        };
+        let mut replicas = BTreeMap::new();
+        for (number, address) in (0..).zip(&place.addresses) {
+            if place.own == Member::Replica(number) {
+                continue;
+            }
+            let address = Address::from(address.as_str()).named(Member::Replica(number).name());
+            let client = endpoint.client(address)?;
+            let send = move |packet, deadline| client.send(packet).deadline(deadline).wait();
+            replicas.insert(number, Link::start(traffic.clone(), send));
+        }
+        let (sender, inputs) = sync_channel(WAITING_MAX);
+        let (own, accepted, counts) = (endpoint.clone(), sender.clone(), traffic.clone());
+        let is_client = matches!(place.own, Member::Client(_));
+        std::thread::spawn(move || accept(&own, &accepted, &counts, is_client));
+        Ok(Self { endpoint, replicas, clients: BTreeMap::new(), inputs, sender, traffic })
+    }
+
+    /// This side's address.
+    #[must_use]
+    pub fn local_address(&self) -> SocketAddr {
+        self.endpoint.local_address()
+    }
+
+    /// The counts since the mesh was opened.
+    #[must_use]
+    pub fn traffic(&self) -> &Traffic {
+        &self.traffic
+    }
+
+    /// A handle to ask for the end.
+    #[must_use]
+    pub fn closer(&self) -> Closer {
+        Closer(self.sender.clone())
+    }
+
+    /// Waits for the next packet.
+    pub fn next(&mut self, wait: Duration) -> Arrival {
+        match self.inputs.recv_timeout(wait) {
+            Ok(Input::Packet(member, session, packet)) => {
+                if let Member::Client(number) = member {
+                    self.remember(number, session);
+                }
+                Arrival::Packet(member, packet)
+            }
+            Err(RecvTimeoutError::Timeout) => Arrival::Nothing,
+            Ok(Input::End) | Err(RecvTimeoutError::Disconnected) => Arrival::End,
+        }
+    }
+
+    /// Sends to one replica.
+    pub fn to_replica(&self, number: u32, message: Vec<u8>) {
+        if let Some(link) = self.replicas.get(&number) {
+            link.push(message);
+        }
+    }
+
+    /// Sends to all other replicas.
+    pub fn to_replicas(&self, message: &[u8]) {
+        self.replicas.values().for_each(|link| link.push(message.to_vec()));
+    }
+
+    /// Sends to a client, in the session in which it spoke last. A client that has not spoken gets
+    /// nothing.
+    pub fn to_client(&self, number: u32, message: Vec<u8>) {
+        if let Some(client) = self.clients.get(&number) {
+            client.link.push(message);
+        }
+    }
+
+    /// Closes the endpoint; messages on their way have until `limit`.
+    pub fn close(&self, limit: Duration) {
+        self.endpoint.close(limit);
+    }
+
+    fn remember(&mut self, number: u32, session: Session) {
+        if let Some(known) = self.clients.get(&number) {
+            *known.session.lock().unwrap_or_else(PoisonError::into_inner) = session;
+            return;
+        }
+        let session = Arc::new(Mutex::new(session));
+        let own = session.clone();
+        let link = Link::start(self.traffic.clone(), move |packet, deadline| {
+            let session = own.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            session.send_blocking(packet).deadline(deadline).wait()
+        });
+        self.clients.insert(number, ClientLink { session, link });
+    }
+}
+
+fn open_replica(place: &Place, own: u32, traffic: Arc<Traffic>) -> Result<Endpoint, SessionError> {
+    let (identity, trust) = credentials(&place.certificates, place.own)?;
+    let (count, clients) = (place.addresses.len(), place.clients.clone());
+    let is_member = move |peer: &Peer| match Member::of(peer) {
+        Some(Member::Replica(number)) if (number as usize) < count => Ok(()),
+        Some(Member::Client(number)) if clients.contains(&number) => Ok(()),
+        _ => {
+            traffic.refused.fetch_add(1, Ordering::Relaxed);
+            Err(Failure::refusal(403, "only members of the group are served"))
+        }
+    };
+    let client = TlsClient::new(trust.clone()).identity(identity.clone());
+    let mut builder = smt::server(identity).client_auth(ClientAuth::Required(trust));
+    if let Some(boot) = &place.boot {
+        builder = builder.state_file(boot);
+    }
+    let address = place.addresses.get(own as usize).map_or("", String::as_str);
+    Ok(builder.authorize(is_member).with_client(client).open_blocking(address)?)
+}
+
+fn open_client(place: &Place) -> Result<Endpoint, SessionError> {
+    let (identity, trust) = credentials(&place.certificates, place.own)?;
+    Ok(smt::client(trust).identity(identity).open_blocking("[::]:0")?)
+}
+
+/// Takes messages from all sessions.
+fn accept(endpoint: &Endpoint, inputs: &SyncSender<Input>, traffic: &Traffic, is_client: bool) {
+    while let Some(incoming) = endpoint.accept() {
+        // A request would wait for a reply that never comes: it is dropped, and its caller told.
+        let Incoming::Message(message) = incoming else {
+            continue;
+        };
+        let Some(member) = Member::of(message.peer()) else {
+            continue;
+        };
+        // Clients have sessions with replicas alone.
+        if is_client && matches!(member, Member::Client(_)) {
+            continue;
+        }
+        traffic.received.fetch_add(1, Ordering::Relaxed);
+        let session = message.session().clone();
+        if inputs.send(Input::Packet(member, session, message.into_body())).is_err() {
+            return;
+        }
+    }
+    // The end of the endpoint is the end of its owner.
+    let _ = inputs.send(Input::End);
+}
+
+/// The messages of a packet; nothing after one that is cut off.
+pub fn messages(packet: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = packet;
+    std::iter::from_fn(move || {
+        let (length, after) = rest.split_first_chunk::<4>()?;
+        let (message, after) = after.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+        rest = after;
+        Some(message)
+    })
+}

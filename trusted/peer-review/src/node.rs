@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A node as a state machine without input and output of its own: what it takes, and its messages.
+//! `logging` is its own log, `witness` what it does as the witness of others.
+
+mod logging;
+mod witness;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use smt_device_client::{Device, DeviceError};
+
+use crate::application::Application;
+use crate::audited::{Audited, Suspicion};
+use crate::authenticator::{Authenticator, Receipt, SentMessage};
+use crate::digest::digest;
+use crate::entry::Input;
+use crate::evidence::Evidence;
+use crate::group::{Group, GroupError};
+use crate::log::Log;
+use crate::message::Message;
+use crate::outbox::Outbox;
+use crate::rule::{Broken, Rule};
+use crate::state::{Fault, State};
+
+/// Something that a node wants done. Nothing need arrive: all is said again.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Output {
+    /// Bytes for another node.
+    Node(u32, Vec<u8>),
+    /// Bytes of the application for the host.
+    Deliver(Vec<u8>),
+}
+
+/// The opinion of a node on another one.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Verdict {
+    /// There is nothing against it.
+    Trusted,
+    /// It has not answered, for these reasons. This ends when it answers.
+    Suspected(Vec<Suspicion>),
+    /// There is evidence, which convinces everybody. This does not end.
+    Exposed(Box<Evidence>),
+}
+
+/// Why a node logs nothing more: it takes no message and answers no new audit.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NodeError {
+    /// The device or the way to it.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The application does what the group does not allow. Its state is lost.
+    #[error("the node ends: {0}. The group's options or the application must change")]
+    Application(Fault),
+    /// The device is further than the log.
+    #[error(
+        "the device has attested entry {counter}, and the log goes to entry {last}: it was restored \
+         or lost. The device must begin a new epoch, in a new group"
+    )]
+    OldLog {
+        /// The counter that the device has given now.
+        counter: u64,
+        /// The last entry of the log.
+        last: u64,
+    },
+}
+
+/// A host's knowledge of its own log. A liar may restore it; the device it cannot.
+#[derive(Clone)]
+pub(crate) struct Host<A> {
+    pub(crate) state: State<A>,
+    pub(crate) log: Log,
+    pub(crate) outboxes: BTreeMap<u32, Outbox>,
+    /// The last receipt that was given to each sender.
+    receipts: BTreeMap<u32, Receipt>,
+}
+
+/// The questions of a witness.
+#[derive(Clone, Default)]
+struct Asked {
+    after: u64,
+    nonce: Option<[u8; 16]>,
+    at: u64,
+    /// The tick of the last answer, and the index of its last entry.
+    answered: Option<u64>,
+    end: u64,
+    #[cfg(feature = "sim")]
+    recorded: u64,
+}
+
+/// A node, which is a witness of others.
+pub struct Node<A> {
+    pub(crate) group: Arc<Group>,
+    pub(crate) own: u32,
+    device: Box<dyn Device>,
+    reference: A,
+    pub(crate) host: Host<A>,
+    asked: BTreeMap<u32, Asked>,
+    pub(crate) audits: BTreeMap<u32, Audited<A>>,
+    /// The newest signed entry of each node.
+    seen: BTreeMap<u32, Authenticator>,
+    exposed: BTreeMap<u32, Evidence>,
+    /// When each node was given evidence last.
+    informed: BTreeMap<u32, u64>,
+    /// From which nonces are derived, and how many were.
+    nonces: ([u8; 32], u64),
+    ticks: u64,
+    outputs: Vec<Output>,
+    failure: Option<NodeError>,
+    pub(crate) broken: Broken,
+    #[cfg(feature = "sim")]
+    pub(crate) lie: crate::sim::Lie,
+}
+
+impl<A: Application> Node<A> {
+    /// A node whose device has opened the group's stream and attested nothing in it. `secret` is 32
+    /// random bytes, from which come the nonces of audits.
+    ///
+    /// # Errors
+    /// The group is none, or the node none of it.
+    pub fn new(
+        group: Arc<Group>,
+        own: u32,
+        device: Box<dyn Device>,
+        secret: [u8; 32],
+        application: &A,
+    ) -> Result<Self, GroupError> {
+        group.check()?;
+        if own >= group.nodes() {
+            return Err(GroupError::NoNode(own));
+        }
+        let reference = application.start(own);
+        let others = (0..group.nodes()).filter(|it| group.is_witness(own, *it));
+        let audits = others.map(|it| (it, Audited::new(own, it, reference.start(it)))).collect();
+        let host = Host {
+            state: State::new(reference.clone()),
+            log: Log::default(),
+            outboxes: BTreeMap::new(),
+            receipts: BTreeMap::new(),
+        };
+        Ok(Self {
+            group,
+            own,
+            device,
+            reference,
+            host,
+            asked: BTreeMap::new(),
+            audits,
+            seen: BTreeMap::new(),
+            exposed: BTreeMap::new(),
+            informed: BTreeMap::new(),
+            nonces: (secret, 0),
+            ticks: 0,
+            outputs: Vec::new(),
+            failure: None,
+            broken: Broken::default(),
+            #[cfg(feature = "sim")]
+            lie: crate::sim::Lie::default(),
+        })
+    }
+
+    /// The host's input for the application. False if it was not taken: it is too long, or the node
+    /// has failed.
+    pub fn local(&mut self, input: Vec<u8>) -> bool {
+        self.record(Input::Local(input)).is_some()
+    }
+
+    /// Takes bytes of another node, which the transport has authenticated.
+    pub fn receive(&mut self, from: u32, bytes: &[u8]) {
+        if let Some(message) = Message::decode(bytes).filter(|_| from < self.group.nodes()) {
+            self.take(from, message);
+        }
+    }
+
+    /// Time passes.
+    pub fn tick(&mut self) {
+        self.ticks += 1;
+        let options = self.group.options;
+        let due: Vec<_> =
+            self.host.outboxes.iter_mut().map(|(to, it)| (*to, it.tick(&options))).collect();
+        for (to, due) in due {
+            for message in due.again {
+                self.send(to, Message::Sent(Box::new(message)));
+            }
+            if let Some(message) = due.complaint.filter(|_| !self.broken.lacks(Rule::Complaint)) {
+                self.complain(&message);
+            }
+        }
+        let audited = self.audits.keys().filter(|it| !self.exposed.contains_key(it));
+        let audited: Vec<u32> = audited.copied().collect();
+        for node in audited {
+            let nonce = self.nonce();
+            let (group, broken) = (self.group.clone(), self.broken);
+            let sent = self.audits.get_mut(&node).map(|it| it.tick(&group, nonce, broken));
+            sent.into_iter().flatten().for_each(|(to, message)| self.send(to, message));
+        }
+        if self.ticks.is_multiple_of(u64::from(options.audit.max(1))) {
+            let exposed = Message::Exposed(self.exposed.keys().copied().collect());
+            self.send_all(&exposed);
+        }
+    }
+
+    /// All that is to be done, in order.
+    pub fn outputs(&mut self) -> Vec<Output> {
+        std::mem::take(&mut self.outputs)
+    }
+
+    /// The opinion of this node on another one. Only witnesses suspect.
+    pub fn verdict(&self, node: u32) -> Verdict {
+        if let Some(evidence) = self.exposed.get(&node) {
+            return Verdict::Exposed(Box::new(evidence.clone()));
+        }
+        let audited = self.audits.get(&node);
+        let suspicions = audited.map(|it| it.suspicions(&self.group.options, self.broken));
+        match suspicions {
+            Some(suspicions) if !suspicions.is_empty() => Verdict::Suspected(suspicions),
+            _ => Verdict::Trusted,
+        }
+    }
+
+    /// The index up to which this node has audited another one, if it is its witness.
+    pub fn audited(&self, node: u32) -> Option<u64> {
+        self.audits.get(&node).map(Audited::index)
+    }
+
+    /// The index of this node's last entry.
+    pub fn last(&self) -> u64 {
+        self.host.log.last()
+    }
+
+    /// The application's state.
+    pub fn application(&self) -> &A {
+        &self.host.state.application
+    }
+
+    /// Why the node logs nothing more, if that is so.
+    pub fn failure(&self) -> Option<&NodeError> {
+        self.failure.as_ref()
+    }
+
+    /// The most audits of one witness that the log has.
+    #[cfg(feature = "sim")]
+    pub(crate) fn audits_recorded(&self) -> u64 {
+        self.asked.values().map(|it| it.recorded).max().unwrap_or(0)
+    }
+
+    fn take(&mut self, from: u32, message: Message) {
+        match message {
+            Message::Sent(message) => self.take_sent(*message, None),
+            Message::Challenge(message) => self.take_sent(*message, Some(from)),
+            Message::Receipt(receipt) => self.take_receipt(&receipt),
+            Message::Audit { after, nonce } => self.answer(from, after, nonce),
+            Message::Segment(segment) => self.take_segment(from, &segment),
+            Message::Complaint(message) => self.take_complaint(from, &message),
+            Message::Exposed(known) => self.inform(from, &known),
+            Message::Evidence(evidence) => self.expose(*evidence),
+        }
+    }
+
+    /// Takes a message of the application, and gives a receipt to its sender and to a witness.
+    fn take_sent(&mut self, message: SentMessage, witness: Option<u32>) {
+        let from = message.from();
+        if message.to != self.own {
+            return;
+        }
+        #[cfg(feature = "sim")]
+        if witness == Some(self.own) && self.lie.hides() {
+            return;
+        }
+        let last = self.host.state.received(from);
+        if message.number == last + 1 || self.broken.lacks(Rule::Order) {
+            let authenticator = message.authenticator.clone();
+            let Some(own) = self.record(Input::Received(Box::new(message.clone()))) else {
+                return;
+            };
+            self.host.receipts.insert(from, Receipt::new(own, &message));
+            self.note(authenticator);
+        } else if message.number > last {
+            return;
+        }
+        if let Some(receipt) = self.host.receipts.get(&from).cloned() {
+            let receipt = Message::Receipt(Box::new(receipt));
+            let witness = witness.filter(|it| *it != from);
+            witness.into_iter().for_each(|it| self.send(it, receipt.clone()));
+            self.send(from, receipt);
+        }
+    }
+
+    /// Takes a receipt: for a message of this node, or of one that it audits, which gets it too.
+    fn take_receipt(&mut self, receipt: &Receipt) {
+        let outbox = self.host.outboxes.get(&receipt.by());
+        let is_own = receipt.from == self.own && outbox.is_some_and(|it| it.wants(receipt));
+        let audited = self.audits.get(&receipt.from).is_some_and(|it| it.wants(receipt));
+        let is_news = is_own || audited;
+        let is_genuine = is_news && self.is_receipt(receipt);
+        if !is_genuine {
+            return;
+        }
+        self.note(receipt.authenticator.clone());
+        if is_own && let Some(outbox) = self.host.outboxes.get_mut(&receipt.by()) {
+            outbox.acknowledge(receipt.clone());
+        }
+        if let Some(audited) = self.audits.get_mut(&receipt.from) {
+            audited.acknowledge(receipt);
+            self.send(receipt.from, Message::Receipt(Box::new(receipt.clone())));
+        }
+    }
+
+    fn is_receipt(&self, receipt: &Receipt) -> bool {
+        receipt.is_genuine(&self.group) || self.broken.lacks(Rule::Receipt)
+    }
+
+    /// Tells the witnesses of both ends of a message that has no receipt.
+    fn complain(&mut self, message: &SentMessage) {
+        let own = self.group.witnesses(self.own);
+        let other = self.group.witnesses(message.to).filter(|it| *it != message.to);
+        let mut to: Vec<u32> = own.chain(other).collect();
+        to.sort_unstable();
+        to.dedup();
+        for to in to {
+            self.send(to, Message::Complaint(Box::new(message.clone())));
+        }
+    }
+
+    fn nonce(&mut self) -> [u8; 16] {
+        self.nonces.1 += 1;
+        let hash = digest("nonce", &[&self.nonces.0, &self.nonces.1.to_be_bytes()]);
+        let mut nonce = [0; 16];
+        nonce.copy_from_slice(&hash[..16]);
+        nonce
+    }
+
+    fn send(&mut self, to: u32, message: Message) {
+        if to == self.own {
+            self.take(to, message);
+        } else {
+            self.outputs.push(Output::Node(to, message.encode()));
+        }
+    }
+
+    fn send_all(&mut self, message: &Message) {
+        let bytes = message.encode();
+        let others = (0..self.group.nodes()).filter(|it| *it != self.own);
+        self.outputs.extend(others.map(|it| Output::Node(it, bytes.clone())));
+    }
+}

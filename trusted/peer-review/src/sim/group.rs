@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The groups of all runs, and their keys.
+
+use std::sync::Arc;
+
+use smt_attestation::{GroupSecret, SigningKey};
+use smt_device_client::{Device, DeviceError};
+
+use crate::group::{Group, Options};
+
+fn signing_key(node: u32) -> SigningKey {
+    SigningKey::new(&[node as u8 + 1; 32])
+}
+
+pub(super) fn device(group: &Group, node: u32) -> Result<Box<dyn Device>, DeviceError> {
+    group.library(node, signing_key(node), GroupSecret::new([3; 32]))
+}
+
+pub(super) fn group(nodes: u32, faults: u32) -> Arc<Group> {
+    let keys = (0..nodes).map(|it| signing_key(it).public_key()).collect();
+    let options = Options { interval: 16, segment: 24, body: 256, sends: 8, ..Options::default() };
+    let epochs = vec![1; nodes as usize];
+    Arc::new(Group { stream: 11, keys, epochs, faults, options })
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The knowledge that all nodes and clients of a group start with.
+
+use std::collections::BTreeMap;
+
+/// The public key of a client or of a node's host (Ed25519).
+pub type PublicKey = [u8; 32];
+
+/// A group of 2f + 1 nodes.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The number of the group's stream.
+    pub stream: u32,
+    /// The keys with which the nodes sign endorsements. Their devices are 0 to n - 1.
+    pub nodes: Vec<PublicKey>,
+    /// The keys of clients, by their numbers.
+    pub clients: BTreeMap<u32, PublicKey>,
+    /// Sizes.
+    pub options: Options,
+}
+
+/// Sizes of a group.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The longest operation of a request, in bytes.
+    pub operation: usize,
+    /// How many steps of each stream a node keeps for others. One that is further behind has
+    /// stopped.
+    pub retained: u64,
+    /// How many steps of each stream are sent at once to a node that lacks them.
+    pub resend: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { operation: 65_536, retained: 65_536, resend: 64 }
+    }
+}
+
+impl Group {
+    /// How many nodes there are.
+    pub fn size(&self) -> u32 {
+        u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)
+    }
+
+    /// f + 1: at least one of so many nodes is correct.
+    pub fn quorum(&self) -> usize {
+        self.nodes.len().saturating_sub(1) / 2 + 1
+    }
+}

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A run: nodes, clients, and the network between them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use ed25519_dalek::SigningKey;
+use smt_attestation::GroupSecret;
+use smt_simulation::{Bounds, Fate, Network, Random, Schedule};
+
+use crate::client::Client;
+use crate::counter::Counter;
+use crate::group::{Group, Options};
+use crate::message::{Message, Request};
+use crate::node::{Identity, Node, Output};
+use crate::sim::liar::{Liar, To};
+use crate::sim::scenario::Scenario;
+
+/// The client whose key liars have.
+pub(crate) const LIAR_CLIENT: u32 = 9;
+const CLIENTS: [u32; 3] = [1, 2, 3];
+/// When the network becomes honest, and when a run is given up.
+const HONEST: u64 = 3000;
+const END: u64 = 40_000;
+/// How long a run goes on when all have their answers, and how long a tick is.
+const SETTLE: u64 = 600;
+const TICK: u64 = 20;
+/// Operations of a client while the network is bad, and after.
+const BAD_OPERATIONS: usize = 7;
+const OPERATIONS: usize = 10;
+
+/// A property that does not hold.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Violation {
+    /// Two correct nodes executed different entries at this place.
+    Differ(usize),
+    /// A correct client's request was executed that the client never made.
+    Invented(u32, u64),
+    /// A correct client's request was executed twice.
+    Twice(u32, u64),
+    /// A correct client took an answer that the log does not give.
+    WrongAnswer(u32, u64),
+    /// An operation stands after one that began only when it had ended.
+    Order(u32, u64),
+    /// A correct node was taken for a liar.
+    Slandered(u32),
+    /// A correct node stopped.
+    Stopped(u32),
+    /// A liar that left proof in its stream was not found.
+    NotFound(u32),
+    /// A request had no answer long after the network became honest.
+    Stuck(u32, u64),
+}
+
+/// The outcome of a run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// All that happened at least once.
+    pub events: BTreeSet<String>,
+    /// The properties that do not hold.
+    pub violations: Vec<Violation>,
+}
+
+struct Operation {
+    client: u32,
+    number: u64,
+    begun: u64,
+    ended: Option<(u64, Vec<u8>)>,
+}
+
+/// How much of a node's log was compared.
+#[derive(Clone, Copy, Default)]
+struct Compared {
+    /// The view whose leader's log it was.
+    latest: u64,
+    length: usize,
+}
+
+enum Host {
+    Correct(Box<Node<Counter>>),
+    Liar(Box<Liar>),
+    Stopped,
+}
+
+enum Happening {
+    Message(To, Vec<u8>),
+    Tick,
+    Stop(u32),
+}
+
+pub(crate) fn client_key(client: u32) -> SigningKey {
+    SigningKey::from_bytes(&[client as u8; 32])
+}
+
+fn node_key(node: u32) -> SigningKey {
+    SigningKey::from_bytes(&[100 + node as u8; 32])
+}
+
+fn group(nodes: u32) -> Group {
+    let key = |it: SigningKey| it.verifying_key().to_bytes();
+    Group {
+        stream: 5,
+        nodes: (0..nodes).map(|it| key(node_key(it))).collect(),
+        clients: CLIENTS
+            .into_iter()
+            .chain([LIAR_CLIENT])
+            .map(|it| (it, key(client_key(it))))
+            .collect(),
+        options: Options { operation: 64, ..Options::default() },
+    }
+}
+
+/// Runs a scenario.
+pub fn run(scenario: &Scenario) -> Outcome {
+    World::new(scenario).run()
+}
+
+struct World<'a> {
+    scenario: &'a Scenario,
+    random: Random,
+    schedule: Schedule<Happening>,
+    network: Network,
+    hosts: Vec<Host>,
+    clients: BTreeMap<u32, Client>,
+    operations: Vec<Operation>,
+    log: BTreeMap<usize, (u32, u64, u64)>,
+    compared: Vec<Compared>,
+    has_liar_client: bool,
+    events: BTreeSet<String>,
+    violations: Vec<Violation>,
+}
+
+impl<'a> World<'a> {
+    fn new(scenario: &'a Scenario) -> Self {
+        let mut random = Random::new(scenario.seed ^ 0x7a3f);
+        let group = Arc::new(group(scenario.nodes));
+        let bounds = Bounds { nodes: scenario.nodes, cuts: 3, cut: 1000, honest_from: HONEST };
+        let network = Network::draw(&bounds, &mut random);
+        let mut world = Self {
+            scenario,
+            schedule: Schedule::default(),
+            network,
+            hosts: Vec::new(),
+            clients: BTreeMap::new(),
+            operations: Vec::new(),
+            log: BTreeMap::new(),
+            compared: vec![Compared::default(); scenario.nodes as usize],
+            has_liar_client: random.chance(50),
+            events: BTreeSet::new(),
+            violations: Vec::new(),
+            random,
+        };
+        for node in 0..scenario.nodes {
+            let host = world.host(&group, node);
+            world.hosts.push(host);
+        }
+        for client in CLIENTS {
+            #[allow(unused_mut, reason = "only control runs change it")]
+            let mut it = Client::new(group.clone(), client, client_key(client), 0);
+            #[cfg(feature = "broken")]
+            {
+                it.broken.rule = scenario.lacking;
+            }
+            world.clients.insert(client, it);
+        }
+        for node in &scenario.stops {
+            let at = 200 + world.random.below(2500);
+            world.schedule.at(at, Happening::Stop(*node));
+        }
+        world.schedule.at(TICK, Happening::Tick);
+        world
+    }
+
+    fn host(&mut self, group: &Arc<Group>, device: u32) -> Host {
+        let identity =
+            Identity { secret: GroupSecret::new([3; 32]), device, key: node_key(device) };
+        let nodes = self.scenario.nodes;
+        let node = Node::new(group.clone(), identity, |own| Counter::new(own, nodes));
+        #[allow(unused_mut, reason = "only control runs change it")]
+        let Ok(mut node) = node else {
+            return Host::Stopped;
+        };
+        #[cfg(feature = "broken")]
+        {
+            node.broken.rule = self.scenario.lacking;
+        }
+        match self.scenario.liars.iter().find(|it| it.0 == device) {
+            Some((_, attack)) => {
+                Host::Liar(Box::new(Liar::new(*attack, node, self.random.next_u64())))
+            }
+            None => Host::Correct(Box::new(node)),
+        }
+    }
+
+    fn run(mut self) -> Outcome {
+        let mut done_at = None;
+        while let Some(happening) = self.schedule.pop() {
+            match happening {
+                Happening::Tick => self.tick(),
+                Happening::Message(to, bytes) => self.deliver(&to, &bytes),
+                Happening::Stop(node) => {
+                    self.hosts[node as usize] = Host::Stopped;
+                    self.events.insert("stop".to_owned());
+                }
+            }
+            let is_over = done_at.is_some_and(|at| self.schedule.now() > at + SETTLE)
+                || self.schedule.now() > END;
+            if is_over || !self.violations.is_empty() {
+                break;
+            }
+            let all = CLIENTS.len() * OPERATIONS;
+            let is_done =
+                self.operations.len() == all && self.operations.iter().all(|it| it.ended.is_some());
+            if done_at.is_none() && is_done && self.schedule.now() > HONEST {
+                done_at = Some(self.schedule.now());
+            }
+        }
+        self.judge();
+        Outcome { events: self.events, violations: self.violations }
+    }
+
+    fn tick(&mut self) {
+        for at in 0..self.hosts.len() {
+            match &mut self.hosts[at] {
+                Host::Correct(node) => {
+                    if node.tick().is_err() {
+                        self.violations.push(Violation::Stopped(at as u32));
+                    }
+                }
+                Host::Liar(liar) => liar.tick(),
+                Host::Stopped => {}
+            }
+            self.flush(at);
+        }
+        for client in CLIENTS {
+            self.client_tick(client);
+        }
+        if self.has_liar_client && self.schedule.now() < HONEST && self.random.chance(10) {
+            self.lie_as_client();
+        }
+        self.schedule.at(self.schedule.now() + TICK, Happening::Tick);
+    }
+
+    fn client_tick(&mut self, client: u32) {
+        let count = self.operations.iter().filter(|it| it.client == client).count();
+        let may = count < BAD_OPERATIONS || (self.schedule.now() > HONEST && count < OPERATIONS);
+        let begins = may && self.random.chance(20);
+        let added = 1 + self.random.below(9);
+        let Some(it) = self.clients.get_mut(&client) else {
+            return;
+        };
+        it.tick();
+        if begins && !it.is_waiting() {
+            let number = it.submit(added.to_be_bytes().to_vec());
+            self.operations.push(Operation {
+                client,
+                number,
+                begun: self.schedule.now(),
+                ended: None,
+            });
+        }
+        let outputs = it.outputs();
+        outputs.into_iter().for_each(|it| self.send_output(it, None));
+    }
+
+    /// A client that lies: one number for several requests, and signatures that are none.
+    fn lie_as_client(&mut self) {
+        self.events.insert("client that lies".to_owned());
+        let number = self.schedule.now();
+        for to in 0..self.scenario.nodes {
+            let added = self.random.below(100).to_be_bytes().to_vec();
+            let mut request = Request::sign(&client_key(LIAR_CLIENT), LIAR_CLIENT, number, added);
+            if self.random.chance(20) {
+                request.client = CLIENTS[0];
+            }
+            self.send(To::Node(to), None, Message::Request(request).encode());
+        }
+    }
+
+    fn deliver(&mut self, to: &To, bytes: &[u8]) {
+        match to {
+            To::Node(at) => {
+                let at = *at as usize;
+                match &mut self.hosts[at] {
+                    Host::Correct(node) => {
+                        if node.receive(bytes).is_err() {
+                            self.violations.push(Violation::Stopped(at as u32));
+                        }
+                    }
+                    Host::Liar(liar) => liar.receive(bytes),
+                    Host::Stopped => return,
+                }
+                self.look(at);
+                self.flush(at);
+            }
+            To::Client(client) => {
+                let answer = self.clients.get_mut(client).and_then(|it| it.receive(bytes));
+                let now = self.schedule.now();
+                let last = self.operations.iter_mut().rev().find(|it| it.client == *client);
+                if let (Some(answer), Some(operation)) = (answer, last) {
+                    operation.ended = Some((now, answer));
+                }
+            }
+        }
+    }
+
+    /// Looks at what a correct node has executed since, and whom it takes for a liar.
+    fn look(&mut self, at: usize) {
+        let Host::Correct(node) = &self.hosts[at] else {
+            return;
+        };
+        if node.protocol().view() > 0 {
+            self.events.insert("view change".to_owned());
+        }
+        for faulty in node.faulty() {
+            match self.scenario.liars.iter().any(|it| it.0 == faulty) {
+                true => self.events.insert("liar found faulty".to_owned()),
+                false => {
+                    self.violations.push(Violation::Slandered(faulty));
+                    true
+                }
+            };
+        }
+        let (latest, executed) = (node.protocol().latest(), node.protocol().executed());
+        // A new leader may have replaced the log.
+        let is_same = self.compared[at].latest == latest;
+        let length = if is_same { self.compared[at].length } else { 0 };
+        self.compared[at] = Compared { latest, length: executed.len() };
+        for (place, entry) in executed.iter().enumerate().skip(length) {
+            if self.log.entry(place).or_insert(*entry) != entry {
+                self.violations.push(Violation::Differ(place));
+                return;
+            }
+        }
+    }
+
+    fn flush(&mut self, at: usize) {
+        let own = Some(at as u32);
+        match &mut self.hosts[at] {
+            Host::Correct(node) => {
+                let outputs = node.outputs();
+                outputs.into_iter().for_each(|it| self.send_output(it, own));
+            }
+            Host::Liar(liar) => {
+                let sent = liar.outputs();
+                sent.into_iter().for_each(|(to, bytes)| self.send(to, own, bytes));
+            }
+            Host::Stopped => {}
+        }
+    }
+
+    fn send_output(&mut self, output: Output, from: Option<u32>) {
+        match output {
+            Output::Node(to, bytes) => self.send(To::Node(to), from, bytes),
+            Output::Client(to, bytes) => self.send(To::Client(to), from, bytes),
+            Output::Nodes(bytes) => {
+                for to in (0..self.scenario.nodes).filter(|to| Some(*to) != from) {
+                    self.send(To::Node(to), from, bytes.clone());
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, to: To, from: Option<u32>, bytes: Vec<u8>) {
+        let pair = match (&to, from) {
+            (To::Node(to), Some(from)) => Some((*to, from)),
+            _ => None,
+        };
+        match self.network.send(self.schedule.now(), pair, &mut self.random) {
+            Fate::Cut => {
+                self.events.insert("partition".to_owned());
+            }
+            Fate::Lost => {}
+            Fate::Arrives { at, again } => {
+                if let Some(again) = again {
+                    self.schedule.at(again, Happening::Message(to.clone(), bytes.clone()));
+                }
+                self.schedule.at(at, Happening::Message(to, bytes));
+            }
+        }
+    }
+
+    /// Checks all properties: the log that the correct nodes have executed is the order that must
+    /// explain each answer, and it keeps the order in time.
+    fn judge(&mut self) {
+        self.compared.fill(Compared::default());
+        for at in 0..self.hosts.len() {
+            self.look(at);
+            if let Host::Liar(liar) = &self.hosts[at]
+                && liar.lies > 0
+            {
+                self.events.insert(format!("{:?}", liar.attack));
+                let correct = self.hosts.iter().filter_map(|it| match it {
+                    Host::Correct(node) => Some(node),
+                    Host::Liar(_) | Host::Stopped => None,
+                });
+                let is_found = { correct }.all(|it| it.faulty().any(|it| it == at as u32));
+                if liar.attack.is_found() && !is_found && self.scenario.lacking.is_none() {
+                    self.violations.push(Violation::NotFound(at as u32));
+                }
+            }
+        }
+        let mut answers = BTreeMap::<(u32, u64), (usize, Vec<u8>)>::new();
+        let mut sum = 0_u64;
+        for (place, (client, number, added)) in &self.log {
+            sum = sum.wrapping_add(*added);
+            let made =
+                self.operations.iter().any(|it| (it.client, it.number) == (*client, *number));
+            if *client != LIAR_CLIENT && !made {
+                self.violations.push(Violation::Invented(*client, *number));
+            }
+            let answer = (*place, sum.to_be_bytes().to_vec());
+            if answers.insert((*client, *number), answer).is_some() && *client != LIAR_CLIENT {
+                self.violations.push(Violation::Twice(*client, *number));
+            }
+        }
+        let mut ended = Vec::new();
+        for it in &self.operations {
+            let known = answers.get(&(it.client, it.number));
+            match (&it.ended, known) {
+                (None, _) => self.violations.push(Violation::Stuck(it.client, it.number)),
+                (Some((at, answer)), Some((place, right))) if right == answer => {
+                    ended.push((it, *at, *place));
+                }
+                _ => self.violations.push(Violation::WrongAnswer(it.client, it.number)),
+            }
+        }
+        for (one, at, place) in &ended {
+            if ended.iter().any(|(other, _, later)| at < &other.begun && place > later) {
+                self.violations.push(Violation::Order(one.client, one.number));
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The authentic steps of one stream that a node keeps, and when each was sent to each other node.
+
+use std::collections::BTreeMap;
+
+use crate::message::Attested;
+
+/// After so many ticks a step goes again to a node that still lacks it.
+const AGAIN: u64 = 4;
+
+/// A moment, in ticks since the node's start.
+pub(crate) type Ticks = u64;
+
+struct Kept {
+    step: Attested,
+    /// The tick at which each node was last sent the step, or could have it from its maker.
+    sent: Vec<Ticks>,
+}
+
+/// Steps that were taken, for others, and steps that wait.
+pub(crate) struct Steps {
+    kept: BTreeMap<u64, Kept>,
+    /// The counter up to which no step is missing.
+    held: u64,
+    nodes: u32,
+}
+
+impl Steps {
+    /// No step of a group of so many nodes.
+    pub(crate) fn new(nodes: u32) -> Self {
+        Self { kept: BTreeMap::new(), held: 0, nodes }
+    }
+
+    /// The counter up to which no step is missing.
+    pub(crate) fn held(&self) -> u64 {
+        self.held
+    }
+
+    pub(crate) fn has(&self, counter: u64) -> bool {
+        self.kept.contains_key(&counter)
+    }
+
+    /// Keeps an authentic step. The maker sends it to all at about the same time, so other nodes
+    /// are sent it only later.
+    pub(crate) fn put(&mut self, counter: u64, step: Attested, now: Ticks) {
+        let sent = || vec![now; self.nodes as usize];
+        self.kept.entry(counter).or_insert_with(|| Kept { step, sent: sent() });
+        while self.kept.contains_key(&(self.held + 1)) {
+            self.held += 1;
+        }
+    }
+
+    /// The step at a counter.
+    pub(crate) fn at(&self, counter: u64) -> Option<(u64, &Attested)> {
+        self.kept.get(&counter).map(|it| (counter, &it.step))
+    }
+
+    /// The first step from a counter on.
+    pub(crate) fn from(&self, counter: u64) -> Option<(u64, &Attested)> {
+        self.kept.range(counter..).next().map(|it| (*it.0, &it.1.step))
+    }
+
+    /// All up to a counter were taken; keeps `retained` of them.
+    pub(crate) fn took(&mut self, counter: u64, retained: u64) {
+        self.held = self.held.max(counter);
+        if let Some(last) = counter.checked_sub(retained) {
+            self.kept.remove(&last);
+        }
+    }
+
+    /// Those of the `most` steps after `held` that were not sent to this node just before; none if
+    /// the first of them is gone. The time is kept for each step that was sent, not for each
+    /// question: a question in another node's name keeps no step from that node.
+    pub(crate) fn missing(&mut self, asker: Asker, most: usize) -> Vec<Attested> {
+        let first = asker.held.saturating_add(1);
+        if !self.has(first) {
+            return Vec::new();
+        }
+        let mut missing = Vec::new();
+        for kept in self.kept.range_mut(first..).take(most).map(|it| it.1) {
+            if let Some(sent) = kept.sent.get_mut(asker.node as usize)
+                && asker.now >= *sent + AGAIN
+            {
+                *sent = asker.now;
+                missing.push(kept.step.clone());
+            }
+        }
+        missing
+    }
+}
+
+/// A node that asks for what it lacks of a stream.
+#[derive(Clone, Copy)]
+pub(crate) struct Asker {
+    pub(crate) node: u32,
+    /// The counter up to which it has the stream.
+    pub(crate) held: u64,
+    /// The moment of the question.
+    pub(crate) now: Ticks,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(number: u8) -> Attested {
+        Attested { attestation: [[number; 32]; 2], body: vec![number] }
+    }
+
+    /// Steps 1, 2 and 4, all from tick 0.
+    fn steps() -> Steps {
+        let mut steps = Steps::new(3);
+        for number in [1, 2, 4] {
+            steps.put(u64::from(number), step(number), 0);
+        }
+        steps
+    }
+
+    fn sent(steps: &mut Steps, node: u32, held: u64, now: Ticks) -> Vec<u8> {
+        let missing = steps.missing(Asker { node, held, now }, 64);
+        missing.iter().map(|it| it.body[0]).collect()
+    }
+
+    #[test]
+    fn a_stream_is_held_up_to_the_first_step_that_is_missing() {
+        let mut steps = steps();
+        assert_eq!(steps.held(), 2);
+        steps.put(3, step(3), 0);
+        assert_eq!(steps.held(), 4);
+    }
+
+    #[test]
+    fn a_step_goes_again_to_a_node_only_after_some_ticks() {
+        let mut steps = steps();
+        assert_eq!(sent(&mut steps, 1, 0, AGAIN - 1), []);
+        assert_eq!(sent(&mut steps, 1, 0, AGAIN), [1, 2, 4]);
+        assert_eq!(sent(&mut steps, 1, 0, AGAIN + 1), []);
+        assert_eq!(sent(&mut steps, 2, 1, AGAIN + 1), [2, 4]);
+        assert_eq!(sent(&mut steps, 1, 0, 2 * AGAIN), [1, 2, 4]);
+    }
+
+    #[test]
+    fn a_question_that_claims_to_have_all_keeps_no_step_from_its_node() {
+        let mut steps = steps();
+        assert_eq!(sent(&mut steps, 1, u64::MAX, AGAIN), []);
+        assert_eq!(sent(&mut steps, 1, 0, AGAIN), [1, 2, 4]);
+    }
+}
