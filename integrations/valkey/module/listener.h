@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* The endpoint in an event loop. */
+#ifndef LISTENER_H
+#define LISTENER_H
+
+#include "session.h"
+
+/* Opens the endpoint, whose descriptor becomes the listener's. */
+int listener_listen(connection_listener *listener);
+/* The descriptor is readable, in a loop whose sleep the module may delay. */
+void listener_ready(struct event_loop *loop, int fd, void *data, int mask);
+/* Receives all that has come, and gives messages to their connections. */
+void listener_receive(void);
+/* Sends what was written in a turn of the loop, and looks after sessions by time. */
+void listener_end_turn(void);
+
+#endif

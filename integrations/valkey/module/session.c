@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* Flow: 1. session_accept makes a connection of a session  2. messages of its client go to `input`,
+ * and the connection is pending  3. before the loop sleeps the server's read handler takes the
+ * bytes  4. what the server writes leaves as the reply to the last request that it has read, or as
+ * one-way messages (output.c)  5. a connection that the server closes lingers until its client has
+ * the last bytes. */
+#include "session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "listener.h"
+#include "output.h"
+
+static void pend(session *s) {
+    if (s->is_pending) return;
+    s->is_pending = 1;
+    module.pending_count++;
+    s->pending_next = NULL;
+    s->pending_previous = module.pending_last;
+    if (module.pending_last)
+        module.pending_last->pending_next = s;
+    else
+        module.pending = s;
+    module.pending_last = s;
+}
+
+static void unpend(session *s) {
+    if (!s->is_pending) return;
+    s->is_pending = 0;
+    module.pending_count--;
+    *(s->pending_previous ? &s->pending_previous->pending_next : &module.pending) = s->pending_next;
+    *(s->pending_next ? &s->pending_next->pending_previous : &module.pending_last) =
+        s->pending_previous;
+}
+
+/* The server learns by a read that a connection has ended, or that bytes could not be sent after it
+ * had written them (output_flush_outbox). */
+static int has_work_to_read(const session *s) {
+    switch (s->conn.state) {
+    case CONN_STATE_CONNECTED:
+        return s->conn.read_handler &&
+               (input_has_ready(&s->in) || input_is_at_end(&s->in) || s->has_ended);
+    case CONN_STATE_ERROR:
+        return s->conn.read_handler != NULL;
+    default:
+        return 0;
+    }
+}
+
+static int has_work_to_write(const session *s) {
+    return s->conn.state == CONN_STATE_CONNECTED && s->conn.write_handler &&
+           (output_has_room(s) || s->has_ended);
+}
+
+static void pend_if_ready(session *s) {
+    if (s->is_postponed) return;
+    if (has_work_to_read(s) || has_work_to_write(s)) pend(s);
+}
+
+/* ---- what SMT tells ---- */
+
+void session_accept(uint64_t index, const smt_peer *peer) {
+    session *s = calloc(1, sizeof(*s));
+    if (!s) {
+        smt_session_close(module.endpoint, index);
+        return;
+    }
+    s->conn.type = &session_type;
+    s->conn.state = CONN_STATE_ACCEPTING;
+    s->conn.fd = -1;
+    s->conn.iovcnt = 256;
+    s->index = index;
+    input_init(&s->in);
+    s->arrived_end = &s->arrived;
+    memcpy(s->ip, peer->ip, sizeof(s->ip));
+    memcpy(s->local_ip, peer->local_ip, sizeof(s->local_ip));
+    s->port = peer->port;
+    s->local_port = peer->local_port;
+    s->heard_ms = module.now_ms;
+    smt_slice name = {NULL, 0};
+    if (module.user == USER_COMMON_NAME) name = peer->common_name;
+    if (module.user == USER_DNS_NAME) name = peer->dns_name;
+    /* A name that does not fit is nobody's, nor one with a zero: it would be taken for its part
+     * before that. */
+    if (name.length && name.length < sizeof(s->name) && !memchr(name.data, '\0', name.length))
+        memcpy(s->name, name.data, name.length);
+    s->all_next = module.all;
+    if (module.all) module.all->all_previous = s;
+    module.all = s;
+    module.sessions++;
+    module.accepted++;
+    smt_session_set_data(module.endpoint, index, s);
+    module.accepting = s;
+    module.server.acceptCommonHandler(&s->conn, (client_flags){0, 0}, s->ip);
+    module.accepting = NULL;
+}
+
+/* Ends a session whose client breaks the rules or sends too much. */
+static void break_session(session *s, const char *reason) {
+    module.broken++;
+    module.api.Log(NULL, "notice", "session with %s:%d is closed: %s", s->ip, s->port, reason);
+    smt_session_close(module.endpoint, s->index);
+    session_ended(s);
+}
+
+static void add_input(session *s, smt_rpc rpc, int is_request, smt_body *body, smt_slice bytes) {
+    input_outcome outcome = input_add(&s->in, rpc, is_request, body, bytes, HELD_MAX);
+    if (outcome == INPUT_TAKEN) return;
+    smt_body_free(body);
+    if (outcome == INPUT_END) {
+        smt_error error;
+        if (is_request) smt_reply(module.endpoint, rpc, NULL, 0, &error);
+        return;
+    }
+    break_session(s, outcome == INPUT_FULL
+                         ? "limit: its client has sent more than may wait"
+                         : "peer: a message of its client has no position in the stream, or one "
+                           "that was there before or is behind its end");
+}
+
+void session_message(session *s, const smt_event *event) {
+    s->heard_ms = module.now_ms;
+    if (s->linger_until || s->has_ended) {
+        /* Nobody reads any more. */
+        smt_body_free(event->body);
+        return;
+    }
+    int is_request = event->kind == SMT_EVENT_REQUEST;
+    if (!s->is_postponed) {
+        add_input(s, event->rpc, is_request, event->body, event->bytes);
+        pend_if_ready(s);
+        return;
+    }
+    input_message *message = calloc(1, sizeof(*message));
+    if (!message) {
+        smt_body_free(event->body);
+        break_session(s, "environment: no memory");
+        return;
+    }
+    message->body = event->body;
+    message->rpc = event->rpc;
+    message->is_request = is_request;
+    message->data = event->bytes.data;
+    message->length = event->bytes.length;
+    *s->arrived_end = message;
+    s->arrived_end = &message->next;
+}
+
+void session_sent(session *s, int is_delivered) {
+    s->heard_ms = module.now_ms;
+    s->unaccepted--;
+    if (!is_delivered) {
+        /* The client would wait for these bytes for ever. */
+        smt_session_close(module.endpoint, s->index);
+        session_ended(s);
+        return;
+    }
+    if (s->is_postponed) return;
+    output_flush_outbox(s);
+    pend_if_ready(s);
+}
+
+void session_unblocked(session *s) {
+    s->is_blocked = 0;
+    if (s->is_postponed) return;
+    output_flush_outbox(s);
+    pend_if_ready(s);
+}
+
+static void free_session(session *s) {
+    unpend(s);
+    *(s->all_previous ? &s->all_previous->all_next : &module.all) = s->all_next;
+    if (s->all_next) s->all_next->all_previous = s->all_previous;
+    module.sessions--;
+    input_free(&s->in);
+    while (s->arrived) {
+        input_message *message = s->arrived;
+        s->arrived = message->next;
+        input_message_free(message);
+    }
+    free(s->outbox);
+    free(s);
+}
+
+void session_ended(session *s) {
+    if (s->has_ended) return;
+    if (module.endpoint) smt_session_set_data(module.endpoint, s->index, NULL);
+    if (s->is_postponed) {
+        s->end_arrived = 1;
+        return;
+    }
+    s->has_ended = 1;
+    s->has_unanswered = 0;
+    if (s->linger_until)
+        free_session(s);
+    else
+        pend_if_ready(s);
+}
+
+void session_tick(session *s) {
+    if (s->linger_until) {
+        if (module.now_ms < s->linger_until) return;
+        smt_session_set_data(module.endpoint, s->index, NULL);
+        smt_session_close(module.endpoint, s->index);
+        free_session(s);
+    } else if (module.keepalive_ms && !s->has_ended && !s->is_postponed &&
+               module.now_ms - s->heard_ms >= module.keepalive_ms && s->unaccepted == 0) {
+        output_keep_alive(s);
+    }
+}
+
+/* ---- what the server calls ---- */
+
+/* Calls a handler, in which the server may close the connection. Returns whether it lives on. */
+static int call_handler(connection *conn, connection_handler handler) {
+    conn->refs++;
+    if (handler) handler(conn);
+    conn->refs--;
+    if (conn->flags & CONN_FLAG_CLOSE_SCHEDULED) {
+        if (!conn->refs) conn->type->close(conn);
+        return 0;
+    }
+    return 1;
+}
+
+static void run(session *s) {
+    connection *conn = &s->conn;
+    if (s->is_postponed) return;
+    /* With a barrier, replies to what was read in this turn wait until the append-only file is on
+     * the disk: the server writes them itself, behind that. */
+    int is_barred = (conn->flags & CONN_FLAG_WRITE_BARRIER) && s->read_turn == module.turn;
+    if (!is_barred && has_work_to_write(s)) {
+        if (!call_handler(conn, conn->write_handler)) return;
+    }
+    if (has_work_to_read(s)) {
+        s->read_turn = module.turn;
+        if (!call_handler(conn, conn->read_handler)) return;
+    }
+    pend_if_ready(s);
+}
+
+int sessions_run_pending(void) {
+    /* Those that are pending again wait for the next turn. A handler may close any connection. */
+    int count = 0;
+    for (unsigned left = module.pending_count; left && module.pending; left--, count++) {
+        session *s = module.pending;
+        unpend(s);
+        run(s);
+    }
+    return count;
+}
+
+static int has_pending(void) {
+    return module.pending != NULL;
+}
+
+static const char *get_type(connection *conn) {
+    (void)conn;
+    return "smt";
+}
+
+static int address(connection *conn, char *ip, size_t ip_len, int *port, int remote) {
+    session *s = (session *)conn;
+    if (ip) snprintf(ip, ip_len, "%s", remote ? s->ip : s->local_ip);
+    if (port) *port = remote ? s->port : s->local_port;
+    return C_OK;
+}
+
+static int is_local(connection *conn) {
+    session *s = (session *)conn;
+    return !strncmp(s->ip, "127.", 4) || !strcmp(s->ip, "::1");
+}
+
+/* Connections to others are TCP or TLS: stock servers have no way to name a third kind. */
+static connection *create(void) {
+    session *s = calloc(1, sizeof(*s));
+    if (!s) abort();
+    s->conn.type = &session_type;
+    s->conn.fd = -1;
+    s->conn.state = CONN_STATE_ERROR;
+    s->conn.last_errno = EOPNOTSUPP;
+    s->has_ended = 1;
+    s->arrived_end = &s->arrived;
+    input_init(&s->in);
+    s->all_next = module.all;
+    if (module.all) module.all->all_previous = s;
+    module.all = s;
+    module.sessions++;
+    return &s->conn;
+}
+
+static connection *create_accepted(int fd, void *priv) {
+    (void)fd, (void)priv;
+    return create();
+}
+
+static int connect_to(connection *conn, const char *addr, int port, const char *source_addr,
+                      connection_handler handler) {
+    (void)conn, (void)addr, (void)port, (void)source_addr, (void)handler;
+    return C_ERR;
+}
+
+static int blocking_connect(connection *conn, const char *addr, int port, long long timeout) {
+    (void)conn, (void)addr, (void)port, (void)timeout;
+    return C_ERR;
+}
+
+static int accept_connection(connection *conn, connection_handler handler) {
+    if (conn->state != CONN_STATE_ACCEPTING) return C_ERR;
+    conn->state = CONN_STATE_CONNECTED;
+    return call_handler(conn, handler) ? C_OK : C_ERR;
+}
+
+static void shutdown_connection(connection *conn) {
+    /* Children have no copy of the endpoint: there is nothing to tear down beside `close`. */
+    (void)conn;
+}
+
+static void postpone(connection *conn, int on) {
+    session *s = (session *)conn;
+    if (on && !s->is_postponed) module.postponed++;
+    if (!on && s->is_postponed) module.postponed--;
+    s->is_postponed = on;
+}
+
+static void close_connection(connection *conn) {
+    session *s = (session *)conn;
+    if (conn->refs) {
+        conn->flags |= CONN_FLAG_CLOSE_SCHEDULED;
+        return;
+    }
+    unpend(s);
+    conn->state = CONN_STATE_CLOSED;
+    conn->read_handler = conn->write_handler = NULL;
+    postpone(conn, 0);
+    if (s->has_ended || !module.endpoint) {
+        free_session(s);
+        return;
+    }
+    input_free(&s->in);
+    s->linger_until = module.now_ms + LINGER_MS;
+    output_end(s);
+}
+
+static int set_read_handler(connection *conn, connection_handler handler) {
+    conn->read_handler = handler;
+    pend_if_ready((session *)conn);
+    return C_OK;
+}
+
+static int set_write_handler(connection *conn, connection_handler handler, int barrier) {
+    conn->write_handler = handler;
+    if (barrier)
+        conn->flags |= CONN_FLAG_WRITE_BARRIER;
+    else
+        conn->flags &= ~CONN_FLAG_WRITE_BARRIER;
+    pend_if_ready((session *)conn);
+    return C_OK;
+}
+
+static int read_connection(connection *conn, void *buffer, size_t length) {
+    session *s = (session *)conn;
+    size_t copied = input_read(&s->in, buffer, length);
+    if (copied) {
+        if (!s->is_postponed) output_answer_read(s);
+        return (int)copied;
+    }
+    if (s->has_ended || conn->state == CONN_STATE_ERROR || input_is_at_end(&s->in)) {
+        conn->state = CONN_STATE_CLOSED;
+        return 0;
+    }
+    errno = EAGAIN;
+    return -1;
+}
+
+static int write_vector(connection *conn, const struct iovec *vector, int count) {
+    return output_write((session *)conn, vector, count);
+}
+
+static int write_bytes(connection *conn, const void *data, size_t length) {
+    struct iovec vector = {(void *)data, length};
+    return output_write((session *)conn, &vector, 1);
+}
+
+static const char *last_error(connection *conn) {
+    return strerror(conn->last_errno);
+}
+
+static ssize_t no_sync(connection *conn, char *ptr, ssize_t size, long long timeout) {
+    (void)ptr, (void)size, (void)timeout;
+    conn->last_errno = errno = EOPNOTSUPP;
+    return -1;
+}
+
+/* The main thread has the connection again. */
+static void update_state(connection *conn) {
+    session *s = (session *)conn;
+    output_answer_read(s);
+    output_flush_outbox(s);
+    while (s->arrived) {
+        input_message *message = s->arrived;
+        s->arrived = message->next;
+        if (!s->arrived) s->arrived_end = &s->arrived;
+        smt_slice bytes = {message->data, message->length};
+        if (s->has_ended)
+            smt_body_free(message->body);
+        else
+            add_input(s, message->rpc, message->is_request, message->body, bytes);
+        free(message);
+    }
+    if (s->end_arrived) session_ended(s);
+    pend_if_ready(s);
+}
+
+connection_type session_type = {
+    .get_type = get_type,
+    .accept_handler = listener_ready,
+    .ae_handler = listener_ready,
+    .addr = address,
+    .is_local = is_local,
+    .listen = listener_listen,
+    .conn_create = create,
+    .conn_create_accepted = create_accepted,
+    .shutdown = shutdown_connection,
+    .close = close_connection,
+    .connect = connect_to,
+    .blocking_connect = blocking_connect,
+    .accept = accept_connection,
+    .write = write_bytes,
+    .writev = write_vector,
+    .read = read_connection,
+    .set_write_handler = set_write_handler,
+    .set_read_handler = set_read_handler,
+    .get_last_error = last_error,
+    .sync_write = no_sync,
+    .sync_read = no_sync,
+    .sync_readline = no_sync,
+    .has_pending_data = has_pending,
+    .process_pending_data = sessions_run_pending,
+    .postpone_update_state = postpone,
+    .update_state = update_state,
+};

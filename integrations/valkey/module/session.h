@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT */
+/* A session of SMT as a connection of the server, and the state that all of them share. */
+#ifndef SESSION_H
+#define SESSION_H
+
+#include "input.h"
+#include "smt.h"
+#include "valkey_abi.h"
+
+/* Most bytes of one message to a client. */
+#define MESSAGE_MAX (128 * 1024)
+/* One-way messages of a session that its client has not accepted: 2 MB at most. A client that reads
+ * slowly fills the server's own output buffer from then on, to which the server's limits apply. */
+#define UNACCEPTED_MAX 16
+/* Bytes that a client may have sent and the server has not read. Clients hold back far earlier. */
+#define HELD_MAX (128u << 20)
+/* Bytes that an I/O thread may write before the main thread sends them. */
+#define OUTBOX_MAX (1 << 20)
+/* A client has this time to take the last bytes of a connection that the server has closed. */
+#define LINGER_MS 5000
+#define NAME_MAX_LENGTH 256
+
+typedef struct session {
+    connection conn; /* first: the server has pointers to it */
+    uint64_t index;
+    int has_ended; /* the session, not the connection */
+    char ip[46], local_ip[46];
+    int port, local_port;
+    char name[NAME_MAX_LENGTH]; /* of the certificate, by the option user; empty if there is none */
+
+    input in;
+    input_message *arrived, **arrived_end; /* while an I/O thread has the connection */
+
+    uint64_t written; /* position of the next byte to the client */
+    smt_rpc unanswered;
+    int has_unanswered;
+    unsigned unaccepted; /* one-way messages on their way */
+    int is_blocked;      /* the client takes no further one-way message for now */
+    uint8_t *outbox;     /* bytes that an I/O thread has written, or that found no room */
+    size_t outbox_length, outbox_taken;
+    int is_ending; /* the end of the stream is to be told */
+
+    int is_postponed; /* an I/O thread has the connection */
+    int end_arrived;  /* meanwhile */
+    uint64_t read_turn;
+    int64_t heard_ms;      /* when the client was last heard */
+    int64_t linger_until;  /* while the connection is closed and the session is not */
+    int is_pending;
+    struct session *pending_next, *pending_previous;
+    struct session *all_next, *all_previous;
+} session;
+
+/* What the module has. */
+typedef struct module_state {
+    server_functions server;
+    module_functions api;
+    smt_server_options options;
+    enum { USER_NONE, USER_COMMON_NAME, USER_DNS_NAME } user;
+    int64_t keepalive_ms;
+    smt_endpoint *endpoint;
+    struct event_loop *loop;
+    uint64_t turn;
+    int64_t now_ms;
+    session *accepting;
+    session *pending, *pending_last, *all;
+    unsigned pending_count;
+    unsigned postponed; /* connections that an I/O thread has */
+    /* For INFO. */
+    unsigned long long sessions, accepted, refused, broken;
+} module_state;
+
+extern module_state module;
+extern connection_type session_type;
+
+/* A new session. The connection is the server's from here on. */
+void session_accept(uint64_t index, const smt_peer *peer);
+/* A message of a session's client; the body becomes the session's. */
+void session_message(session *s, const smt_event *event);
+/* A one-way message has ended: there may be room for others. The session ends with one that was not
+ * delivered. */
+void session_sent(session *s, int is_delivered);
+/* The session is no more. */
+void session_ended(session *s);
+void session_unblocked(session *s);
+/* Sends a message of no bytes to a client that was not heard for long, closes what has lingered. */
+void session_tick(session *s);
+/* Calls the handlers of connections that have something to do; returns how many. */
+int sessions_run_pending(void);
+
+#endif
