@@ -9,14 +9,15 @@ use std::path::{Path, PathBuf};
 
 use arbitrary::{Arbitrary, Unstructured};
 use smt_fuzz::{
-    bundle, capture, credentials, epoch, esp, flight, geometry, hostile_peer, inner_header,
-    key_exchange, packet, record, scenario, script, ticket, ticket_flight, window,
+    bundle, capture, credentials, epoch, esp, flight, geometry, handover, hostile_peer,
+    inner_header, key_exchange, packet, quic_engine, record, scenario, script, ticket,
+    ticket_flight, window,
 };
 
 type Body = fn(&[u8]);
 
 /// Every target.
-const TARGETS: [(&str, Body); 19] = [
+const TARGETS: [(&str, Body); 21] = [
     ("bundle", bundle::check),
     ("capture", capture::check),
     ("connect", |input| with(input, script::check_connect)),
@@ -26,10 +27,12 @@ const TARGETS: [(&str, Body); 19] = [
     ("esp", |input| with(input, esp::check)),
     ("flight", flight::check),
     ("geometry", |input| with(input, geometry::check)),
+    ("handover", handover::check),
     ("hostile_peer", |input| with(input, hostile_peer::check)),
     ("inner_header", inner_header::check),
     ("key_exchange", |input| with(input, key_exchange::check)),
     ("packet", packet::check),
+    ("quic_engine", |input| with(input, quic_engine::check)),
     ("record", |input| with(input, record::check)),
     ("scenario", scenario::check),
     ("ticket", ticket::check),

@@ -136,7 +136,7 @@ fn scripts() -> Vec<Vec<u8>> {
 }
 
 /// Targets whose input is a script.
-const SCRIPTED: [&str; 11] = [
+const SCRIPTED: [&str; 12] = [
     "connect",
     "endpoint",
     "epoch",
@@ -144,6 +144,7 @@ const SCRIPTED: [&str; 11] = [
     "geometry",
     "hostile_peer",
     "key_exchange",
+    "quic_engine",
     "record",
     "ticket_flight_1",
     "ticket_flight_2",
