@@ -123,6 +123,26 @@ def check_exported(name, exporter_secret, vectors):
         equal(secret, expand_label(name, derived, "exporter", context, len(secret)), "exported secret")
 
 
+def check_handover(vector):
+    """SPEC 7.5."""
+    name = SUITES[vector["control_suite"]][2]
+    secret = unhex(vector["exporter_secret"], hashlib.new(name).digest_size)
+    adopters = {side: unhex(vector[f"{side}_adopter"], 16) for side in ("client", "server")}
+    terms = bytes.fromhex(vector["suite"]) + vector["valid_until"].to_bytes(8, "big")
+    terms += unhex(vector["number"], 8) + adopters["client"] + adopters["server"]
+    equal(vector["context"], terms.hex(), "terms")
+    derived = expand_label(name, secret, "EXPORTER-smt-1 handover", b"", len(secret))
+    exported = expand_label(name, derived, "exporter", hash_of("sha256", terms), 48)
+    equal(vector["key_name"], exported[:16].hex(), "key name")
+    equal(vector["ikm"], exported[16:].hex(), "ikm")
+    for side, adopter in adopters.items():
+        equal(vector[side], adopter.hex(), "identity")
+    peer_name, side = vector["peer_name"].encode(), ("client", "server").index(vector["side"])
+    require(1 <= len(peer_name) <= 255, "a name has 1 to 255 bytes")
+    value = b"SMTH" + bytes([1, side]) + terms + (vector["credentials_end"] or 0).to_bytes(8, "big")
+    equal(vector["value"], (value + exported + bytes([len(peer_name)]) + peer_name).hex(), "value")
+
+
 def check_exporter(vector):
     suite = vector["suite"]
     name = SUITES[suite][2]
@@ -859,6 +879,7 @@ CHECKS = [
     ("key_schedule.json", "exporter", check_exporter),
     ("key_schedule.json", "registered", check_registered),
     ("key_schedule.json", "control", check_control),
+    ("handover.json", "handovers", check_handover),
     ("records.json", "messages", check_message),
     ("padding.json", "padding", check_padding),
     ("packets.json", "inner_headers", check_inner_header),

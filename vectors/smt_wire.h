@@ -207,6 +207,7 @@
 #define SMT_CONTROL_COUNTER_BITS             48
 #define SMT_VERSION                          1
 #define SMT_PLAINTEXT_VERSION                241
+#define SMT_RECORD_HEADER_LEN                5
 #define SMT_TAG_LEN                          16
 #define SMT_RESET_TOKEN_LEN                  16
 #define SMT_LIST_MAX                         64

@@ -17,6 +17,12 @@ chapters! {
     messages "messages.md"
     parts "parts.md"
     deployment "deployment.md"
+    native "native.md"
     fleet "fleet.md"
+    valkey "valkey.md"
     operations "operations.md"
+    esp "esp.md"
+    replication "replication.md"
+    accountability "accountability.md"
+    trusted_devices "trusted-devices.md"
 }
