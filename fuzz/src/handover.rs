@@ -112,7 +112,7 @@ struct Ends {
     /// Names of values that a CONFIRM has used up, at each end.
     used_by_client: BTreeSet<Vec<u8>>,
     used_by_server: BTreeSet<Vec<u8>>,
-    sessions: Vec<SessionSecrets>,
+    attempts: Vec<SessionSecrets>,
 }
 
 impl Ends {
@@ -124,7 +124,7 @@ impl Ends {
             now: 1_000_000,
             used_by_client: BTreeSet::new(),
             used_by_server: BTreeSet::new(),
-            sessions: Vec::new(),
+            attempts: Vec::new(),
         }
     }
 
@@ -195,16 +195,15 @@ impl Ends {
             return;
         };
         for secrets in [&client.secrets, &server.secrets] {
-            assert!(!self.sessions.iter().any(|other| other == secrets));
+            assert!(!self.attempts.iter().any(|other| other == secrets));
         }
         if confirms.0 && at_server.exchange.confirmed().is_ok() {
             assert!(self.used_by_server.insert(name.clone()), "a second session");
-            self.sessions.push(server.secrets);
         }
         if confirms.1 && at_client.exchange.confirmed().is_ok() {
             assert!(self.used_by_client.insert(name), "a second session");
-            self.sessions.push(client.secrets);
         }
+        self.attempts.extend([client.secrets, server.secrets]);
     }
 }
 

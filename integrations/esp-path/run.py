@@ -302,6 +302,7 @@ def main():
             print(f"{case.__name__}: {time.monotonic() - begun:.1f} s", flush=True)
             passed += 1
         print("the network:", hop.end())
+    assert passed, f"no case has one of the words {words}"
     print(f"{passed} passed, 0 failed")
 
 

@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """The table of the slides on IPsec's cost (netdev 1.1, 2016), on a cable between two namespaces.
 
-    table.py SMT [--seconds N] [--round-trips N] [--only WORD] [--json FILE] [--svg FILE]
+    table.py SMT [--clear SMT] [--seconds N] [--round-trips N] [--only WORD] [--json FILE] [--svg FILE]
 
-Prints Markdown: the seven cases of the slides, all permutations of offloads beside them, ratios
-beside the slides', and what each layer of protection costs a message of 64 B to 1 MB. One stream of
-iperf3 for each case. SMT is the command; a debug build of it is told in the heading. Takes root,
-iperf3 and ethtool.
+Prints Markdown: the seven cases of the slides, all permutations of offloads of the clear and each
+offload of ESP by itself beside them, ratios beside the slides', and what each layer of protection
+costs a message of 64 B to 1 MB. One stream of iperf3 for each case. SMT is the command; a debug
+build of it is told in the heading. Takes root, iperf3 and ethtool.
 
 The two ends, and the workers between them, share this machine's cores: figures in Gb/s tell of the
 machine, ratios of the offloads. CPU is the share of all cores that was busy.
 """
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -52,7 +53,8 @@ def busy():
 
 class Bench:
     def __init__(self, arguments, spaces):
-        self.smt, self.seconds, self.asked = arguments.smt, arguments.seconds, arguments.round_trips
+        self.smt, self.smt_clear = arguments.smt, arguments.clear
+        self.seconds, self.asked = arguments.seconds, arguments.round_trips
         self.only, self.spaces, self.rows = arguments.only, spaces, []
 
     def measure(self, name, address, group):
@@ -121,8 +123,16 @@ class Bench:
                 with self.tunnel(suite, offloads) as address:
                     self.measure(name, address, group)
 
+    def unprotected(self):
+        """The same path with a transform that does nothing."""
+        for words, offloads in {"no offloads": OFF, "all offloads": {}}.items():
+            name = f"the same TUN in the clear, {words}"
+            if self.smt_clear and self.is_wanted(name):
+                with both_ends(self.smt_clear, self.spaces, Path("clear", offloads=offloads)) as address:
+                    self.measure(name, address, "permutations")
+
     def tunnel(self, suite, offloads):
-        return Both(self.smt, self.spaces, Path(suite, offloads=offloads))
+        return both_ends(self.smt, self.spaces, Path(suite, offloads=offloads))
 
     def layers(self):
         """The cost of each layer to a message: medians of round trips in microseconds, by size."""
@@ -167,20 +177,11 @@ class Bench:
                               if each["transport"] == kind and each["size"] == size] for kind in names}
 
 
-class Both:
-    """Tunnels at both ends."""
-
-    def __init__(self, smt, spaces, path):
-        self.path, self.ends = path, [Tunnel(smt, spaces, end, path.config(end)) for end in ("a", "b")]
-
-    def __enter__(self):
-        for end in self.ends:
-            end.__enter__()
-        return self.path.inner("b")
-
-    def __exit__(self, *error):
-        for end in self.ends:
-            end.__exit__(*error)
+@contextlib.contextmanager
+def both_ends(smt, spaces, path):
+    """Tunnels at both ends, and the address of the second."""
+    with Tunnel(smt, spaces, "a", path.config("a")), Tunnel(smt, spaces, "b", path.config("b")):
+        yield path.inner("b")
 
 
 def heading(smt, seconds):
@@ -206,7 +207,9 @@ def ratios(rows):
             if label in SLIDES:
                 (slow, slow_cpu), (fast, fast_cpu) = SLIDES[label]
                 said = f"{fast / slow:.2f} ({slow} Gb/s at {slow_cpu} % to {fast} at {fast_cpu} %)"
-            lines.append((label, all_on["gbps"] / without["gbps"], said))
+            clear = found.get("the same TUN in the clear, all offloads")
+            of_clear = f"{all_on['gbps'] / clear['gbps']:.2f}" if clear else "not measured"
+            lines.append((label, all_on["gbps"] / without["gbps"], said, of_clear))
     return lines
 
 
@@ -217,8 +220,9 @@ def markdown(title, rows, layers):
         lines += [f"| {row['case']} | {row['gbps']:.2f} | {row['cpu']:.0%} | {row['gbps'] / rows[0]['gbps']:.2f} | "
                   f"{row['round_trip_us']:.0f} | {row['retransmits']} |" for row in rows if row["group"] == group]
     if found:
-        lines += ["", "| ESP | all offloads to none | on the slides |", "|---|---|---|"]
-        lines += [f"| {label} | {ratio:.2f} | {said} |" for label, ratio, said in found]
+        lines += ["", "| ESP | all offloads to none | on the slides | all offloads to the same TUN in the clear |",
+                  "|---|---|---|---|"]
+        lines += [f"| {label} | {ratio:.2f} | {said} | {of_clear} |" for label, ratio, said, of_clear in found]
     if layers:
         lines += ["", "| median round trip, us | " + " | ".join(f"{size} B" for size in SIZES) + " |",
                   "|---|" + "---|" * len(SIZES)]
@@ -229,6 +233,7 @@ def markdown(title, rows, layers):
 def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument("smt")
+    arguments.add_argument("--clear", help="the command with the suite \"clear\", which protects nothing")
     arguments.add_argument("--seconds", type=float, default=5)
     arguments.add_argument("--round-trips", type=int, default=2000)
     arguments.add_argument("--only", default="")
@@ -242,6 +247,7 @@ def main():
         bench = Bench(arguments, spaces)
         bench.clear()
         bench.sealed()
+        bench.unprotected()
         layers = bench.layers()
     print(markdown(title, bench.rows, layers))
     if arguments.json:

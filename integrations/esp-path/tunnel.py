@@ -13,7 +13,7 @@ import threading
 
 HERE = pathlib.Path(__file__).resolve().parent
 ENDS = {"a": 1, "b": 2}
-KEY_BYTES = {"aes-128-gcm": 20, "aes-256-gcm": 36, "aes-128-ccm-8": 19, "null-hmac-sha-256": 32}
+KEY_BYTES = {"aes-128-gcm": 20, "aes-256-gcm": 36, "aes-128-ccm-8": 19, "null-hmac-sha-256": 32, "clear": 32}
 LIMIT = 60
 
 

@@ -99,6 +99,16 @@ class Host:
         elif name == "connector":
             process.wait_for(r"listening at (\S+)")
 
+    @contextlib.contextmanager
+    def second_server(self):
+        """Another process that serves at the same key daemon."""
+        process = Process(self.smt, "adopt", "serve", "127.0.0.1:0", "--socket", self.socket("listener"))
+        try:
+            process.wait_for(r"listening (?:at|on) (\S+)")
+            yield process
+        finally:
+            process.kill()
+
     def call_words(self, *words):
         return [self.smt, "adopt", "call", "--socket", self.socket("connector"), *words]
 

@@ -6,6 +6,7 @@
 //! does; what a command has found (a seed that fails) is nobody's. A reader of standard output that
 //! has had enough is no failure.
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::fmt::Display;
 use std::io;
@@ -85,16 +86,19 @@ impl Failure {
         if self.is_reader_gone {
             return ExitCode::SUCCESS;
         }
-        match self.fault.filter(|_| !names_fault(&self.text)) {
-            Some(fault) => {
-                standard_error::complain(format_args!("smt: {fault}: {}", self.text));
-            }
-            None => standard_error::complain(format_args!("smt: {}", self.text)),
-        }
+        standard_error::complain(format_args!("smt: {}", self.line()));
         ExitCode::from(self.exit_code)
     }
 
-    /// The line.
+    /// The text, behind whose fault it is.
+    pub(crate) fn line(&self) -> Cow<'_, str> {
+        match self.fault.filter(|_| !names_fault(&self.text)) {
+            Some(fault) => format!("{fault}: {}", self.text).into(),
+            None => (&*self.text).into(),
+        }
+    }
+
+    /// The text alone.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
@@ -200,6 +204,19 @@ mod tests {
             let inside = || io::Error::other("in\nside");
             assert_eq!(one_line(&Quiet(inside())), "outside: in side");
             assert_eq!(one_line(&Quoting(inside())), "outside: in side");
+        }
+    }
+
+    mod line {
+        use super::*;
+
+        #[test]
+        fn a_fault_is_told_once_and_a_finding_has_none() {
+            let of = |fault, text: &str| Failure::of(fault, text).line().into_owned();
+            assert_eq!(of(Fault::Peer, "no reply"), "peer: no reply");
+            let told = "connect to db7: peer: no reply";
+            assert_eq!(of(Fault::Peer, told), told);
+            assert_eq!(Failure::finding("a seed fails").line(), "a seed fails");
         }
     }
 

@@ -44,6 +44,8 @@ pub(crate) enum Told {
     },
     /// There is none.
     Refused { reason: String },
+    /// Another process has said that it serves, and gets the sessions from here on.
+    Replaced {},
 }
 
 /// A data process's answer to a session that it was given.

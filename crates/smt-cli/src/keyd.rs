@@ -25,7 +25,6 @@ use smt_esp_io::ModeName;
 
 use crate::esp;
 use crate::failure::Failure;
-pub(crate) use hand_over::now;
 use tunnel::LocalTunnel;
 
 /// Give a tunnel of smt esp its keys, and data processes their sessions, by handshakes

@@ -23,6 +23,7 @@ mod esp;
 mod exit_code;
 mod failure;
 mod file_range;
+mod fingerprint;
 #[cfg(target_os = "linux")]
 mod handover_socket;
 mod interrupt;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The time of day as the log writes it: RFC 3339, UTC, with microseconds.
+//! The time of day: for the log as RFC 3339 writes it, UTC, with microseconds, and for what has an
+//! end.
 
+use std::time::UNIX_EPOCH;
+
+use smt::WallTime;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 
@@ -10,6 +14,12 @@ pub(crate) fn now() -> String {
     // Writing to a string does not fail.
     let _ = SystemTime.format_time(&mut Writer::new(&mut text));
     text
+}
+
+/// The seconds of the wall time. A clock before 1970 is one at 1970.
+pub(crate) fn wall_time() -> WallTime {
+    let since = std::time::SystemTime::now().duration_since(UNIX_EPOCH);
+    WallTime::from_secs(since.unwrap_or_default().as_secs())
 }
 
 #[cfg(test)]

@@ -51,11 +51,11 @@ pub enum Answer {
         /// The number of packets to the listening end.
         spi: u32,
     },
-    /// It is done.
+    /// The other end has done what was asked.
     Done,
-    /// It has no such keys, or not any more: agree anew.
+    /// The other end has no such keys, or not any more: agree anew.
     Unknown,
-    /// It is not done, for this reason.
+    /// The other end has not done it, for this reason.
     Refused {
         /// The reason, in words.
         reason: String,
@@ -75,10 +75,10 @@ pub struct Spis {
 /// Why bytes are no message.
 #[derive(Debug, thiserror::Error)]
 pub enum MessageError {
-    /// They are longer than any.
+    /// The bytes are longer than any message.
     #[error("peer: the other key daemon has sent a message that is too long")]
     Long,
-    /// They are something else.
+    /// The bytes are something else.
     #[error("peer: the other key daemon has sent no message: {0}")]
     Malformed(#[from] serde_json::Error),
 }

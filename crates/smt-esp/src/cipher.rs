@@ -38,6 +38,8 @@ pub(crate) enum Cipher {
     NullHmac {
         key: Box<hmac::Key>,
     },
+    #[cfg(feature = "unstable-clear")]
+    Clear,
 }
 
 impl Cipher {
@@ -52,6 +54,8 @@ impl Cipher {
             Suite::NullHmacSha256 => Self::NullHmac {
                 key: Box::new(hmac::Key::new(hmac::HMAC_SHA256, material.key())),
             },
+            #[cfg(feature = "unstable-clear")]
+            Suite::Clear => Self::Clear,
         }
     }
 
@@ -81,6 +85,8 @@ impl Cipher {
                 let (text, icv) = esp.split_last_chunk_mut().ok_or(CipherFailed)?;
                 *icv = hmac_icv(key, text, high);
             }
+            #[cfg(feature = "unstable-clear")]
+            Self::Clear => {}
         }
         Ok(())
     }
@@ -109,6 +115,8 @@ impl Cipher {
                 verify_slices_are_equal(icv, &hmac_icv(key, text, high))
                     .map_err(|_| CipherFailed)?;
             }
+            #[cfg(feature = "unstable-clear")]
+            Self::Clear => {}
         }
         Ok(())
     }

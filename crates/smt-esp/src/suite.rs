@@ -14,10 +14,14 @@ pub enum Suite {
     Aes128Ccm8,
     /// No encryption (RFC 2410), with HMAC-SHA-256-128 (RFC 4868).
     NullHmacSha256,
+    /// No encryption and no integrity, which RFC 4303 §1 forbids: for measurements of what
+    /// protection costs.
+    #[cfg(feature = "unstable-clear")]
+    Clear,
 }
 
 impl Suite {
-    /// All of them.
+    /// All that protect.
     pub const ALL: [Self; 4] = [
         Self::Aes128Gcm16,
         Self::Aes256Gcm16,
@@ -30,6 +34,8 @@ impl Suite {
         match self {
             Self::Aes128Gcm16 | Self::Aes128Ccm8 => 16,
             Self::Aes256Gcm16 | Self::NullHmacSha256 => 32,
+            #[cfg(feature = "unstable-clear")]
+            Self::Clear => 32,
         }
     }
 
@@ -41,6 +47,9 @@ impl Suite {
             Self::Aes256Gcm16 => 36,
             Self::Aes128Ccm8 => 19,
             Self::NullHmacSha256 => 32,
+            // It names an association, and protects nothing.
+            #[cfg(feature = "unstable-clear")]
+            Self::Clear => 32,
         }
     }
 
@@ -49,6 +58,8 @@ impl Suite {
     pub const fn iv_len(self) -> usize {
         match self {
             Self::NullHmacSha256 => 0,
+            #[cfg(feature = "unstable-clear")]
+            Self::Clear => 0,
             _ => 8,
         }
     }
@@ -58,6 +69,8 @@ impl Suite {
     pub const fn icv_len(self) -> usize {
         match self {
             Self::Aes128Ccm8 => 8,
+            #[cfg(feature = "unstable-clear")]
+            Self::Clear => 0,
             _ => 16,
         }
     }

@@ -37,7 +37,7 @@ pub enum HandoverError {
         /// The value's name.
         name: String,
     },
-    /// It is too old to be adopted.
+    /// The value is too old to be adopted.
     #[error(
         "environment: the session {name} was to be adopted {late} s earlier; have another one \
          handed over, and look at the clocks of both hosts, or restart this process, if its clock \
@@ -78,10 +78,10 @@ pub enum HandoverError {
          that it has proved"
     )]
     Name,
-    /// The session that it is made of has ended, or has no secrets.
+    /// The session that a value is made of has ended, or has no secrets.
     #[error("{0}")]
     NoSecret(String),
-    /// It is for another process, or for an earlier run of this one.
+    /// The value is for another process, or for an earlier run of this one.
     #[error(
         "caller: the session {name} is for the process {meant}, and this one is {own}; have one \
          handed over to this process"
@@ -97,10 +97,10 @@ pub enum HandoverError {
     /// The system gives no random bytes.
     #[error("environment: the system gives no random bytes")]
     Random,
-    /// Its two adopters are one.
+    /// The two adopters of a value are one.
     #[error("caller: a session is handed over to two ends that cannot have one: {0}")]
     Terms(#[from] RegisteredKeyError),
-    /// It could be adopted for too long.
+    /// The value could be adopted for too long.
     #[error(
         "caller: the session {name} could be adopted for {seconds} s; at most {HANDOVER_LIFE_MAX} \
          are permitted"
@@ -108,10 +108,10 @@ pub enum HandoverError {
     TooLong {
         /// The value's name.
         name: String,
-        /// For so long.
+        /// Seconds until its end.
         seconds: u64,
     },
-    /// It has a version that this implementation does not know.
+    /// The value has a version that this implementation does not know.
     #[error(
         "environment: the session that is handed over has version {found}, and this process knows \
          {known}; use the same release for both"

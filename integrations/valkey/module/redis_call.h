@@ -10,7 +10,7 @@ extern const char redis_missing_text[];
 
 /* Executes the client's command, and appends its reply. */
 void redis_call(redis_client *c);
-/* Who a client is before AUTH: the user of its certificate, or the default one if it needs no
+/* The user of a client before AUTH: that of its certificate, or the default one if it needs no
  * password. Returns 0 if protected mode keeps this client out. */
 int redis_first_user(redis_client *c, int is_local);
 

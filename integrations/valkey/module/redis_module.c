@@ -88,6 +88,8 @@ static int start(module_context *context) {
     if (listener_listen(&listener) != C_OK) return 0;
     if (redis.EventLoopAdd(listener.fd[0], REDIS_READABLE, endpoint_readable, NULL) != MODULE_OK) {
         module.api.Log(context, "warning", "environment: the event loop takes no descriptor");
+        smt_endpoint_close(module.endpoint);
+        module.endpoint = NULL;
         return 0;
     }
     module.api.SubscribeToServerEvent(context, (module_event){REDIS_EVENT_EVENTLOOP, 1},

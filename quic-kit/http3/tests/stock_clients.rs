@@ -91,6 +91,7 @@ impl Served {
         let counts = self.device.counts();
         println!("{client}: {counts:?}");
         assert_eq!((counts.different, counts.dropped), (0, 0), "{client}");
+        assert_eq!(counts.compared, counts.opened, "{client}");
         assert_eq!(counts.sealed_in_software, 0, "{client}");
         let eligible = counts.eligible - before.eligible;
         let opened = counts.opened - before.opened;

@@ -80,7 +80,7 @@ impl Entry {
         }
     }
 
-    /// The ids, for a driver that forgets the connection.
+    /// The ids, for a device that forgets the connection.
     pub(crate) fn ids(&self) -> impl Iterator<Item = &ConnectionId> {
         self.ids.iter()
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The place where the keys of one connection and the device's driver tell each other things.
+//! The place where the keys of one connection and the device tell each other things.
 //!
-//! Keys are called by quinn, on whichever thread turns the connection; the driver looks at its
+//! Keys are called by quinn, on whichever thread turns the connection; the device looks at its
 //! links between packets. A link that has something to tell calls, and each call is heard once.
-//! Locks are taken in the order driver, notes, calls.
+//! Locks are taken in the order device, notes, calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use crate::mark::MarkSecret;
 use crate::notes::{Notes, Unsealed};
 
-/// The links of a driver. Copies share them.
+/// The links of a device. Copies share them.
 #[derive(Clone, Debug, Default)]
 pub struct Links(Arc<Mutex<Calls>>);
 
@@ -28,7 +28,7 @@ struct Calls {
 
 /// The link of a connection.
 pub struct Link {
-    /// Which one of its driver's.
+    /// Which one of its device's.
     pub(crate) key: u64,
     /// The secret of packets that the engine has opened.
     pub(crate) up: MarkSecret,
@@ -100,14 +100,14 @@ impl Link {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the driver to look at the notes.
+    /// Asks the device to look at the notes.
     pub(crate) fn call(&self) {
         if !self.is_calling.swap(true, Ordering::AcqRel) {
             self.links.lock().called.push(self.key);
         }
     }
 
-    /// The driver looks at the notes now: what is told from here on is another call.
+    /// The device looks at the notes now: what is told from here on is another call.
     pub(crate) fn is_heard(&self) {
         self.is_calling.store(false, Ordering::Release);
     }
@@ -133,7 +133,7 @@ impl Link {
     }
 }
 
-/// The driver removes the entry of a connection that is over.
+/// The device removes the entry of a connection that is over.
 impl Drop for Link {
     fn drop(&mut self) {
         let mut calls = self.links.lock();

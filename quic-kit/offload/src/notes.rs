@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The notes of a connection's keys for its driver.
+//! The notes of a connection's keys for its device.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! quinn's TLS session with its 1-RTT keys linked to a driver.
+//! quinn's TLS session with its 1-RTT keys linked to a device.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -134,6 +134,7 @@ fn transfer(stack: &str, transfer: &Transfer) -> Option<OffloadCounts> {
     println!("{stack}: {counts:?}");
     assert_eq!(ended.unwrap().len(), 2, "{stack}");
     assert_eq!((counts.different, counts.dropped), (0, 0), "{stack}");
+    assert_eq!(counts.compared, counts.opened, "{stack}");
     assert_eq!(counts.sealed_in_software, 0, "{stack}");
     assert!(counts.eligible > 500, "{stack}: {counts:?}");
     assert!(

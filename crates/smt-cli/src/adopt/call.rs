@@ -13,7 +13,7 @@ use smt::{Adopter, Fault};
 
 use crate::failure::{Doing, Failure};
 use crate::handover_socket::{Ask, HandoverStream, HexId, Told};
-use crate::keyd::now;
+use crate::moment::wall_time;
 use crate::size::Size;
 use crate::standard_error;
 use crate::time_span;
@@ -57,7 +57,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             Ok(()) => {}
             Err(failure) if arguments.once => return Err(failure),
             Err(failure) => {
-                standard_error::complain(format_args!("smt: {}", failure.text()));
+                standard_error::complain(format_args!("smt: {}", failure.line()));
                 std::thread::sleep(AGAIN);
             }
         }
@@ -81,13 +81,17 @@ fn session(arguments: &Arguments) -> Result<Client, Failure> {
         Some(Told::Session { address: None, .. }) => {
             return Err(Failure::of(Fault::Peer, "a session without an address"));
         }
-        Some(Told::Refused { reason }) => return Err(Failure::new(reason)),
+        Some(Told::Refused { reason }) => return Err(Failure::of(Fault::Environment, reason)),
+        Some(Told::Replaced {}) => {
+            let text = "the key daemon has answered a caller as one that serves";
+            return Err(Failure::of(Fault::Peer, text));
+        }
         None => {
             let text = "the key daemon has ended before it handed a session over";
             return Err(Failure::of(Fault::Environment, text));
         }
     };
-    adopter.adopt(&value, now())?;
+    adopter.adopt(&value, wall_time())?;
     connect(arguments, adopter, value.peer_name(), address)
 }
 

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use smt::Adopter;
+use smt::{Adopter, Fault};
 
 use crate::failure::{Doing, Failure};
 use crate::handover_socket::{Answer, Ask, HandoverStream, HexId, Told};
-use crate::keyd::now;
+use crate::moment::wall_time;
 use crate::own_process::LISTENING;
 use crate::standard_error;
 
@@ -49,15 +49,23 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut last = None;
     loop {
         let ended = adopt(arguments, &ask, &adopter);
-        let words = match ended {
-            Ok(()) => "the key daemon has ended; sessions go on".to_owned(),
-            Err(failure) => failure.text().to_owned(),
+        let words = match &ended {
+            Ok(Ended::KeyDaemon) => "the key daemon has ended; sessions go on".into(),
+            Ok(Ended::Replaced) => {
+                "another process serves at this key daemon now; sessions go on, and no new ones \
+                 come here"
+                    .into()
+            }
+            Err(failure) => failure.line(),
         };
         // Told once, and not at each try.
-        if last.as_ref() != Some(&words) {
+        if last.as_deref() != Some(&*words) {
             standard_error::complain(format_args!("smt: {words}"));
         }
-        last = Some(words);
+        last = Some(words.into_owned());
+        while let Ok(Ended::Replaced) = ended {
+            std::thread::park();
+        }
         std::thread::sleep(AGAIN);
     }
 }
@@ -73,25 +81,32 @@ fn reachable(address: SocketAddr) -> Result<SocketAddr, Failure> {
     }
 }
 
-/// Adopts what the key daemon hands over, until that ends.
-fn adopt(arguments: &Arguments, ask: &Ask, adopter: &Adopter) -> Result<(), Failure> {
+/// Why no session comes any more.
+enum Ended {
+    KeyDaemon,
+    Replaced,
+}
+
+/// Adopts what the key daemon hands over, until that ends or hands over to another process.
+fn adopt(arguments: &Arguments, ask: &Ask, adopter: &Adopter) -> Result<Ended, Failure> {
     let stream = HandoverStream::connect(&arguments.socket)?;
     stream.write(ask)?;
     while let Some(told) = stream.wait()? {
         let adopted = match told {
             Told::Session { value, .. } => value
                 .read()
-                .and_then(|value| Ok(adopter.adopt(&value, now())?)),
-            Told::Refused { reason } => return Err(Failure::new(reason)),
+                .and_then(|value| Ok(adopter.adopt(&value, wall_time())?)),
+            Told::Refused { reason } => return Err(Failure::of(Fault::Environment, reason)),
+            Told::Replaced {} => return Ok(Ended::Replaced),
         };
         stream.write(&match adopted {
             Ok(()) => Answer::Adopted {},
             Err(failure) => Answer::Refused {
-                reason: failure.text().to_owned(),
+                reason: failure.line().into_owned(),
             },
         })?;
     }
-    Ok(())
+    Ok(Ended::KeyDaemon)
 }
 
 /// Between two tries to reach the key daemon.

@@ -15,7 +15,6 @@ mod terms;
 use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
-pub(crate) use terms::now;
 
 /// Hand sessions over to data processes: smt adopt, or programs with the library
 #[derive(Args, Debug)]

@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     while let Some(request) = server.accept_request() {
         let answer = listener.answer(&request).unwrap_or_else(|failure| {
-            standard_error::complain(format_args!("smt: {}", failure.text()));
+            standard_error::complain(format_args!("smt: {}", failure.line()));
             Answer::Refused {
                 reason: failure.text().to_owned(),
             }

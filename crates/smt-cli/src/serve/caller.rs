@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use smt::Peer;
 use smt::pki::CertificateText;
-use smt_record::{AwsLc, HashProvider};
+
+use crate::fingerprint::fingerprint;
 
 /// A caller, as far as the server knows it.
 #[derive(Debug)]
@@ -52,11 +53,6 @@ impl Caller {
         only.filter(|uri| uri.starts_with("spiffe://"))
             .map(String::as_str)
     }
-}
-
-fn fingerprint(key: &[u8]) -> String {
-    let hash = AwsLc.sha256(&[key]);
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The callers that a worker has met, by session: a certificate is read once.

@@ -8,12 +8,12 @@ use std::fs;
 use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use smt::Pem;
 use smt::pki::CertificateText;
 
 use crate::failure::{Doing, Failure};
+use crate::moment::wall_time;
 
 /// Warnings about a certificate file, a line each.
 pub(super) fn certificate_warnings(path: &Path) -> Result<Vec<String>, Failure> {
@@ -24,8 +24,7 @@ pub(super) fn certificate_warnings(path: &Path) -> Result<Vec<String>, Failure> 
         return Ok(Vec::new());
     }
     let certificates = CertificateText::from_pem(&pem).doing(shown.to_string())?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = now.map_or(0, |time| time.as_secs() as i64);
+    let now = wall_time().as_secs() as i64;
     let defects = certificates.first().map(|leaf| defects(leaf, now));
     let line = |defect| {
         format!(

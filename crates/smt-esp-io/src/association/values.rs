@@ -27,6 +27,10 @@ pub enum SuiteName {
     /// No encryption, with HMAC-SHA-256-128 (RFC 2410, RFC 4868).
     #[serde(rename = "null-hmac-sha-256")]
     NullHmacSha256,
+    /// No protection, for measurements.
+    #[cfg(feature = "unstable-clear")]
+    #[serde(rename = "clear")]
+    Clear,
 }
 
 impl FromStr for SuiteName {
@@ -53,6 +57,8 @@ impl SuiteName {
             Self::Aes256Gcm => "aes-256-gcm",
             Self::Aes128Ccm8 => "aes-128-ccm-8",
             Self::NullHmacSha256 => "null-hmac-sha-256",
+            #[cfg(feature = "unstable-clear")]
+            Self::Clear => "clear",
         }
     }
 
@@ -68,6 +74,8 @@ impl SuiteName {
             Self::Aes256Gcm => Suite::Aes256Gcm16,
             Self::Aes128Ccm8 => Suite::Aes128Ccm8,
             Self::NullHmacSha256 => Suite::NullHmacSha256,
+            #[cfg(feature = "unstable-clear")]
+            Self::Clear => Suite::Clear,
         }
     }
 }

@@ -39,7 +39,7 @@ pub(super) struct Adopted {
 pub(super) enum Unnamed {
     /// A session has begun by it.
     UsedUp,
-    /// It was never adopted here, or is too old.
+    /// A value of this name was never adopted here, or is too old.
     Unknown,
 }
 
@@ -166,7 +166,7 @@ impl AdoptedValues {
     /// The peer has confirmed an attempt: the value is used up.
     ///
     /// # Errors
-    /// It was before, or has become too old since the attempt began.
+    /// The value was used before, or has become too old since the attempt began.
     pub(super) fn confirm(&mut self, name: &KeyName) -> Result<(), Unnamed> {
         if self.used_up.contains_key(name) {
             return Err(Unnamed::UsedUp);

@@ -160,8 +160,8 @@ impl Merge {
     /// Whether there is room and a place for another packet behind.
     #[must_use]
     pub fn may_go_on(&self) -> bool {
-        // The attestation engine's messages end here. Behind it are 22 bytes a record of SMT's, which
-        // arrive by themselves.
+        // The attestation engine's messages end here. Behind it are 22 bytes a record of SMT's,
+        // which arrive by themselves.
         let has_room = self.bytes.len() + self.payload <= PACKET_MAX;
         has_room && self.end().is_some_and(|end| end < self.data.message_length)
     }

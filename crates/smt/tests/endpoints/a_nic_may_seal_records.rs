@@ -116,7 +116,6 @@ fn calls_are_answered_through_nics_over_both_ip_versions() {
             let counters = carrier.counters();
             assert!(counters.packets > counters.segments);
             assert!(counters.packets_merged > counters.packets_received / 4);
-            assert_eq!(counters.packets_dropped, 0);
             assert!(
                 taken > 100,
                 "records that the device has opened were taken: {taken}"

@@ -231,11 +231,7 @@ impl AsyncWrite for Stream {
     ) -> Poll<io::Result<usize>> {
         let stream = self.get_mut();
         if stream.unsent.len() - HEADER >= MESSAGE_MAX {
-            match stream.poll_send(context) {
-                Poll::Ready(Ok(())) => {}
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Pending => return Poll::Pending,
-            }
+            ready!(stream.poll_send(context))?;
         }
         if stream.has_ended {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));

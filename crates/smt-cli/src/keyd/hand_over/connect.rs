@@ -9,10 +9,11 @@ use std::time::Duration;
 use clap::Args;
 use smt::{Builder, Fault, Session, Side, Suite, TlsClient};
 
-use super::terms::{LONGEST_REPLY, Offer, Reply, now, shown};
+use super::terms::{LONGEST_REPLY, Offer, Reply, shown};
 use crate::credentials::ClientCredentials;
 use crate::failure::Failure;
 use crate::handover_socket::{self, Ask, HandoverStream, HexId, HexValue, Told};
+use crate::moment::wall_time;
 use crate::standard_error;
 
 /// Agree with the other host's key daemon on each session that a process here asks for
@@ -46,7 +47,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let connector = Arc::clone(&connector);
         std::thread::spawn(move || {
             if let Err(failure) = connector.serve(stream) {
-                standard_error::complain(format_args!("smt: {}", failure.text()));
+                standard_error::complain(format_args!("smt: {}", failure.line()));
             }
         });
     }
@@ -74,7 +75,7 @@ impl Connector {
                 }
             };
             let told = told.unwrap_or_else(|failure| {
-                let reason = shown(failure.text());
+                let reason = shown(&failure.line());
                 standard_error::complain(format_args!("smt: {reason}"));
                 Told::Refused { reason }
             });
@@ -102,7 +103,7 @@ impl Connector {
         let offer = Offer {
             client: adopter,
             suite: Suite::Aes256Gcm.code(),
-            valid_until: now().as_secs() + LIFE,
+            valid_until: wall_time().as_secs() + LIFE,
             // The only one of its session.
             number: 0,
         };
@@ -158,7 +159,7 @@ mod tests {
             for number in 0..3 {
                 let request = server.accept_request().unwrap();
                 let offer = Offer::parse(request.body()).unwrap();
-                assert!(offer.check_life(now()).is_ok());
+                assert!(offer.check_life(wall_time()).is_ok());
                 sessions.push(request.session());
                 let adopted = Reply::Adopted {
                     server: HexId(AdopterId([number; 16])),
@@ -177,9 +178,9 @@ mod tests {
         let have_ended = std::thread::scope(|scope| {
             let watch = scope.spawn(|| {
                 let is_live = || sessions.iter().any(|session| session.facts().is_some());
-                let end = Instant::now() + Duration::from_secs(30);
-                while is_live() && Instant::now() < end {
-                    std::thread::yield_now();
+                let end = Instant::wall_time() + Duration::from_secs(30);
+                while is_live() && Instant::wall_time() < end {
+                    std::thread::yield_wall_time();
                 }
                 let have_ended = !is_live();
                 server.close(Duration::ZERO);

@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use smt::{Fault, Peer, Request, Session, Side};
-use smt_record::{AwsLc, HashProvider};
 
-use super::terms::{Offer, Reply, now, shown};
+use super::terms::{Offer, Reply, shown};
 use crate::credentials::ServerCredentials;
 use crate::failure::Failure;
+use crate::fingerprint::fingerprint;
 use crate::handover_socket::{self, Answer, Ask, HandoverStream, HexId, HexValue, Told};
+use crate::moment::wall_time;
 use crate::standard_error;
 
 /// Answer the other host's key daemon, and hand the sessions over to the process that serves here
@@ -57,7 +58,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     std::thread::spawn(move || end(&sessions));
     while let Some(request) = server.accept_request() {
         let reply = serving.hand_over(&request).unwrap_or_else(|failure| {
-            standard_error::complain(format_args!("smt: {}", shown(failure.text())));
+            standard_error::complain(format_args!("smt: {}", shown(&failure.line())));
             Reply::refused(&failure)
         });
         let session = request.session();
@@ -65,7 +66,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         // A peer that is gone asks anew.
         let _ = request.reply(bytes);
         // The thread ends with this process alone.
-        let _ = ended.send((Instant::now() + REPLY_TIME, session));
+        let _ = ended.send((Instant::wall_time() + REPLY_TIME, session));
     }
     Ok(())
 }
@@ -74,7 +75,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// one that does not keeps no secret of a value here.
 fn end(sessions: &Receiver<(Instant, Session)>) {
     for (due, session) in sessions {
-        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        std::thread::sleep(due.saturating_duration_since(Instant::wall_time()));
         session.close();
     }
 }
@@ -100,7 +101,7 @@ impl Serving {
                         adopter,
                         address,
                     };
-                    *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(process);
+                    self.replace(process);
                 }
                 Some(Ask::Session { .. }) => stream.write(&Told::Refused {
                     reason: "caller: this key daemon listens: ask that of the host which calls"
@@ -111,13 +112,21 @@ impl Serving {
             Ok(())
         });
         if let Err(failure) = registered {
-            standard_error::complain(format_args!("smt: {}", failure.text()));
+            standard_error::complain(format_args!("smt: {}", failure.line()));
+        }
+    }
+
+    /// Tells the process that served before, if it is there.
+    fn replace(&self, process: DataProcess) {
+        let mut serving = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = serving.replace(process) {
+            let _ = before.stream.write(&Told::Replaced {});
         }
     }
 
     fn hand_over(&self, request: &Request) -> Result<Reply, Failure> {
         let offer = Offer::parse(request.body())?;
-        offer.check_life(now())?;
+        offer.check_life(wall_time())?;
         let name = proved_name(request.peer())?;
         let mut serving = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let none = || {
@@ -145,7 +154,7 @@ impl Serving {
             }),
             Ok(Some(Answer::Refused { reason })) => return Ok(Reply::Refused { reason }),
             Ok(None) => Err(gone("its socket is closed".to_owned())),
-            Err(failure) => Err(gone(failure.text().to_owned())),
+            Err(failure) => Err(gone(failure.line().into_owned())),
         };
         if reply.is_err() {
             *serving = None;
@@ -176,9 +185,7 @@ fn name_of(dns_names: &[String], uris: &[String], public_key: &[u8]) -> String {
     let hosts = dns_names.iter().filter(is_host);
     let mut names = hosts.chain(uris.iter().filter(is_uri));
     names.next().cloned().unwrap_or_else(|| {
-        let hash = AwsLc.sha256(&[public_key]);
-        let digits: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("key sha256 {digits}")
+        format!("key sha256 {}", fingerprint(public_key))
     })
 }
 
@@ -235,7 +242,7 @@ mod tests {
         });
         let session: Session = receiver.recv().unwrap();
         let (ended, sessions) = sync_channel(1);
-        ended.send((Instant::now(), session.clone())).unwrap();
+        ended.send((Instant::wall_time(), session.clone())).unwrap();
         drop(ended);
         end(&sessions);
         assert!(session.facts().is_none());

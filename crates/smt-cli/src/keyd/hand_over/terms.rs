@@ -2,7 +2,6 @@
 //! The words of two key daemons that hand a session over, as JSON in a call of their own session.
 
 use std::net::SocketAddr;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use smt::{Fault, HandoverTerms, Suite, WallTime};
@@ -89,7 +88,7 @@ impl Reply {
     /// Tells the other end why there is no session.
     pub(super) fn refused(failure: &Failure) -> Self {
         Self::Refused {
-            reason: shown(failure.text()),
+            reason: shown(&failure.line()),
         }
     }
 }
@@ -110,12 +109,6 @@ pub(super) fn shown(text: &str) -> String {
         line.push('…');
     }
     line
-}
-
-/// The wall time.
-pub(crate) fn now() -> WallTime {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    WallTime::from_secs(since.unwrap_or_default().as_secs())
 }
 
 /// An offer has a fifth of it.
