@@ -66,7 +66,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         // A peer that is gone asks anew.
         let _ = request.reply(bytes);
         // The thread ends with this process alone.
-        let _ = ended.send((Instant::wall_time() + REPLY_TIME, session));
+        let _ = ended.send((Instant::now() + REPLY_TIME, session));
     }
     Ok(())
 }
@@ -75,7 +75,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// one that does not keeps no secret of a value here.
 fn end(sessions: &Receiver<(Instant, Session)>) {
     for (due, session) in sessions {
-        std::thread::sleep(due.saturating_duration_since(Instant::wall_time()));
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
         session.close();
     }
 }
@@ -184,9 +184,10 @@ fn name_of(dns_names: &[String], uris: &[String], public_key: &[u8]) -> String {
     let is_host = |name: &&String| !name.contains([':', ' ']);
     let hosts = dns_names.iter().filter(is_host);
     let mut names = hosts.chain(uris.iter().filter(is_uri));
-    names.next().cloned().unwrap_or_else(|| {
-        format!("key sha256 {}", fingerprint(public_key))
-    })
+    names
+        .next()
+        .cloned()
+        .unwrap_or_else(|| format!("key sha256 {}", fingerprint(public_key)))
 }
 
 /// Bytes of a message of the other end, at most; an offer has fewer.
@@ -242,7 +243,7 @@ mod tests {
         });
         let session: Session = receiver.recv().unwrap();
         let (ended, sessions) = sync_channel(1);
-        ended.send((Instant::wall_time(), session.clone())).unwrap();
+        ended.send((Instant::now(), session.clone())).unwrap();
         drop(ended);
         end(&sessions);
         assert!(session.facts().is_none());
