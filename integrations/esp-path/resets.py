@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """An attacker on the wire who knows a connection's addresses, ports and next sequence number.
 
-    resets.py watch DEVICE                            prints them of the last segment in, at SIGTERM
+    resets.py watch DEVICE                            prints them by the segments in, at SIGTERM
     resets.py send DEVICE FROM PORT TO PORT NUMBER    sends a reset by this device, without ESP
 """
 import signal
@@ -15,13 +15,14 @@ import time
 from kills import EndlessTransfer
 from tunnel import HERE, LIMIT, Path, Tunnel, run
 
-ALL_PROTOCOLS, OUTGOING, TCP_RESET = 3, 4, 0x04
+ALL_PROTOCOLS, OUTGOING, TCP_RESET, SO_RCVBUFFORCE = 3, 4, 0x04, 33
 
 
 def watch(device):
     taken = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ALL_PROTOCOLS))
+    taken.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
     taken.bind((device, ALL_PROTOCOLS))
-    ended, last = [], None
+    ended, ends, following = [], None, 0
     signal.signal(signal.SIGTERM, lambda *_: ended.append(True))
     taken.settimeout(0.05)
     print("ready", flush=True)
@@ -36,9 +37,13 @@ def watch(device):
         length = struct.unpack_from("!H", packet, 2)[0] or len(packet)
         source, target, number = struct.unpack_from("!HHI", packet, header)
         payload = length - header - 4 * (packet[header + 12] >> 4)
+        end = (number + payload) % (1 << 32)
+        # The last segment may be one that was repeated.
+        if ends is None or (end - following) % (1 << 32) < 1 << 31:
+            following = end
         addresses = [socket.inet_ntoa(packet[at : at + 4]) for at in (12, 16)]
-        last = (addresses[0], source, addresses[1], target, (number + payload) % (1 << 32))
-    print(*last, flush=True)
+        ends = addresses[0], source, addresses[1], target
+    print(*ends, following, flush=True)
 
 
 def checksum(data):
@@ -87,6 +92,18 @@ def filter_reverse_paths(spaces, is_strict):
         run(*spaces.inside("b"), "sh", "-c", f"echo {int(is_strict)} >/proc/sys/net/ipv4/conf/{device}/rp_filter")
 
 
+def ends_by_reset(spaces, transfer):
+    """The exit code of the receiver, by a reset that came in time. On a machine with much to do the
+    sender's last bytes may come after the attacker has looked: the attacker looks again."""
+    for _ in range(5):
+        forge(spaces, transfer)
+        try:
+            return transfer.receiver.wait(LIMIT / 10)
+        except subprocess.TimeoutExpired:
+            pass
+    return 0
+
+
 def a_forged_reset_ends_no_connection_in_the_tunnel(smt, spaces, seed):
     """A reset with the right sequence number, outside ESP. In the end the filter is taken away, and
     the same reset ends the connection: it was a good one."""
@@ -99,8 +116,7 @@ def a_forged_reset_ends_no_connection_in_the_tunnel(smt, spaces, seed):
                 forge(spaces, transfer)
                 transfer.wait_until_it_moves(transfer.came)
             filter_reverse_paths(spaces, False)
-            forge(spaces, transfer)
-            assert transfer.receiver.wait(LIMIT) != 0, "the reset was none"
+            assert ends_by_reset(spaces, transfer) != 0, "the reset was none"
             assert "ConnectionResetError" in transfer.receiver.stderr.read()
         finally:
             filter_reverse_paths(spaces, False)
