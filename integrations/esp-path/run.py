@@ -292,8 +292,7 @@ def main():
     seed = int(os.environ.get("SMT_SEED", random.randrange(1 << 32)))
     print(f"SMT_SEED={seed}")
     passed = 0
-    with Namespaces() as spaces:
-        hop = Hop(hop_program, spaces, RATES, seed)
+    with Namespaces() as spaces, Hop(hop_program, spaces, RATES, seed) as hop:
         for case in CASES:
             if words and not any(word in case.__name__ for word in words):
                 continue

@@ -72,6 +72,13 @@ class Hop:
         assert self.process.stdout.readline() == "ready\n"
         spaces.address_wire()
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait(LIMIT)
+
     def end(self):
         self.process.send_signal(signal.SIGTERM)
         words = self.process.communicate(timeout=LIMIT)[0].split()
