@@ -32,10 +32,10 @@ impl<S: Service + Clone> Node<S> {
 
     /// The newest configuration ends all before.
     fn freeze(&mut self) -> bool {
-        let newest = self.configurations.last_key_value().map(|it| *it.0);
-        let Some(configuration) = newest.filter(|it| *it > self.own_track().promised) else {
+        let configuration = self.newest();
+        if configuration <= self.own_track().promised {
             return false;
-        };
+        }
         self.say(&Statement::Freeze { configuration });
         self.entered();
         self.own_track().promised == configuration

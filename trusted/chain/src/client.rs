@@ -26,7 +26,8 @@ pub struct Client {
 struct Current {
     request: Request,
     digest: Digest,
-    answers: BTreeMap<u32, Vec<u8>>,
+    /// Each node's answer, and the number of its configuration.
+    answers: BTreeMap<u32, (Vec<u8>, u64)>,
     waited: u32,
 }
 
@@ -38,7 +39,8 @@ impl Client {
         Self { group, number, key, last, current, configuration, outputs, broken }
     }
 
-    /// Takes a configuration of the trusted service, which tells where the head is.
+    /// Takes a configuration of the trusted service, which tells where the head is. Answers tell it
+    /// too, when the nodes have entered one.
     pub fn configure(&mut self, configuration: Configuration) {
         if configuration.number > self.configuration.number {
             self.configuration = configuration;
@@ -71,12 +73,16 @@ impl Client {
         if !is_for_it && !lacks_digest {
             return None;
         }
-        current.answers.insert(reply.replica, reply.result.clone());
-        let equal = current.answers.values().filter(|it| **it == reply.result).count();
-        if equal < self.group.quorum() && !self.broken.lacks(Rule::ReplyQuorum) {
+        current.answers.insert(reply.replica, (reply.result.clone(), reply.view));
+        let equal = current.answers.values().filter(|it| it.0 == reply.result);
+        let configurations: Vec<u64> = equal.map(|it| it.1).collect();
+        if configurations.len() < self.group.quorum() && !self.broken.lacks(Rule::ReplyQuorum) {
             return None;
         }
         self.current = None;
+        // One of these nodes is correct, and in the lowest of them or beyond.
+        let lowest = configurations.into_iter().min().unwrap_or(0);
+        self.configure(Configuration::of_number(lowest, self.group.replicas));
         Some(reply.result)
     }
 

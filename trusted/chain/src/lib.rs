@@ -16,10 +16,13 @@
 //! The crate's README says where each rule comes from.
 #![forbid(unsafe_code)]
 
+mod accusation;
 mod act;
 mod client;
 mod configuration;
 mod digest;
+mod durable;
+mod effect;
 mod judge;
 mod log;
 mod message;
@@ -31,8 +34,10 @@ mod rule;
 pub mod sim;
 mod track;
 
+pub use accusation::{Accusation, Made};
 pub use client::Client;
 pub use configuration::Configuration;
+pub use durable::{Durable, DurableError};
 pub use message::{Attested, Message, Reference, Statement, Status};
 pub use node::{Identity, Metrics, Node, Output};
 pub use rule::Rule;

@@ -18,8 +18,6 @@ use crate::track::{Stream, Track};
 /// A device for groups of up to nine nodes.
 type Device = Kernel<1, 8, 64>;
 
-/// How many statements of a stream answer one question.
-const RESENT: usize = 64;
 /// After so many ticks the head hears again of a request that waits.
 const FORWARD: u32 = 4;
 
@@ -138,11 +136,17 @@ impl<S: Service + Clone> Node<S> {
 
     /// Takes a message: from a node or a client, forwarded or not.
     pub fn receive(&mut self, bytes: &[u8]) {
-        match Message::decode(bytes) {
-            Some(Message::Request(request)) => self.take_request(request),
-            Some(Message::Statement(statement)) => self.take_statement(statement),
-            Some(Message::Status(status)) => return self.answer(&status),
-            Some(Message::Reply(_)) | None => return,
+        if let Some(message) = Message::decode(bytes) {
+            self.take(message);
+        }
+    }
+
+    /// Takes a message that is decoded.
+    pub(crate) fn take(&mut self, message: Message) {
+        match message {
+            Message::Request(request) => self.take_request(request),
+            Message::Statement(statement) => self.take_statement(statement),
+            Message::Status(_) | Message::Reply(_) => return self.answer(&message),
         }
         self.advance();
     }
@@ -153,6 +157,22 @@ impl<S: Service + Clone> Node<S> {
             self.configurations.entry(configuration.number).or_insert(configuration);
             self.advance();
         }
+    }
+
+    /// Takes all configurations up to this number. The service has made those between, and streams
+    /// may refer to them.
+    pub fn configure_up_to(&mut self, number: u64) {
+        let next = self.newest() + 1;
+        for earlier in next..number {
+            let configuration = Configuration::of_number(earlier, self.group.replicas);
+            self.configurations.insert(earlier, configuration);
+        }
+        self.configure(Configuration::of_number(number, self.group.replicas));
+    }
+
+    /// The newest configuration that it knows.
+    pub(crate) fn newest(&self) -> u64 {
+        self.configurations.last_key_value().map_or(0, |it| *it.0)
     }
 
     /// Time passes.
@@ -239,7 +259,7 @@ impl<S: Service + Clone> Node<S> {
     }
 
     /// The node that has attested this, and the counter.
-    fn authenticate(&self, it: &Attested) -> Option<(u32, u64)> {
+    pub(crate) fn authenticate(&self, it: &Attested) -> Option<(u32, u64)> {
         let attestation = it.attestation();
         let stream = self.kernel.stream(StreamId(self.group.stream))?;
         let header = match stream.check(&attestation, &it.body) {
@@ -257,20 +277,6 @@ impl<S: Service + Clone> Node<S> {
         {
             self.streams[node as usize].put(counter, statement);
         }
-    }
-
-    /// Sends to another node what it says that it lacks, of all streams.
-    fn answer(&mut self, status: &Status) {
-        if status.from >= self.group.replicas || status.from == self.own {
-            return;
-        }
-        let mut missing = Vec::new();
-        for (node, stream) in (0..).zip(&self.streams).filter(|it| it.0 != status.from) {
-            let at = status.counters.get(node as usize).copied().unwrap_or(0);
-            missing.extend(stream.after(at, RESENT).cloned().map(Message::Statement));
-        }
-        let outputs = missing.iter().map(|it| Output::Node(status.from, it.encode()));
-        self.outputs.extend(outputs);
     }
 
     /// A configuration was entered: all requests get their time again.

@@ -14,21 +14,27 @@ impl<S: Service + Clone> Node<S> {
         if !self.is_genuine(&request) {
             return;
         }
-        let committed = self.logs.get(&self.committed.0);
-        if let Some(log) = committed.filter(|log| !log.is_new(&request)) {
-            if log.place_of(&request).is_some_and(|place| place <= self.replied) {
-                self.repeat_reply(&request);
-                return;
-            }
-            if log.place_of(&request).is_none() {
-                return;
-            }
-        }
-        let known = self.pending.get(&request.client);
-        if known.is_none_or(|it| it.request.number < request.number) {
+        if self.is_done(&request) {
+            self.repeat_reply(&request);
+        } else if self.is_wanted(&request) {
             self.forward(request.clone());
             self.pending.insert(request.client, Pending { request, age: 0 });
         }
+    }
+
+    /// Whether a request was answered here, or one of its client with a higher number.
+    pub(crate) fn is_done(&self, request: &Request) -> bool {
+        let committed = self.logs.get(&self.committed.0);
+        committed.is_some_and(|log| {
+            let place = log.place_of(request);
+            !log.is_new(request) && place.is_none_or(|place| place <= self.replied)
+        })
+    }
+
+    /// Whether a request is newer than the one of its client that waits.
+    pub(crate) fn is_wanted(&self, request: &Request) -> bool {
+        let known = self.pending.get(&request.client);
+        known.is_none_or(|it| it.request.number < request.number)
     }
 
     /// Sends a request to the head, who may not have heard of it.
@@ -49,20 +55,28 @@ impl<S: Service + Clone> Node<S> {
             && key.is_some_and(|key| request.is_signed_by(key))
     }
 
-    fn repeat_reply(&mut self, request: &Request) {
+    /// Answers a request again, and changes nothing.
+    pub(crate) fn repeat_reply(&mut self, request: &Request) {
         let log = self.logs.get(&self.committed.0);
         let place = log.and_then(|it| it.place_of(request));
         if let Some(place) = place.filter(|place| *place <= self.replied) {
-            self.reply(place);
+            self.say_reply(place);
         }
     }
 
-    /// Answers the request at a committed place.
+    /// Answers the request at a committed place, which waits no longer.
     pub(crate) fn reply(&mut self, place: u64) {
+        if let Some((client, number)) = self.say_reply(place) {
+            let is_done = |it: &Pending| it.request.number <= number;
+            if self.pending.get(&client).is_some_and(is_done) {
+                self.pending.remove(&client);
+            }
+        }
+    }
+
+    fn say_reply(&mut self, place: u64) -> Option<(u32, u64)> {
         let log = self.logs.get(&self.committed.0);
-        let Some(entry) = log.and_then(|it| it.entry(place)).cloned() else {
-            return;
-        };
+        let entry = log.and_then(|it| it.entry(place)).cloned()?;
         let (client, number) = (entry.request.client, entry.request.number);
         let (replica, view) = (self.own, self.own_track().at.0);
         let (request, result) = (entry.request.digest(), entry.answer.clone());
@@ -70,9 +84,6 @@ impl<S: Service + Clone> Node<S> {
         let reply = Reply { replica, view, client, number, request, result, signature };
         let reply = Message::Reply(reply.sign(&self.reply_key));
         self.outputs.push(Output::Client(client, reply.encode()));
-        let is_done = |it: &Pending| it.request.number <= number;
-        if self.pending.get(&client).is_some_and(is_done) {
-            self.pending.remove(&client);
-        }
+        Some((client, number))
     }
 }

@@ -74,6 +74,13 @@ impl Stream {
         }
     }
 
+    /// Whether a statement of this counter may still be taken, and is not here.
+    pub(crate) fn lacks(&self, counter: u64) -> bool {
+        counter > self.track.counter
+            && !self.track.is_faulty
+            && !self.statements.contains_key(&counter)
+    }
+
     /// The statement after those that were taken.
     pub(crate) fn next(&self) -> Option<(u64, Attested)> {
         let counter = self.track.counter.checked_add(1)?;

@@ -9,22 +9,22 @@ use smt_bft::{Group, Options, SigningKey};
 use crate::node::Identity;
 
 /// The correct clients, and one that lies.
-pub(super) const CLIENTS: [u32; 3] = [1, 2, 3];
-pub(super) const LIAR_CLIENT: u32 = 4;
+pub(crate) const CLIENTS: [u32; 3] = [1, 2, 3];
+pub(crate) const LIAR_CLIENT: u32 = 4;
 
-pub(super) fn client_key(client: u32) -> SigningKey {
+pub(crate) fn client_key(client: u32) -> SigningKey {
     SigningKey::from_bytes(&[client as u8 + 100; 32])
 }
 
-pub(super) fn reply_key(node: u32) -> SigningKey {
+pub(crate) fn reply_key(node: u32) -> SigningKey {
     SigningKey::from_bytes(&[node as u8 + 1; 32])
 }
 
-pub(super) fn identity(node: u32) -> Identity {
+pub(crate) fn identity(node: u32) -> Identity {
     Identity { node, secret: GroupSecret::new([3; 32]), reply_key: reply_key(node) }
 }
 
-pub(super) fn group(nodes: u32) -> Group {
+pub(crate) fn group(nodes: u32) -> Group {
     let clients = CLIENTS.into_iter().chain([LIAR_CLIENT]);
     let clients: BTreeMap<_, _> =
         clients.map(|it| (it, client_key(it).verifying_key().to_bytes())).collect();

@@ -5,7 +5,7 @@
 //! cuts pairs of nodes off, up to a moment after which it is honest; the liars lie to the end.
 
 mod attack;
-mod group;
+pub(crate) mod group;
 mod history;
 mod liar;
 mod report;

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A node whose inputs are on a disk before anything that follows from them leaves.
+//!
+//! A node is a function of its inputs, its device included: a kernel in the process gives the same
+//! attestations for the same statements. A node that was killed takes the inputs of its log again,
+//! and is in the state and counter that the others know: to them it was slow. Inputs that the crash
+//! lost have had no consequence outside.
+//!
+//! The log is the device's counter. A node whose log is lost or restored from a copy says two
+//! things under one counter, and is one of the f that lie.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use smt_attestation::Misuse;
+use smt_bft::{Group, Service};
+use smt_journal::{Disk, Journal, JournalError};
+
+use crate::digest::digest;
+use crate::effect::Effect;
+use crate::message::{Message, decode, encode};
+use crate::node::{Identity, Metrics, Node, Output};
+
+/// The version of what a node makes of its inputs. A log of another version is refused.
+const VERSION: u32 = 1;
+
+/// A record of the log.
+#[derive(Deserialize, Serialize)]
+enum Record {
+    /// Time passes.
+    Tick,
+    /// A message.
+    Message(Vec<u8>),
+    /// The service has made the configurations up to this one.
+    Configurations(u64),
+}
+
+/// An input that was not taken yet.
+enum Input {
+    Tick,
+    Message(Message),
+    Configurations(u64),
+    /// A message that changes nothing, and is not in the log.
+    Question(Message),
+}
+
+/// Why a node cannot be had from its log, or cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DurableError {
+    /// The log cannot be used.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The device cannot have such a group.
+    #[error("your files: the device cannot have such a group: {0:?}")]
+    Device(Misuse),
+}
+
+/// A node with a log.
+pub struct Durable<S, D> {
+    node: Node<S>,
+    journal: Journal<D>,
+    /// Inputs that the node takes when they are durable.
+    waiting: Vec<Input>,
+    /// The newest configuration, those that wait included.
+    newest: u64,
+    replayed: u64,
+}
+
+impl<S: Service + Clone, D: Disk> Durable<S, D> {
+    /// Starts a node with an empty log, or goes on where the log ends. A log of another node, group
+    /// or service is refused.
+    ///
+    /// # Errors
+    /// [`DurableError`]
+    pub fn open(
+        group: Arc<Group>,
+        identity: Identity,
+        empty: S,
+        disk: D,
+    ) -> Result<Self, DurableError> {
+        let owner = owner(&group, identity.node, &empty);
+        let mut node = Node::new(group, identity, empty).map_err(DurableError::Device)?;
+        let (mut replayed, mut is_readable) = (0, true);
+        let journal = Journal::open(disk, &owner, |record| {
+            // The outputs of the last input leave again; earlier ones are asked for.
+            drop(node.outputs());
+            replayed += 1;
+            match decode(record) {
+                Some(Record::Tick) => node.tick(),
+                Some(Record::Message(bytes)) => node.receive(&bytes),
+                Some(Record::Configurations(number)) => node.configure_up_to(number),
+                None => is_readable = false,
+            }
+        })?;
+        if !is_readable {
+            return Err(JournalError::OtherOwner.into());
+        }
+        let newest = node.newest();
+        Ok(Self { node, journal, waiting: Vec::new(), newest, replayed })
+    }
+
+    /// Takes a message, when it is durable. One that changes nothing leaves nothing in the log, and
+    /// one for which the log has no room before the next commit is lost as on a network.
+    pub fn receive(&mut self, bytes: &[u8]) {
+        let Some(message) = Message::decode(bytes) else {
+            return;
+        };
+        match self.node.effect_of(&message) {
+            Effect::Nothing => {}
+            Effect::Answer => self.waiting.push(Input::Question(message)),
+            Effect::Change if !self.journal.has_room(bytes.len()) => {}
+            Effect::Change => {
+                self.journal.append(&encode(&Record::Message(bytes.to_vec())));
+                self.waiting.push(Input::Message(message));
+            }
+        }
+    }
+
+    /// Takes all configurations up to this number ([`Node::configure_up_to`]), when that is durable.
+    pub fn configure_up_to(&mut self, number: u64) {
+        if number > self.newest {
+            self.newest = number;
+            self.journal.append(&encode(&Record::Configurations(number)));
+            self.waiting.push(Input::Configurations(number));
+        }
+    }
+
+    /// Time passes ([`Node::tick`]).
+    pub fn tick(&mut self) {
+        // The log does not grow while nothing happens but questions.
+        let is_question = |it: &Input| matches!(it, Input::Question(_));
+        if !(self.waiting.iter().all(is_question) && self.node.is_idle()) {
+            self.journal.append(&encode(&Record::Tick));
+        }
+        self.waiting.push(Input::Tick);
+    }
+
+    /// Makes the inputs durable, has the node take them, and returns what is to be done.
+    ///
+    /// # Errors
+    /// [`DurableError`]. The node must end: what it would say is not durable.
+    pub fn commit(&mut self) -> Result<Vec<Output>, DurableError> {
+        self.journal.commit()?;
+        Ok(self.work())
+    }
+
+    fn work(&mut self) -> Vec<Output> {
+        for input in std::mem::take(&mut self.waiting) {
+            match input {
+                Input::Tick => self.node.tick(),
+                Input::Message(message) => self.node.take(message),
+                Input::Configurations(number) => self.node.configure_up_to(number),
+                Input::Question(message) => self.node.answer(&message),
+            }
+        }
+        self.node.outputs()
+    }
+
+    /// The node, to look at.
+    pub fn node(&self) -> &Node<S> {
+        &self.node
+    }
+
+    /// The numbers of this moment.
+    pub fn metrics(&self) -> Metrics {
+        self.node.metrics()
+    }
+
+    /// How many inputs the log had when it was opened.
+    pub fn replayed(&self) -> u64 {
+        self.replayed
+    }
+
+    /// Bytes of the log.
+    pub fn log_length(&self) -> u64 {
+        self.journal.length()
+    }
+}
+
+/// All that the node depends on beside its inputs.
+fn owner(group: &Group, node: u32, empty: &impl Service) -> Vec<u8> {
+    let members = encode(&(&group.clients, &group.reply_keys, group.stream));
+    let options = group.options;
+    let sizes = encode(&(options.operation, options.window, options.retained, options.timeout));
+    let configuration = digest("configuration", &[&members, &sizes, &empty.snapshot()]);
+    encode(&("SMT chain log", VERSION, node, configuration))
+}
