@@ -8,13 +8,14 @@
 use std::collections::BTreeMap;
 
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+use serde::{Deserialize, Serialize};
 use smt_bft::{Digest, Group, SignatureBytes};
 
 use crate::digest::digest;
 use crate::message::encode;
 
 /// A node's word that a configuration is to end.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Accusation {
     /// The node.
     pub node: u32,
@@ -51,7 +52,7 @@ fn said(group: &Group, node: u32, number: u64) -> Digest {
 }
 
 /// A configuration's number, and the accusations of the one before that have made it.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Made {
     /// The number, from 1.
     pub number: u64,

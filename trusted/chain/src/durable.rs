@@ -16,6 +16,7 @@ use smt_attestation::Misuse;
 use smt_bft::{Group, Service};
 use smt_journal::{Disk, Journal, JournalError};
 
+use crate::accusation::Made;
 use crate::digest::digest;
 use crate::effect::Effect;
 use crate::message::{Message, decode, encode};
@@ -32,7 +33,7 @@ enum Record {
     /// A message.
     Message(Vec<u8>),
     /// The service has made the configurations up to this one.
-    Configurations(u64),
+    Made(Made),
 }
 
 /// An input that was not taken yet.
@@ -62,8 +63,9 @@ pub struct Durable<S, D> {
     journal: Journal<D>,
     /// Inputs that the node takes when they are durable.
     waiting: Vec<Input>,
+    group: Arc<Group>,
     /// The newest configuration, those that wait included.
-    newest: u64,
+    made: Option<Made>,
     replayed: u64,
 }
 
@@ -80,8 +82,9 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
         disk: D,
     ) -> Result<Self, DurableError> {
         let owner = owner(&group, identity.node, &empty);
-        let mut node = Node::new(group, identity, empty).map_err(DurableError::Device)?;
-        let (mut replayed, mut is_readable) = (0, true);
+        let node = Node::new(group.clone(), identity, empty);
+        let mut node = node.map_err(DurableError::Device)?;
+        let (mut replayed, mut is_readable, mut made) = (0, true, None);
         let journal = Journal::open(disk, &owner, |record| {
             // The outputs of the last input leave again; earlier ones are asked for.
             drop(node.outputs());
@@ -89,15 +92,17 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
             match decode(record) {
                 Some(Record::Tick) => node.tick(),
                 Some(Record::Message(bytes)) => node.receive(&bytes),
-                Some(Record::Configurations(number)) => node.configure_up_to(number),
+                Some(Record::Made(it)) => {
+                    node.configure_up_to(it.number);
+                    made = Some(it);
+                }
                 None => is_readable = false,
             }
         })?;
         if !is_readable {
             return Err(JournalError::OtherOwner.into());
         }
-        let newest = node.newest();
-        Ok(Self { node, journal, waiting: Vec::new(), newest, replayed })
+        Ok(Self { node, journal, waiting: Vec::new(), group, made, replayed })
     }
 
     /// Takes a message, when it is durable. One that changes nothing leaves nothing in the log, and
@@ -117,13 +122,20 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
         }
     }
 
-    /// Takes all configurations up to this number ([`Node::configure_up_to`]), when that is durable.
-    pub fn configure_up_to(&mut self, number: u64) {
-        if number > self.newest {
-            self.newest = number;
-            self.journal.append(&encode(&Record::Configurations(number)));
-            self.waiting.push(Input::Configurations(number));
+    /// Takes all configurations up to this one ([`Node::configure_up_to`]), when it is durable. One
+    /// that f + 1 nodes have not made is dropped.
+    pub fn configure(&mut self, made: &Made) {
+        let newest = self.made.as_ref().map_or(0, |it| it.number);
+        if made.number > newest && made.is_proven(&self.group) {
+            self.journal.append(&encode(&Record::Made(made.clone())));
+            self.waiting.push(Input::Configurations(made.number));
+            self.made = Some(made.clone());
         }
+    }
+
+    /// The newest configuration and its proof; nothing before the first reconfiguration.
+    pub fn made(&self) -> Option<&Made> {
+        self.made.as_ref()
     }
 
     /// Time passes ([`Node::tick`]).
