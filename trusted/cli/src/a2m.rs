@@ -12,8 +12,11 @@ use smt_bootstrap::BootstrapError;
 use smt_device::{RunError, StoreError};
 use smt_device_client::DeviceError;
 
-use crate::bft::{ClientError, InitError, ReplicaError};
+use crate::bft::ReplicaError;
+use crate::caller::ClientError;
+use crate::chain::NodeError;
 use crate::keys::{self, KeyError};
+use crate::new_group::InitError;
 
 #[derive(Subcommand)]
 pub(crate) enum A2mCommand {
@@ -99,6 +102,8 @@ pub(crate) enum CommandError {
     Group(#[from] InitError),
     #[error(transparent)]
     Replica(#[from] ReplicaError),
+    #[error(transparent)]
+    Node(#[from] NodeError),
     #[error(transparent)]
     Client(#[from] ClientError),
     #[error("the operating system: standard input or output failed")]

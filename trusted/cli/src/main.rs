@@ -5,12 +5,16 @@
 mod a2m;
 mod bft;
 mod bootstrap;
+mod caller;
 mod chain;
 mod device;
 mod keys;
 mod log;
+mod new_group;
+mod operation;
 mod peer_review;
 mod search;
+mod source;
 
 use std::process::ExitCode;
 

@@ -3,46 +3,17 @@
 //!
 //! Each error names file, line and field.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::ops::Range;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use data_encoding::HEXLOWER;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use smt_bft::{Group, Options, PublicKey};
+use smt_bft::{Group, Options};
 use smt_device_client::SecretNumber;
 use smt_mesh::{Certificates, Member, Place};
 use toml::Spanned;
 use zeroize::Zeroizing;
 
-/// Why a configuration cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ConfigError {
-    /// A file cannot be read.
-    #[error("your files: {} cannot be read: {error}", .path.display())]
-    Read { path: PathBuf, error: std::io::Error },
-    /// A file is no TOML, or lacks a field, or has one too many.
-    #[error("your files: {}: {error}", .path.display())]
-    Syntax { path: PathBuf, error: Box<toml::de::Error> },
-    /// A field has a value that it cannot have.
-    #[error("your files: {}, line {line}: {field}: {why}", .path.display())]
-    Field { path: PathBuf, line: usize, field: &'static str, why: String },
-    /// A file of a secret is none.
-    #[error("your files: {}: {why}", .path.display())]
-    Secret { path: PathBuf, why: &'static str },
-}
-
-/// The services that can be replicated.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, clap::ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum ServiceName {
-    Counter,
-    KeyValue,
-}
+use crate::source::{ClientEntry, ConfigError, ServiceName, Source, read_secret};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -61,13 +32,6 @@ struct ReplicaEntry {
     address: Spanned<String>,
     reply_key: Spanned<String>,
     epoch: Option<Spanned<u64>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ClientEntry {
-    number: Spanned<u32>,
-    key: Spanned<String>,
 }
 
 #[derive(Deserialize)]
@@ -110,6 +74,12 @@ struct MemberFile {
     signing_key: PathBuf,
     group_secret: Option<PathBuf>,
     device: Option<Spanned<DeviceEntry>>,
+}
+
+impl MemberFile {
+    fn session_files(&self) -> [&Path; 3] {
+        [&self.authority, &self.certificate, &self.certificate_key]
+    }
 }
 
 #[derive(Deserialize)]
@@ -166,7 +136,7 @@ impl ReplicaConfig {
             return Err(source.field("replica", replica.span(), why));
         }
         let state = file.state.as_ref().ok_or_else(|| source.lacks("state"))?;
-        let device = source.device(&file)?;
+        let device = read_device(&source, &file)?;
         let signing_key = read_secret(&source.beside(&file.signing_key))?;
         let own = smt_bft::public_key(&signing_key);
         if group.group.reply_keys.get(*replica.get_ref() as usize) != Some(&own) {
@@ -174,7 +144,7 @@ impl ReplicaConfig {
             return Err(source.field("replica", replica.span(), why.to_owned()));
         }
         let own = Member::Replica(*replica.get_ref());
-        let mut place = group.place(own, source.certificates(&file));
+        let mut place = group.place(own, source.certificates(file.session_files()));
         let state = source.beside(state);
         place.boot = Some(state.join("boot"));
         Ok(Self { replica: *replica.get_ref(), state, place, signing_key, device, group })
@@ -196,7 +166,7 @@ impl ClientConfig {
             return Err(source.field("client", client.span(), why.to_owned()));
         }
         let own = Member::Client(*client.get_ref());
-        let place = group.place(own, source.certificates(&file));
+        let place = group.place(own, source.certificates(file.session_files()));
         Ok(Self { client: *client.get_ref(), place, signing_key, group })
     }
 }
@@ -210,20 +180,10 @@ impl GroupConfig {
             let why = format!("{count} replicas: a group has 2f + 1 of them, 3, 5, 7 or 9");
             return Err(source.field("replicas", file.replicas.span(), why));
         }
-        let (mut addresses, mut reply_keys, mut epochs) = (Vec::new(), Vec::new(), Vec::new());
+        let members = file.replicas.get_ref().iter().map(|it| (&it.address, &it.reply_key));
+        let (addresses, reply_keys) = source.addresses_and_keys("replica", members)?;
+        let mut epochs = Vec::new();
         for it in file.replicas.get_ref() {
-            let address = it.address.get_ref().clone();
-            if address.is_empty() || addresses.contains(&address) {
-                let why = format!("{address:?} is empty, or that of another replica");
-                return Err(source.field("address", it.address.span(), why));
-            }
-            addresses.push(address);
-            let key = source.key("reply_key", &it.reply_key)?;
-            if reply_keys.contains(&key) {
-                let why = "another replica has this key".to_owned();
-                return Err(source.field("reply_key", it.reply_key.span(), why));
-            }
-            reply_keys.push(key);
             let epoch = it.epoch.as_ref().map_or(1, |it| *it.get_ref());
             if let Some(it) = it.epoch.as_ref().filter(|_| epoch == 0) {
                 let why = "epochs are counted from 1".to_owned();
@@ -231,20 +191,8 @@ impl GroupConfig {
             }
             epochs.push(epoch);
         }
-        let mut clients = BTreeMap::new();
-        let mut keys = BTreeSet::new();
-        for it in &file.clients {
-            let key = source.key("key", &it.key)?;
-            if !keys.insert(key) {
-                let why = "another client has this key".to_owned();
-                return Err(source.field("key", it.key.span(), why));
-            }
-            if clients.insert(*it.number.get_ref(), key).is_some() {
-                let why = "another client has this number".to_owned();
-                return Err(source.field("number", it.number.span(), why));
-            }
-        }
-        let options = source.options(&file.options)?;
+        let clients = source.clients(&file.clients)?;
+        let options = read_options(&source, &file.options)?;
         let tick_ms = source.bounded("tick_ms", &file.options.tick_ms, 1..10_001)?;
         let mut group = Group::new(*file.stream.get_ref(), clients, reply_keys, options);
         group.epochs = epochs;
@@ -258,117 +206,40 @@ impl GroupConfig {
     }
 }
 
-/// A file and its text, for errors that name a line.
-struct Source {
-    path: PathBuf,
-    text: String,
-}
-
-impl Source {
-    fn read<T: DeserializeOwned>(path: &Path) -> Result<(Self, T), ConfigError> {
-        let path = path.to_path_buf();
-        let text = fs::read_to_string(&path)
-            .map_err(|error| ConfigError::Read { path: path.clone(), error })?;
-        let parsed = toml::from_str(&text).map_err(|error| {
-            let error = Box::new(error);
-            ConfigError::Syntax { path: path.clone(), error }
-        })?;
-        Ok((Self { path, text }, parsed))
-    }
-
-    /// Paths are relative to the file that has them.
-    fn beside(&self, path: &Path) -> PathBuf {
-        self.path.parent().map_or_else(|| path.to_path_buf(), |it| it.join(path))
-    }
-
-    fn certificates(&self, file: &MemberFile) -> Certificates {
-        Certificates {
-            authority: self.beside(&file.authority),
-            certificate: self.beside(&file.certificate),
-            key: self.beside(&file.certificate_key),
+fn read_device(source: &Source, file: &MemberFile) -> Result<DeviceConfig, ConfigError> {
+    match (&file.group_secret, &file.device) {
+        (Some(secret), None) => Ok(DeviceConfig::Library(read_secret(&source.beside(secret))?)),
+        (None, Some(entry)) => {
+            let DeviceEntry { socket, secret } = entry.get_ref();
+            Ok(DeviceConfig::Process(source.beside(socket), SecretNumber(*secret)))
         }
-    }
-
-    fn device(&self, file: &MemberFile) -> Result<DeviceConfig, ConfigError> {
-        match (&file.group_secret, &file.device) {
-            (Some(secret), None) => Ok(DeviceConfig::Library(read_secret(&self.beside(secret))?)),
-            (None, Some(entry)) => {
-                let DeviceEntry { socket, secret } = entry.get_ref();
-                Ok(DeviceConfig::Process(self.beside(socket), SecretNumber(*secret)))
-            }
-            (None, None) => Err(self.lacks("group_secret or device")),
-            (Some(_), Some(entry)) => {
-                let why = "a device has the group's secret itself: remove group_secret".to_owned();
-                Err(self.field("device", entry.span(), why))
-            }
+        (None, None) => Err(source.lacks("group_secret or device")),
+        (Some(_), Some(entry)) => {
+            let why = "a device has the group's secret itself: remove group_secret".to_owned();
+            Err(source.field("device", entry.span(), why))
         }
-    }
-
-    fn field(&self, field: &'static str, span: Range<usize>, why: String) -> ConfigError {
-        let before = self.text.get(..span.start).unwrap_or_default();
-        let line = before.matches('\n').count() + 1;
-        ConfigError::Field { path: self.path.clone(), line, field, why }
-    }
-
-    fn lacks(&self, field: &'static str) -> ConfigError {
-        self.field(field, 0..0, "is missing".to_owned())
-    }
-
-    fn key(&self, field: &'static str, text: &Spanned<String>) -> Result<PublicKey, ConfigError> {
-        let bytes = HEXLOWER.decode(text.get_ref().as_bytes()).ok();
-        let key = bytes.and_then(|it| PublicKey::try_from(it).ok());
-        key.filter(smt_bft::is_public_key).ok_or_else(|| {
-            let why = "no Ed25519 public key: 64 digits 0 to 9 and a to f".to_owned();
-            self.field(field, text.span(), why)
-        })
-    }
-
-    fn bounded(
-        &self,
-        field: &'static str,
-        value: &Spanned<u32>,
-        bounds: Range<u32>,
-    ) -> Result<u32, ConfigError> {
-        if bounds.contains(value.get_ref()) {
-            return Ok(*value.get_ref());
-        }
-        let why = format!("{} is not {} to {}", value.get_ref(), bounds.start, bounds.end - 1);
-        Err(self.field(field, value.span(), why))
-    }
-
-    fn options(&self, entry: &OptionsEntry) -> Result<Options, ConfigError> {
-        let interval =
-            self.bounded("checkpoint_interval", &entry.checkpoint_interval, 1..65_537)?;
-        // A full window must have a checkpoint in it, or the log stands still.
-        let window = self.bounded("window", &entry.window, interval..1_000_001)?;
-        Ok(Options {
-            batch: self.bounded("batch", &entry.batch, 1..1025)? as usize,
-            operation: self.bounded("operation_bytes", &entry.operation_bytes, 8..65_537)? as usize,
-            interval: interval.into(),
-            window: window.into(),
-            retained: self.bounded("retained", &entry.retained, 64..1_000_001)?.into(),
-            timeout: self.bounded("timeout_ticks", &entry.timeout_ticks, 2..10_001)?,
-        })
     }
 }
 
-/// Reads 32 secret bytes in hexadecimal.
-fn read_secret(path: &Path) -> Result<Zeroizing<[u8; 32]>, ConfigError> {
-    let read = |error| ConfigError::Read { path: path.to_path_buf(), error };
-    let wrong = |why| ConfigError::Secret { path: path.to_path_buf(), why };
-    if fs::metadata(path).map_err(read)?.mode() & 0o077 != 0 {
-        return Err(wrong("others may read this secret: `chmod 600` it"));
-    }
-    let text = Zeroizing::new(fs::read(path).map_err(read)?);
-    let bytes = HEXLOWER.decode(text.trim_ascii()).map(Zeroizing::new);
-    let bytes = bytes.ok().and_then(|it| Some(Zeroizing::new(<[u8; 32]>::try_from(&it[..]).ok()?)));
-    bytes.ok_or_else(|| wrong("no 32 bytes in hexadecimal"))
+fn read_options(source: &Source, entry: &OptionsEntry) -> Result<Options, ConfigError> {
+    let interval = source.bounded("checkpoint_interval", &entry.checkpoint_interval, 1..65_537)?;
+    // A full window must have a checkpoint in it, or the log stands still.
+    let window = source.bounded("window", &entry.window, interval..1_000_001)?;
+    Ok(Options {
+        batch: source.bounded("batch", &entry.batch, 1..1025)? as usize,
+        operation: source.bounded("operation_bytes", &entry.operation_bytes, 8..65_537)? as usize,
+        interval: interval.into(),
+        window: window.into(),
+        retained: source.bounded("retained", &entry.retained, 64..1_000_001)?.into(),
+        timeout: source.bounded("timeout_ticks", &entry.timeout_ticks, 2..10_001)?,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use super::*;
+    use std::fs;
 
     const KEYS: [&str; 4] = [
         "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a",

@@ -4,11 +4,11 @@
 mod client;
 mod config;
 mod init;
-mod metrics;
-mod replica;
-mod served;
+pub(crate) mod metrics;
+pub(crate) mod replica;
+pub(crate) mod served;
 mod sim;
-mod state;
+pub(crate) mod state;
 
 use clap::Subcommand;
 
@@ -18,8 +18,6 @@ use crate::bft::init::InitArguments;
 use crate::bft::replica::ReplicaArguments;
 use crate::bft::sim::SimArguments;
 
-pub(crate) use crate::bft::client::ClientError;
-pub(crate) use crate::bft::init::InitError;
 pub(crate) use crate::bft::replica::ReplicaError;
 
 #[derive(Subcommand)]

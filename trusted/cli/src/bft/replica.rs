@@ -21,10 +21,11 @@ use smt_journal::{FileDisk, JournalError};
 use smt_mesh::{Arrival, Closer, Member, Mesh, SessionError, messages};
 
 use crate::a2m::device_fault;
-use crate::bft::config::{ConfigError, DeviceConfig, ReplicaConfig};
+use crate::bft::config::{DeviceConfig, ReplicaConfig};
 use crate::bft::metrics::MetricsFile;
 use crate::bft::served::Served;
 use crate::bft::state::{State, StateError};
+use crate::source::ConfigError;
 
 /// Runs a replica
 #[derive(Args)]
@@ -186,7 +187,8 @@ fn open_device(
     }
 }
 
-fn end_by_signal(mut signals: Signals, closer: &Closer) {
+/// Has the mesh end on the first signal, and ends the process on the second.
+pub(crate) fn end_by_signal(mut signals: Signals, closer: &Closer) {
     let mut signals = signals.forever();
     signals.next();
     closer.end();

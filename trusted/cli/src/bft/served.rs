@@ -3,9 +3,10 @@
 
 use smt_bft::{Counter, KeyValue, Service};
 
-use crate::bft::config::ServiceName;
+use crate::source::ServiceName;
 
 /// One of the services.
+#[derive(Clone)]
 pub(crate) enum Served {
     Counter(Counter),
     KeyValue(KeyValue),

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Configuration files of chains: one of the group, the same for all, and one of each member.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Deserialize;
+use smt_bft::{Group, Options};
+use smt_mesh::{Certificates, Member, Place};
+use toml::Spanned;
+use ureq::http::Uri;
+use zeroize::Zeroizing;
+
+use crate::source::{ClientEntry, ConfigError, ServiceName, Source, read_secret};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GroupFile {
+    stream: u32,
+    service: ServiceName,
+    nodes: Spanned<Vec<NodeEntry>>,
+    clients: Vec<ClientEntry>,
+    etcd: EtcdEntry,
+    #[serde(default)]
+    options: OptionsEntry,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NodeEntry {
+    address: Spanned<String>,
+    reply_key: Spanned<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EtcdEntry {
+    endpoints: Spanned<Vec<Spanned<String>>>,
+    prefix: Spanned<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct OptionsEntry {
+    operation_bytes: Spanned<u32>,
+    window: Spanned<u32>,
+    retained: Spanned<u32>,
+    timeout_ticks: Spanned<u32>,
+    tick_ms: Spanned<u32>,
+    poll_ms: Spanned<u32>,
+}
+
+impl Default for OptionsEntry {
+    fn default() -> Self {
+        let own = |value| Spanned::new(0..0, value);
+        Self {
+            operation_bytes: own(65_536),
+            window: own(256),
+            // A node that missed more than these does not catch up.
+            retained: own(1_000_000),
+            timeout_ticks: own(20),
+            tick_ms: own(50),
+            poll_ms: own(200),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MemberFile {
+    group: PathBuf,
+    node: Option<Spanned<u32>>,
+    client: Option<Spanned<u32>>,
+    state: Option<PathBuf>,
+    authority: PathBuf,
+    certificate: PathBuf,
+    certificate_key: PathBuf,
+    signing_key: PathBuf,
+    group_secret: Option<PathBuf>,
+}
+
+impl MemberFile {
+    fn session_files(&self) -> [&Path; 3] {
+        [&self.authority, &self.certificate, &self.certificate_key]
+    }
+}
+
+/// Where the group's configurations are.
+#[derive(Clone, Debug)]
+pub(crate) struct EtcdConfig {
+    /// Addresses of etcd's members, without a slash at the end.
+    pub(crate) endpoints: Vec<String>,
+    /// The beginning of the group's keys.
+    pub(crate) prefix: String,
+    /// Milliseconds between two looks at them.
+    pub(crate) poll_ms: u32,
+}
+
+/// The group, as all members know it.
+pub(crate) struct GroupConfig {
+    pub(crate) group: Arc<Group>,
+    pub(crate) service: ServiceName,
+    pub(crate) tick_ms: u32,
+    pub(crate) etcd: EtcdConfig,
+    addresses: Vec<String>,
+}
+
+/// A node's configuration.
+pub(crate) struct NodeConfig {
+    pub(crate) group: GroupConfig,
+    pub(crate) node: u32,
+    pub(crate) state: PathBuf,
+    pub(crate) place: Place,
+    pub(crate) signing_key: Zeroizing<[u8; 32]>,
+    pub(crate) group_secret: Zeroizing<[u8; 32]>,
+}
+
+/// A client's configuration.
+pub(crate) struct ClientConfig {
+    pub(crate) group: GroupConfig,
+    pub(crate) client: u32,
+    pub(crate) place: Place,
+    pub(crate) signing_key: Zeroizing<[u8; 32]>,
+}
+
+impl NodeConfig {
+    /// Reads and checks the files of a node.
+    pub(crate) fn read(path: &Path) -> Result<Self, ConfigError> {
+        let (source, file) = Source::read::<MemberFile>(path)?;
+        let Some(node) = &file.node else {
+            return Err(source.lacks("node"));
+        };
+        let group = GroupConfig::read(&source.beside(&file.group))?;
+        let number = *node.get_ref();
+        let Some(expected) = group.group.reply_keys.get(number as usize) else {
+            let why = format!("the group has nodes 0 to {}", group.addresses.len() - 1);
+            return Err(source.field("node", node.span(), why));
+        };
+        let state = file.state.as_ref().ok_or_else(|| source.lacks("state"))?;
+        let secret = file.group_secret.as_ref().ok_or_else(|| source.lacks("group_secret"))?;
+        let group_secret = read_secret(&source.beside(secret))?;
+        let signing_key = read_secret(&source.beside(&file.signing_key))?;
+        if *expected != smt_bft::public_key(&signing_key) {
+            let why = "signing_key is not the one of which the group has the public key";
+            return Err(source.field("node", node.span(), why.to_owned()));
+        }
+        let certificates = source.certificates(file.session_files());
+        let mut place = group.place(Member::Replica(number), certificates);
+        let state = source.beside(state);
+        place.boot = Some(state.join("boot"));
+        Ok(Self { node: number, state, place, signing_key, group_secret, group })
+    }
+}
+
+impl ClientConfig {
+    /// Reads and checks the files of a client.
+    pub(crate) fn read(path: &Path) -> Result<Self, ConfigError> {
+        let (source, file) = Source::read::<MemberFile>(path)?;
+        let Some(client) = &file.client else {
+            return Err(source.lacks("client"));
+        };
+        let group = GroupConfig::read(&source.beside(&file.group))?;
+        let signing_key = read_secret(&source.beside(&file.signing_key))?;
+        let own = smt_bft::public_key(&signing_key);
+        if group.group.clients.get(client.get_ref()) != Some(&own) {
+            let why = "the group has no client of this number with the key of signing_key";
+            return Err(source.field("client", client.span(), why.to_owned()));
+        }
+        let certificates = source.certificates(file.session_files());
+        let place = group.place(Member::Client(*client.get_ref()), certificates);
+        Ok(Self { client: *client.get_ref(), place, signing_key, group })
+    }
+}
+
+impl GroupConfig {
+    /// Reads and checks the file of a group.
+    pub(crate) fn read(path: &Path) -> Result<Self, ConfigError> {
+        let (source, file) = Source::read::<GroupFile>(path)?;
+        let count = file.nodes.get_ref().len();
+        if !matches!(count, 3 | 5 | 7 | 9) {
+            let why = format!("{count} nodes: a group has 2f + 1 of them, 3, 5, 7 or 9");
+            return Err(source.field("nodes", file.nodes.span(), why));
+        }
+        let members = file.nodes.get_ref().iter().map(|it| (&it.address, &it.reply_key));
+        let (addresses, reply_keys) = source.addresses_and_keys("node", members)?;
+        let clients = source.clients(&file.clients)?;
+        let options = read_options(&source, &file.options)?;
+        let tick_ms = source.bounded("tick_ms", &file.options.tick_ms, 1..10_001)?;
+        let etcd = read_etcd(&source, &file)?;
+        let group = Arc::new(Group::new(file.stream, clients, reply_keys, options));
+        Ok(Self { group, service: file.service, tick_ms, etcd, addresses })
+    }
+
+    fn place(&self, own: Member, certificates: Certificates) -> Place {
+        let clients = self.group.clients.keys().copied().collect();
+        let addresses = self.addresses.clone();
+        Place { own, certificates, addresses, clients, boot: None }
+    }
+}
+
+fn read_options(source: &Source, entry: &OptionsEntry) -> Result<Options, ConfigError> {
+    Ok(Options {
+        operation: source.bounded("operation_bytes", &entry.operation_bytes, 8..65_537)? as usize,
+        window: source.bounded("window", &entry.window, 1..1_000_001)?.into(),
+        retained: source.bounded("retained", &entry.retained, 64..1_000_001)?.into(),
+        timeout: source.bounded("timeout_ticks", &entry.timeout_ticks, 2..10_001)?,
+        ..Options::default()
+    })
+}
+
+fn read_etcd(source: &Source, file: &GroupFile) -> Result<EtcdConfig, ConfigError> {
+    let EtcdEntry { endpoints, prefix } = &file.etcd;
+    if endpoints.get_ref().is_empty() {
+        let why = "there is none: without etcd, the chain has no service of configurations";
+        return Err(source.field("endpoints", endpoints.span(), why.to_owned()));
+    }
+    let mut addresses = Vec::new();
+    for it in endpoints.get_ref() {
+        if let Some(why) = refuse_endpoint(it.get_ref()) {
+            return Err(source.field("endpoints", it.span(), why));
+        }
+        addresses.push(it.get_ref().trim_end_matches('/').to_owned());
+    }
+    if prefix.get_ref().is_empty() || prefix.get_ref().len() > 256 {
+        let why = "a prefix has 1 to 256 bytes, and is another one for each group".to_owned();
+        return Err(source.field("prefix", prefix.span(), why));
+    }
+    let poll_ms = source.bounded("poll_ms", &file.options.poll_ms, 10..60_001)?;
+    Ok(EtcdConfig { endpoints: addresses, prefix: prefix.get_ref().clone(), poll_ms })
+}
+
+/// Why etcd cannot be spoken to at an address; nothing if it can.
+pub(crate) fn refuse_endpoint(endpoint: &str) -> Option<String> {
+    let uri = endpoint.parse::<Uri>().ok();
+    let is_good = uri.is_some_and(|it| {
+        it.scheme_str() == Some("http") && it.host().is_some() && matches!(it.path(), "" | "/")
+    });
+    let why = format!("{endpoint:?} is no address of the form http://HOST:PORT");
+    (!is_good).then_some(why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_of_etcd_is_http_with_a_host() {
+        for good in ["http://127.0.0.1:2379", "http://etcd.example/", "http://[::1]:2379"] {
+            assert_eq!(refuse_endpoint(good), None);
+        }
+        for bad in
+            ["", "127.0.0.1:2379", "https://host:2379", "http://", "http://h/v3", "http://a b"]
+        {
+            assert!(refuse_endpoint(bad).is_some(), "{bad}");
+        }
+    }
+}

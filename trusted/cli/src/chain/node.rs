@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `smt-trusted chain node`: a node as a process.
+//!
+//! Threads take messages from sessions, and one works on them: it takes all that wait, makes them
+//! durable by one write, and then sends what follows from them. Each peer has a thread that sends,
+//! and one thread speaks with etcd: the chain waits for none of them.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use smt_attestation::GroupSecret;
+use smt_bft::SigningKey;
+use smt_chain::{Durable, DurableError, Identity, Message, Output};
+use smt_journal::{FileDisk, JournalError};
+use smt_mesh::{Arrival, Member, Mesh, SessionError, messages};
+
+use crate::bft::metrics::MetricsFile;
+use crate::bft::replica::end_by_signal;
+use crate::bft::served::Served;
+use crate::bft::state::{State, StateError};
+use crate::chain::config::NodeConfig;
+use crate::chain::etcd::Etcd;
+use crate::chain::reconfigure::Reconfiguration;
+use crate::source::ConfigError;
+
+/// Runs a node
+#[derive(Args)]
+pub(crate) struct NodeArguments {
+    /// The node's configuration file
+    #[arg(long)]
+    config: PathBuf,
+    /// Appends a line of JSON with the node's numbers to this file, each ten seconds and at the end
+    #[arg(long, value_name = "FILE")]
+    metrics: Option<PathBuf>,
+}
+
+/// Why a node does not run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NodeError {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The directory cannot be used.
+    #[error(transparent)]
+    State(StateError),
+    /// The log is lost, and the node's counter with it.
+    #[error(
+        "your files: {0} has no log of this node any more, and a node without its log would say \
+         another thing under a counter that it has used: leave it off, as one of the f nodes that \
+         may fail, and form a new group when you can"
+    )]
+    Lost(String),
+    /// Sessions cannot be had.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// A part of the log is damaged.
+    #[error("{0}; leave this node off, as one of the f nodes that may fail")]
+    Damaged(JournalError),
+    /// The log cannot be used.
+    #[error(transparent)]
+    Log(DurableError),
+    /// A file or a signal cannot be had.
+    #[error("the operating system failed: {0}")]
+    File(String, #[source] io::Error),
+}
+
+impl From<DurableError> for NodeError {
+    fn from(error: DurableError) -> Self {
+        match error {
+            DurableError::Journal(error @ JournalError::Damaged(_)) => Self::Damaged(error),
+            error => Self::Log(error),
+        }
+    }
+}
+
+/// Packets that become durable together at most.
+const TOGETHER_MAX: usize = 256;
+/// Bytes from which on no further packet becomes durable with them.
+const TOGETHER_BYTES_MAX: usize = 16 << 20;
+/// Between two lines of metrics.
+const METRICS_EVERY: Duration = Duration::from_secs(10);
+/// For messages on their way when the process ends.
+const GRACE: Duration = Duration::from_secs(1);
+
+impl NodeArguments {
+    pub(crate) fn run(self) -> Result<(), NodeError> {
+        let config = NodeConfig::read(&self.config)?;
+        let metrics = self.metrics.as_deref().map(MetricsFile::open).transpose();
+        let metrics = metrics.map_err(|it| NodeError::File("the file of --metrics".into(), it))?;
+        let signals = Signals::new([SIGINT, SIGTERM]);
+        let signals = signals.map_err(|it| NodeError::File("catching signals".into(), it))?;
+        let core = open_core(&config)?;
+        let mesh = Mesh::open(&config.place)?;
+        let closer = mesh.closer();
+        std::thread::spawn(move || end_by_signal(signals, &closer));
+        let mut out = io::stdout().lock();
+        let told = writeln!(out, "listening on {}", mesh.local_address());
+        told.and_then(|()| out.flush())
+            .map_err(|it| NodeError::File("standard output".into(), it))?;
+        drop(out);
+        let etcd = Etcd::new(config.group.etcd.clone());
+        let poll = Duration::from_millis(config.group.etcd.poll_ms.into());
+        let own = (config.node, SigningKey::from_bytes(&config.signing_key));
+        let known = (config.group.group.clone(), core.made().cloned());
+        let service = Reconfiguration::start(etcd, poll, known, own);
+        let (own, configuration) = (config.node, core.metrics().configuration);
+        let (began, faulty) = (Instant::now(), BTreeSet::new());
+        let mut process =
+            Process { core, own, mesh, service, metrics, configuration, faulty, began };
+        let ended = process.work(Duration::from_millis(config.group.tick_ms.into()));
+        process.mesh.close(GRACE);
+        process.tell_end();
+        ended
+    }
+}
+
+type Core = Durable<Served, FileDisk>;
+
+fn open_core(config: &NodeConfig) -> Result<Core, NodeError> {
+    let state = State::open(&config.state, None).map_err(|error| match error {
+        StateError::Missing(_) | StateError::LogGone(_) => {
+            NodeError::Lost(config.state.display().to_string())
+        }
+        error => NodeError::State(error),
+    })?;
+    let identity = Identity {
+        node: config.node,
+        secret: GroupSecret::new(*config.group_secret),
+        reply_key: SigningKey::from_bytes(&config.signing_key),
+    };
+    let began = Instant::now();
+    let service = Served::new(config.group.service);
+    let core = Durable::open(config.group.group.clone(), identity, service, state.log)?;
+    State::begun(&config.state, state.epoch).map_err(NodeError::State)?;
+    let (inputs, metrics, ms) = (core.replayed(), core.metrics(), began.elapsed().as_millis());
+    let (configuration, committed) = (metrics.configuration, metrics.committed);
+    tracing::info!(inputs, ms, configuration, committed, "log read");
+    tracing::info!("a kernel in this process attests: who reads its memory can forge");
+    Ok(core)
+}
+
+struct Process {
+    core: Core,
+    own: u32,
+    mesh: Mesh,
+    service: Reconfiguration,
+    metrics: Option<MetricsFile>,
+    configuration: u64,
+    /// The nodes that were told to be faulty.
+    faulty: BTreeSet<u32>,
+    began: Instant,
+}
+
+impl Process {
+    /// Works until the end is asked for.
+    fn work(&mut self, tick: Duration) -> Result<(), NodeError> {
+        let mut next_tick = Instant::now();
+        let mut next_metrics = Instant::now() + METRICS_EVERY;
+        loop {
+            let mut wait = next_tick.saturating_duration_since(Instant::now());
+            let (mut taken, mut bytes) = (0, 0);
+            while taken < TOGETHER_MAX && bytes < TOGETHER_BYTES_MAX {
+                match self.mesh.next(wait) {
+                    Arrival::Packet(member, packet) => {
+                        bytes += packet.len();
+                        self.take(member, &packet);
+                    }
+                    Arrival::Nothing => break,
+                    Arrival::End => return Ok(()),
+                }
+                // Only those that are there already become durable together.
+                wait = Duration::ZERO;
+                taken += 1;
+            }
+            if let Some(newest) = self.service.newest() {
+                self.core.configure(&newest);
+            }
+            if Instant::now() >= next_tick {
+                self.core.tick();
+                // Ticks that were missed are not made up for: all timeouts would end at once.
+                next_tick = Instant::now() + tick;
+            }
+            let outputs = self.core.commit()?;
+            outputs.into_iter().for_each(|it| self.send(it));
+            self.tell();
+            if Instant::now() >= next_metrics {
+                next_metrics = Instant::now() + METRICS_EVERY;
+                self.write_metrics();
+            }
+        }
+    }
+
+    /// Takes a packet of a member. Members cannot speak for each other where that would matter:
+    /// what they say is attested or signed, and questions name the node that gets the answer.
+    fn take(&mut self, from: Member, packet: &[u8]) {
+        // An empty message tells of a session alone.
+        for message in messages(packet).filter(|it| !it.is_empty()) {
+            let may_say = match (from, Message::decode(message)) {
+                (Member::Replica(own), Some(Message::Status(status))) => status.from == own,
+                (Member::Replica(_), Some(_)) => true,
+                (Member::Client(own), Some(Message::Request(it))) => it.client == own,
+                _ => false,
+            };
+            if may_say {
+                self.core.receive(message);
+            } else {
+                self.mesh.traffic().refused.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn send(&self, output: Output) {
+        match output {
+            Output::Node(to, bytes) => self.mesh.to_replica(to, bytes),
+            Output::Nodes(bytes) => self.mesh.to_replicas(&bytes),
+            Output::Client(to, bytes) => self.mesh.to_client(to, bytes),
+            Output::Accuse(number) => self.service.accuse(number),
+        }
+    }
+
+    /// Tells of a new configuration, and of nodes that are found to lie.
+    fn tell(&mut self) {
+        let metrics = self.core.metrics();
+        if metrics.configuration != self.configuration {
+            self.configuration = metrics.configuration;
+            let committed = metrics.committed;
+            tracing::info!(configuration = self.configuration, committed, "entered");
+        }
+        for node in self.core.node().faulty() {
+            if self.faulty.insert(node) {
+                tracing::warn!(node, "this node has said what no correct node says");
+            }
+        }
+    }
+
+    fn numbers(&self) -> serde_json::Value {
+        let (metrics, traffic) = (self.core.metrics(), self.mesh.traffic());
+        let service = self.service.seen();
+        let count = |it: &AtomicU64| it.load(Ordering::Relaxed);
+        serde_json::json!({
+            "node": self.own,
+            "configuration": metrics.configuration,
+            "committed": metrics.committed,
+            "accusations": metrics.accusations,
+            "faulty": self.faulty,
+            "log_bytes": self.core.log_length(),
+            "etcd_answers": service.is_reachable.load(Ordering::Relaxed),
+            "etcd_failures": count(&service.failures),
+            "configurations_made": count(&service.made),
+            "packets_received": count(&traffic.received),
+            "messages_sent": count(&traffic.sent),
+            "messages_dropped": count(&traffic.dropped),
+            "refused": count(&traffic.refused),
+            "seconds": self.began.elapsed().as_secs(),
+        })
+    }
+
+    fn write_metrics(&mut self) {
+        let numbers = self.numbers();
+        if let Some(file) = &mut self.metrics {
+            file.write(numbers);
+        }
+    }
+
+    /// The summary, when the process ends.
+    fn tell_end(&mut self) {
+        self.write_metrics();
+        let numbers = self.numbers();
+        tracing::warn!(%numbers, "ended");
+    }
+}

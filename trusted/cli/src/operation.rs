@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Operations of replicated services, and answers as text.
+
+use clap::Subcommand;
+use smt_bft::KeyValueOperation;
+
+use crate::caller::ClientError;
+use crate::source::ServiceName;
+
+/// Something that a client asks for.
+#[derive(Subcommand)]
+pub(crate) enum Operation {
+    /// Adds to the counter, and prints the sum
+    Add {
+        /// The number to add
+        number: u64,
+    },
+    /// Prints the value of a key
+    Get {
+        /// The key
+        key: String,
+    },
+    /// Sets the value of a key, and prints the one before
+    Put {
+        /// The key
+        key: String,
+        /// The value
+        value: String,
+    },
+    /// Deletes a key, and prints the value that it had
+    Delete {
+        /// The key
+        key: String,
+    },
+    /// Makes requests one after the other, and prints a line for each answer: 1 is added to the
+    /// counter, or `load` set to the request's number
+    Load {
+        /// How many requests
+        #[arg(long, default_value_t = 1000)]
+        count: u64,
+    },
+}
+
+impl Operation {
+    /// The operation as bytes of a request. `load` is many of them.
+    pub(crate) fn encode(self, service: ServiceName) -> Result<Vec<u8>, ClientError> {
+        let bytes = String::into_bytes;
+        let operation = match self {
+            Self::Add { number } if service == ServiceName::Counter => return Ok(add(number)),
+            Self::Get { key } => KeyValueOperation::Get(bytes(key)),
+            Self::Put { key, value } => KeyValueOperation::Put(bytes(key), bytes(value)),
+            Self::Delete { key } => KeyValueOperation::Delete(bytes(key)),
+            Self::Add { .. } | Self::Load { .. } => {
+                return Err(ClientError::OtherService("a key-value store"));
+            }
+        };
+        match service {
+            ServiceName::KeyValue => Ok(operation.encode()),
+            ServiceName::Counter => Err(ClientError::OtherService("a counter")),
+        }
+    }
+}
+
+/// The operation of one request of a load.
+pub(crate) fn of_load(service: ServiceName, number: u64) -> Vec<u8> {
+    match service {
+        ServiceName::Counter => add(1),
+        ServiceName::KeyValue => {
+            let value = number.to_string().into_bytes();
+            KeyValueOperation::Put(b"load".to_vec(), value).encode()
+        }
+    }
+}
+
+fn add(number: u64) -> Vec<u8> {
+    number.to_be_bytes().to_vec()
+}
+
+/// An answer as text.
+pub(crate) fn shown(service: ServiceName, answer: &[u8]) -> Result<String, ClientError> {
+    match service {
+        ServiceName::Counter => {
+            let sum = answer.try_into().map_err(|_| ClientError::Answer)?;
+            Ok(u64::from_be_bytes(sum).to_string())
+        }
+        ServiceName::KeyValue => {
+            let value = KeyValueOperation::decode_answer(answer).ok_or(ClientError::Answer)?;
+            Ok(value.map_or_else(|| "(none)".to_owned(), |it| it.escape_ascii().to_string()))
+        }
+    }
+}

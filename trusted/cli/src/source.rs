@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Reading configuration files, with errors that name file, line and field.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use data_encoding::HEXLOWER;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use smt_bft::PublicKey;
+use smt_mesh::Certificates;
+use toml::Spanned;
+use zeroize::Zeroizing;
+
+/// Why a configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConfigError {
+    /// A file cannot be read.
+    #[error("your files: {} cannot be read: {error}", .path.display())]
+    Read { path: PathBuf, error: std::io::Error },
+    /// A file is no TOML, or lacks a field, or has one too many.
+    #[error("your files: {}: {error}", .path.display())]
+    Syntax { path: PathBuf, error: Box<toml::de::Error> },
+    /// A field has a value that it cannot have.
+    #[error("your files: {}, line {line}: {field}: {why}", .path.display())]
+    Field { path: PathBuf, line: usize, field: &'static str, why: String },
+    /// A file of a secret is none.
+    #[error("your files: {}: {why}", .path.display())]
+    Secret { path: PathBuf, why: &'static str },
+}
+
+/// The services that can be replicated.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ServiceName {
+    Counter,
+    KeyValue,
+}
+
+impl ServiceName {
+    /// The name in files.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::KeyValue => "key-value",
+        }
+    }
+}
+
+/// A client of a group, as a file has it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ClientEntry {
+    number: Spanned<u32>,
+    key: Spanned<String>,
+}
+
+/// A file and its text, for errors that name a line.
+pub(crate) struct Source {
+    path: PathBuf,
+    text: String,
+}
+
+impl Source {
+    /// Reads a file.
+    pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<(Self, T), ConfigError> {
+        let path = path.to_path_buf();
+        let text = fs::read_to_string(&path)
+            .map_err(|error| ConfigError::Read { path: path.clone(), error })?;
+        let parsed = toml::from_str(&text).map_err(|error| {
+            let error = Box::new(error);
+            ConfigError::Syntax { path: path.clone(), error }
+        })?;
+        Ok((Self { path, text }, parsed))
+    }
+
+    /// Paths are relative to the file that has them.
+    pub(crate) fn beside(&self, path: &Path) -> PathBuf {
+        self.path.parent().map_or_else(|| path.to_path_buf(), |it| it.join(path))
+    }
+
+    /// The files of sessions: authority, certificate and its key.
+    pub(crate) fn certificates(&self, files: [&Path; 3]) -> Certificates {
+        let [authority, certificate, key] = files.map(|it| self.beside(it));
+        Certificates { authority, certificate, key }
+    }
+
+    /// Addresses and public keys of the members that serve, each with its own.
+    pub(crate) fn addresses_and_keys<'a>(
+        &self,
+        noun: &str,
+        members: impl Iterator<Item = (&'a Spanned<String>, &'a Spanned<String>)>,
+    ) -> Result<(Vec<String>, Vec<PublicKey>), ConfigError> {
+        let (mut addresses, mut keys) = (Vec::new(), Vec::new());
+        for (address, key) in members {
+            let text = address.get_ref().clone();
+            if text.is_empty() || addresses.contains(&text) {
+                let why = format!("{text:?} is empty, or that of another {noun}");
+                return Err(self.field("address", address.span(), why));
+            }
+            addresses.push(text);
+            let public = self.key("reply_key", key)?;
+            if keys.contains(&public) {
+                let why = format!("another {noun} has this key");
+                return Err(self.field("reply_key", key.span(), why));
+            }
+            keys.push(public);
+        }
+        Ok((addresses, keys))
+    }
+
+    /// The public keys of clients, by their numbers.
+    pub(crate) fn clients(
+        &self,
+        entries: &[ClientEntry],
+    ) -> Result<BTreeMap<u32, PublicKey>, ConfigError> {
+        let (mut clients, mut keys) = (BTreeMap::new(), BTreeSet::new());
+        for it in entries {
+            let key = self.key("key", &it.key)?;
+            if !keys.insert(key) {
+                let why = "another client has this key".to_owned();
+                return Err(self.field("key", it.key.span(), why));
+            }
+            if clients.insert(*it.number.get_ref(), key).is_some() {
+                let why = "another client has this number".to_owned();
+                return Err(self.field("number", it.number.span(), why));
+            }
+        }
+        Ok(clients)
+    }
+
+    /// The error of a field at a place of the text.
+    pub(crate) fn field(
+        &self,
+        field: &'static str,
+        span: Range<usize>,
+        why: String,
+    ) -> ConfigError {
+        let before = self.text.get(..span.start).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        ConfigError::Field { path: self.path.clone(), line, field, why }
+    }
+
+    /// The error of a field that is not there.
+    pub(crate) fn lacks(&self, field: &'static str) -> ConfigError {
+        self.field(field, 0..0, "is missing".to_owned())
+    }
+
+    /// A public key in hexadecimal.
+    pub(crate) fn key(
+        &self,
+        field: &'static str,
+        text: &Spanned<String>,
+    ) -> Result<PublicKey, ConfigError> {
+        let bytes = HEXLOWER.decode(text.get_ref().as_bytes()).ok();
+        let key = bytes.and_then(|it| PublicKey::try_from(it).ok());
+        key.filter(smt_bft::is_public_key).ok_or_else(|| {
+            let why = "no Ed25519 public key: 64 digits 0 to 9 and a to f".to_owned();
+            self.field(field, text.span(), why)
+        })
+    }
+
+    /// A number within bounds.
+    pub(crate) fn bounded(
+        &self,
+        field: &'static str,
+        value: &Spanned<u32>,
+        bounds: Range<u32>,
+    ) -> Result<u32, ConfigError> {
+        if bounds.contains(value.get_ref()) {
+            return Ok(*value.get_ref());
+        }
+        let why = format!("{} is not {} to {}", value.get_ref(), bounds.start, bounds.end - 1);
+        Err(self.field(field, value.span(), why))
+    }
+}
+
+/// Reads 32 secret bytes in hexadecimal.
+pub(crate) fn read_secret(path: &Path) -> Result<Zeroizing<[u8; 32]>, ConfigError> {
+    let read = |error| ConfigError::Read { path: path.to_path_buf(), error };
+    let wrong = |why| ConfigError::Secret { path: path.to_path_buf(), why };
+    if fs::metadata(path).map_err(read)?.mode() & 0o077 != 0 {
+        return Err(wrong("others may read this secret: `chmod 600` it"));
+    }
+    let text = Zeroizing::new(fs::read(path).map_err(read)?);
+    let bytes = HEXLOWER.decode(text.trim_ascii()).map(Zeroizing::new);
+    let bytes = bytes.ok().and_then(|it| Some(Zeroizing::new(<[u8; 32]>::try_from(&it[..]).ok()?)));
+    bytes.ok_or_else(|| wrong("no 32 bytes in hexadecimal"))
+}
