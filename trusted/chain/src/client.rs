@@ -119,3 +119,29 @@ impl Client {
         self.broken.lacks(Rule::ReplySignature) || reply.is_signed_by(key)
     }
 }
+
+#[cfg(all(test, feature = "sim"))]
+mod tests {
+    use super::*;
+    use crate::sim::group::{client_key, group, reply_key};
+
+    #[test]
+    fn a_client_learns_from_correct_nodes_and_from_no_liar_where_the_head_is() {
+        let mut client = Client::new(Arc::new(group(3)), 1, client_key(1), 0);
+        // The head of each configuration: 0, 0, 1.
+        let expected = [(0, 2, 0), (2, 2, 1), (9, 2, 1)];
+        for (one, other, head) in expected {
+            let number = client.submit([0; 16], vec![1]);
+            let request = client.current.as_ref().map(|it| it.digest).unwrap_or_default();
+            client.outputs();
+            let reply = |replica: u32, view| {
+                let (result, signature) = (vec![7], [[0; 32]; 2]);
+                let reply = Reply { replica, view, client: 1, number, request, result, signature };
+                Message::Reply(reply.sign(&reply_key(replica))).encode()
+            };
+            assert_eq!(client.receive(&reply(1, one)), None);
+            assert_eq!(client.receive(&reply(2, other)), Some(vec![7]));
+            assert_eq!(client.configuration.head(), Some(head));
+        }
+    }
+}

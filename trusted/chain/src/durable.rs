@@ -190,6 +190,23 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
     }
 }
 
+#[cfg(feature = "sim")]
+impl<S: Service + Clone> Durable<S, smt_journal::ModelDisk> {
+    /// All that is to be done, though it is not durable.
+    pub(crate) fn outputs_before_commit(&mut self) -> Vec<Output> {
+        self.work()
+    }
+
+    /// The next commit writes, and the disk fails before it is durable.
+    pub(crate) fn fail_next_sync(&mut self) {
+        self.journal.disk_mut().fails_after = Some(0);
+    }
+
+    pub(crate) fn into_disk(self) -> smt_journal::ModelDisk {
+        self.journal.into_disk()
+    }
+}
+
 /// All that the node depends on beside its inputs.
 fn owner(group: &Group, node: u32, empty: &impl Service) -> Vec<u8> {
     let members = encode(&(&group.clients, &group.reply_keys, group.stream));
@@ -197,4 +214,91 @@ fn owner(group: &Group, node: u32, empty: &impl Service) -> Vec<u8> {
     let sizes = encode(&(options.operation, options.window, options.retained, options.timeout));
     let configuration = digest("configuration", &[&members, &sizes, &empty.snapshot()]);
     encode(&("SMT chain log", VERSION, node, configuration))
+}
+
+#[cfg(all(test, feature = "sim"))]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use super::*;
+    use crate::accusation::Accusation;
+    use crate::message::{Attested, Statement, Status};
+    use crate::sim::group::{client_key, group, identity, reply_key};
+    use smt_bft::{KeyValue, Request};
+    use smt_journal::ModelDisk;
+
+    type Core = Durable<KeyValue, ModelDisk>;
+
+    fn open(node: u32, disk: ModelDisk) -> Result<Core, DurableError> {
+        Durable::open(Arc::new(group(3)), identity(node), KeyValue::default(), disk)
+    }
+
+    /// Bytes by which the log has grown.
+    fn growth(durable: &mut Core, act: impl FnOnce(&mut Core)) -> u64 {
+        let length = durable.log_length();
+        act(durable);
+        durable.commit().unwrap();
+        durable.log_length() - length
+    }
+
+    fn request(client: u32, number: u64, bytes: usize) -> Vec<u8> {
+        let body = ([0; 16], vec![0; bytes]);
+        Message::Request(Request::sign(&client_key(1), client, number, body)).encode()
+    }
+
+    #[test]
+    fn messages_that_change_nothing_let_no_log_grow() {
+        let mut durable = open(0, ModelDisk::default()).unwrap();
+        let body = encode(&Statement::Freeze { configuration: 1 });
+        let forged = Message::Statement(Attested { attestation: [[0; 32]; 2], body }).encode();
+        let status = Message::Status(Status { from: 1, counters: Vec::new() }).encode();
+        let unsigned = request(2, 1, 8);
+        let too_long = request(1, 1, 65);
+        for bytes in [&forged, &status, &unsigned, &too_long, &vec![255; 9]] {
+            assert_eq!(growth(&mut durable, |it| it.receive(bytes)), 0);
+        }
+        assert_eq!(growth(&mut durable, Durable::tick), 0);
+        assert!(growth(&mut durable, |it| it.receive(&request(1, 1, 8))) > 0);
+        assert_eq!(growth(&mut durable, |it| it.receive(&request(1, 1, 8))), 0, "it waits");
+        assert!(growth(&mut durable, Durable::tick) > 0, "the request gets older");
+    }
+
+    #[test]
+    fn a_statement_is_in_the_log_once() {
+        let mut head = open(0, ModelDisk::default()).unwrap();
+        head.receive(&request(1, 1, 8));
+        let said = head.commit().unwrap().into_iter().find_map(|it| match it {
+            Output::Node(1, bytes) => Some(bytes),
+            _ => None,
+        });
+        let said = said.unwrap();
+        let mut next = open(1, ModelDisk::default()).unwrap();
+        assert!(growth(&mut next, |it| it.receive(&said)) > 0);
+        assert_eq!(growth(&mut next, |it| it.receive(&said)), 0);
+        assert_eq!(growth(&mut head, |it| it.receive(&said)), 0, "it is the head's own");
+    }
+
+    #[test]
+    fn a_configuration_is_taken_with_its_proof_and_kept() {
+        let mut durable = open(2, ModelDisk::default()).unwrap();
+        let group = group(3);
+        let by = [0, 1].map(|it| Accusation::sign(&group, it, 4, &reply_key(it)));
+        let mut made = Made { number: 5, accusations: by.to_vec() };
+        made.accusations.pop();
+        assert_eq!(growth(&mut durable, |it| it.configure(&made)), 0);
+        assert_eq!(durable.made(), None);
+        made.accusations.push(by[1]);
+        assert!(growth(&mut durable, |it| it.configure(&made)) > 0);
+        assert_eq!(growth(&mut durable, |it| it.configure(&made)), 0);
+        let again = open(2, durable.into_disk()).unwrap();
+        assert_eq!(again.made(), Some(&made));
+        assert_eq!(again.node().newest(), 5);
+    }
+
+    #[test]
+    fn a_log_of_another_node_is_refused() {
+        let disk = open(0, ModelDisk::default()).unwrap().into_disk();
+        let error = open(1, disk).err().unwrap();
+        assert!(matches!(error, DurableError::Journal(JournalError::OtherOwner)));
+    }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What messages and time can change in a node: only that need be in its log.
+//! The effects of messages and of time on a node: its log needs only those that change it.
 
 use smt_bft::Service;
 
@@ -9,7 +9,7 @@ use crate::node::{Node, Output};
 /// How many statements of a stream answer one question.
 const RESENT: usize = 64;
 
-/// What comes of a message at most.
+/// The most that comes of a message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Effect {
     /// Nothing, now or later.

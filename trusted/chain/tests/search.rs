@@ -24,6 +24,28 @@ fn no_seed_violates_a_property() {
     }
 }
 
+#[test]
+fn no_seed_with_logs_and_kills_violates_a_property() {
+    let mut report = Report::default();
+    for seed in 0..200 {
+        report.add(seed, run(&Scenario::with_logs(seed)));
+    }
+    println!("{report}");
+    assert_eq!(report.violations(), []);
+    assert_eq!(report.rare(), Vec::<String>::new());
+}
+
+#[test]
+fn nodes_that_send_before_their_log_is_durable_are_found() {
+    let found = (0..100).find(|seed| {
+        let scenario = Scenario { sends_early: true, ..Scenario::with_logs(*seed) };
+        let violations = run(&scenario).violations;
+        violations.iter().any(|it| !matches!(it, Violation::Stuck(..) | Violation::NotFound(_)))
+    });
+    println!("{found:?}");
+    assert!(found.is_some());
+}
+
 /// The lie that a check is against.
 fn attack_on(rule: Rule) -> Attack {
     match rule {

@@ -72,7 +72,7 @@ pub(crate) struct Caller<P> {
     terms: Terms,
 }
 
-/// What a client knows of its group beside the protocol.
+/// The terms of a client that are not of its protocol.
 pub(crate) struct Terms {
     pub(crate) service: ServiceName,
     pub(crate) operation_max: usize,

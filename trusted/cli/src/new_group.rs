@@ -63,7 +63,8 @@ impl NewGroup {
         Ok(group)
     }
 
-    /// Makes all files of a member, whose names begin with `noun`, and returns the public key by which others verify it.
+    /// Makes all files of a member, whose names begin with `noun`, and returns the public key by
+    /// which others verify it.
     pub(crate) fn member(&self, member: Member, noun: &str) -> Result<[u8; 32], InitError> {
         let (Member::Replica(number) | Member::Client(number)) = member;
         let name = format!("{noun}-{number}");

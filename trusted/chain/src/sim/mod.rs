@@ -3,8 +3,10 @@
 //!
 //! A run is a function of its [`Scenario`]. The network loses, repeats, delays and reorders, and
 //! cuts pairs of nodes off, up to a moment after which it is honest; the liars lie to the end.
+//! Correct nodes may have logs ([`Scenario::with_logs`]); then they are killed, one or all at once.
 
 mod attack;
+mod correct;
 pub(crate) mod group;
 mod history;
 mod liar;

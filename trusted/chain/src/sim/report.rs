@@ -11,6 +11,9 @@ use crate::sim::world::Outcome;
 /// Events beside attacks.
 const EVENTS: [&str; 4] = ["Reconfiguration", "Partition", "ByzantineClient", "LiarFound"];
 
+/// Events of runs with logs.
+const KILLS: [&str; 2] = ["Kill", "KillOfAll"];
+
 /// The sum of a search.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
@@ -41,19 +44,21 @@ impl Report {
     #[must_use]
     pub fn rare(&self) -> Vec<String> {
         let is_rare = |it: &String| self.counts.get(it).copied().unwrap_or(0) * 100 < self.runs;
-        Self::all().filter(is_rare).collect()
+        self.all().filter(is_rare).collect()
     }
 
-    fn all() -> impl Iterator<Item = String> {
+    fn all(&self) -> impl Iterator<Item = String> + use<> {
         let attacks = Attack::ALL.into_iter().map(|it| format!("{it:?}"));
-        attacks.chain(EVENTS.map(str::to_owned))
+        let has_logs = KILLS.iter().any(|it| self.counts.contains_key(*it));
+        let kills = KILLS.into_iter().filter(move |_| has_logs);
+        attacks.chain(EVENTS.into_iter().chain(kills).map(str::to_owned))
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} runs", self.runs)?;
-        for event in Self::all() {
+        for event in self.all() {
             let count = self.counts.get(&event).copied().unwrap_or(0);
             writeln!(f, "{event:<16} {count:>8}")?;
         }

@@ -19,6 +19,10 @@ pub struct Scenario {
     pub is_rolled_back: bool,
     /// The check that all nodes and clients lack. Only builds with the feature `broken` heed it.
     pub lacking: Option<Rule>,
+    /// Whether correct nodes have logs, and are killed. A kill is no fault of the f.
+    pub has_logs: bool,
+    /// Whether nodes with logs send before what they send is durable: what they must not do.
+    pub sends_early: bool,
 }
 
 impl Scenario {
@@ -44,6 +48,13 @@ impl Scenario {
             }
             liars.push((node, attack));
         }
-        Self { seed, nodes, liars, is_rolled_back: false, lacking: None }
+        let (is_rolled_back, lacking, has_logs, sends_early) = (false, None, false, false);
+        Self { seed, nodes, liars, is_rolled_back, lacking, has_logs, sends_early }
+    }
+
+    /// The same with logs.
+    #[must_use]
+    pub fn with_logs(seed: u64) -> Self {
+        Self { has_logs: true, ..Self::of_seed(seed) }
     }
 }

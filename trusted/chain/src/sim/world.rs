@@ -7,11 +7,13 @@ use std::sync::Arc;
 use smt_bft::{Group, KeyValue, KeyValueOperation, Request};
 use smt_simulation::{Bounds, Fate, Network, Random, Schedule};
 
+use crate::accusation::{Accusation, Made};
 use crate::client::Client;
 use crate::configuration::Configuration;
 use crate::message::Message;
 use crate::node::{Node, Output};
-use crate::sim::group::{CLIENTS, LIAR_CLIENT, client_key, group, identity};
+use crate::sim::correct::{Correct, Logged};
+use crate::sim::group::{CLIENTS, LIAR_CLIENT, client_key, group, identity, reply_key};
 use crate::sim::history::{History, Operation, Violation};
 use crate::sim::liar::{Liar, To};
 use crate::sim::scenario::Scenario;
@@ -36,7 +38,7 @@ pub struct Outcome {
 }
 
 enum Host {
-    Correct(Box<Node<KeyValue>>),
+    Correct(Correct),
     Liar(Box<Liar>),
 }
 
@@ -44,7 +46,7 @@ enum Happening {
     Tick,
     Message(To, Option<u32>, Vec<u8>),
     /// A configuration reaches a node.
-    Configuration(u32, Configuration),
+    Made(u32, Made),
 }
 
 /// Runs a scenario.
@@ -56,6 +58,9 @@ pub fn run(scenario: &Scenario) -> Outcome {
 struct World<'a> {
     scenario: &'a Scenario,
     random: Random,
+    /// All that is random about kills, so that runs without have the numbers they had.
+    kills: Random,
+    group: Arc<Group>,
     schedule: Schedule<Happening>,
     network: Network,
     hosts: Vec<Host>,
@@ -66,7 +71,6 @@ struct World<'a> {
     /// The service: the newest configuration, and who has accused it.
     newest: u64,
     accusers: BTreeSet<u32>,
-    quorum: usize,
     /// The place up to which each node's log was looked at.
     seen: Vec<u64>,
 }
@@ -89,8 +93,9 @@ impl<'a> World<'a> {
             events: BTreeSet::new(),
             newest: 0,
             accusers: BTreeSet::new(),
-            quorum: group.quorum(),
             seen: vec![0; n as usize],
+            kills: Random::new(scenario.seed ^ 0x1095),
+            group: group.clone(),
             random,
         };
         for node in 0..n {
@@ -112,6 +117,11 @@ impl<'a> World<'a> {
 
     fn host(&mut self, group: &Arc<Group>, number: u32) -> Option<Host> {
         let attack = self.scenario.liars.iter().find(|it| it.0 == number).map(|it| it.1);
+        if attack.is_none() && self.scenario.has_logs {
+            let seed = self.kills.next_u64();
+            let logged = Logged::new(group, number, seed, self.scenario.sends_early);
+            return Some(Host::Correct(Correct::Logged(Box::new(logged))));
+        }
         let devices = if attack.is_some() && self.scenario.is_rolled_back { 2 } else { 1 };
         let mut nodes = Vec::new();
         for _ in 0..devices {
@@ -128,7 +138,7 @@ impl<'a> World<'a> {
                 let liar = Liar::new(attack, nodes, self.random.next_u64());
                 Some(Host::Liar(Box::new(liar)))
             }
-            None => nodes.pop().map(|node| Host::Correct(Box::new(node))),
+            None => nodes.pop().map(|it| Host::Correct(Correct::Plain(Box::new(it)))),
         }
     }
 
@@ -139,9 +149,7 @@ impl<'a> World<'a> {
             match happening {
                 Happening::Tick => self.tick(),
                 Happening::Message(to, from, bytes) => self.deliver(&to, from, &bytes),
-                Happening::Configuration(node, configuration) => {
-                    self.configure(node, configuration);
-                }
+                Happening::Made(node, made) => self.configure(node, &made),
             }
             let is_over = done_at.is_some_and(|at| now > at + SETTLE) || now > END;
             if is_over || self.history.is_violated() {
@@ -170,7 +178,7 @@ impl<'a> World<'a> {
             }
             self.events.insert(format!("{:?}", liar.attack));
             let correct = self.hosts.iter().filter_map(|it| match it {
-                Host::Correct(node) => Some(node),
+                Host::Correct(correct) => correct.node(),
                 Host::Liar(_) => None,
             });
             let is_found = { correct }.all(|it| it.faulty().any(|it| it == number));
@@ -193,6 +201,7 @@ impl<'a> World<'a> {
             self.look(number);
             self.flush(number);
         }
+        self.kill();
         for client in CLIENTS {
             self.client_tick(client);
         }
@@ -200,6 +209,23 @@ impl<'a> World<'a> {
             self.lie_as_client();
         }
         self.schedule.at(self.schedule.now() + TICK, Happening::Tick);
+    }
+
+    /// Kills a node, or all of them, while the network is bad.
+    fn kill(&mut self) {
+        if !self.scenario.has_logs || self.schedule.now() > HONEST || !self.kills.chance(6) {
+            return;
+        }
+        let all = self.kills.chance(30);
+        let victim = self.kills.below(self.hosts.len() as u64) as usize;
+        for (number, host) in self.hosts.iter_mut().enumerate() {
+            if let Host::Correct(correct) = host
+                && (all || number == victim)
+            {
+                correct.kill();
+                self.events.insert(if all { "KillOfAll" } else { "Kill" }.to_owned());
+            }
+        }
     }
 
     fn client_tick(&mut self, client: u32) {
@@ -288,16 +314,20 @@ impl<'a> World<'a> {
             return;
         }
         self.accusers.insert(from);
-        if self.accusers.len() < self.quorum {
+        let group = &self.group;
+        if self.accusers.len() < group.quorum() {
             return;
         }
-        self.accusers.clear();
+        let accusers = std::mem::take(&mut self.accusers).into_iter();
+        let accusations =
+            accusers.map(|it| Accusation::sign(group, it, number, &reply_key(it))).collect();
         self.newest += 1;
+        let made = Made { number: self.newest, accusations };
         let configuration = Configuration::of_number(self.newest, self.scenario.nodes);
         // The service itself is reliable, and slow at times.
         for node in 0..self.scenario.nodes {
             let at = self.schedule.now() + 1 + self.random.below(60);
-            self.schedule.at(at, Happening::Configuration(node, configuration.clone()));
+            self.schedule.at(at, Happening::Made(node, made.clone()));
         }
         // Clients ask it now and then, and may be behind.
         if self.random.chance(50) {
@@ -305,10 +335,11 @@ impl<'a> World<'a> {
         }
     }
 
-    fn configure(&mut self, number: u32, configuration: Configuration) {
+    fn configure(&mut self, number: u32, made: &Made) {
         match &mut self.hosts[number as usize] {
-            Host::Correct(node) => node.configure(configuration),
+            Host::Correct(node) => node.configure(made, self.scenario.nodes),
             Host::Liar(liar) => {
+                let configuration = Configuration::of_number(made.number, self.scenario.nodes);
                 liar.cores.iter_mut().for_each(|it| it.configure(configuration.clone()));
             }
         }
@@ -318,7 +349,10 @@ impl<'a> World<'a> {
 
     /// Looks at what a correct node has committed, and whom it takes for a liar.
     fn look(&mut self, number: usize) {
-        let Host::Correct(node) = &self.hosts[number] else {
+        let Host::Correct(correct) = &self.hosts[number] else {
+            return;
+        };
+        let Some(node) = correct.node() else {
             return;
         };
         if node.metrics().configuration > 0 {

@@ -16,7 +16,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use smt_attestation::GroupSecret;
 use smt_bft::SigningKey;
-use smt_chain::{Durable, DurableError, Identity, Message, Output};
+use smt_chain::{Configuration, Durable, DurableError, Identity, Message, Output};
 use smt_journal::{FileDisk, JournalError};
 use smt_mesh::{Arrival, Member, Mesh, SessionError, messages};
 
@@ -109,10 +109,11 @@ impl NodeArguments {
         let own = (config.node, SigningKey::from_bytes(&config.signing_key));
         let known = (config.group.group.clone(), core.made().cloned());
         let service = Reconfiguration::start(etcd, poll, known, own);
-        let (own, configuration) = (config.node, core.metrics().configuration);
+        let (own, nodes) = (config.node, config.group.group.replicas);
+        let configuration = core.metrics().configuration;
         let (began, faulty) = (Instant::now(), BTreeSet::new());
         let mut process =
-            Process { core, own, mesh, service, metrics, configuration, faulty, began };
+            Process { core, own, nodes, mesh, service, metrics, configuration, faulty, began };
         let ended = process.work(Duration::from_millis(config.group.tick_ms.into()));
         process.mesh.close(GRACE);
         process.tell_end();
@@ -148,6 +149,7 @@ fn open_core(config: &NodeConfig) -> Result<Core, NodeError> {
 struct Process {
     core: Core,
     own: u32,
+    nodes: u32,
     mesh: Mesh,
     service: Reconfiguration,
     metrics: Option<MetricsFile>,
@@ -229,14 +231,19 @@ impl Process {
         let metrics = self.core.metrics();
         if metrics.configuration != self.configuration {
             self.configuration = metrics.configuration;
-            let committed = metrics.committed;
-            tracing::info!(configuration = self.configuration, committed, "entered");
+            let (order, committed) = (self.order(), metrics.committed);
+            tracing::info!(configuration = self.configuration, ?order, committed, "entered");
         }
         for node in self.core.node().faulty() {
             if self.faulty.insert(node) {
                 tracing::warn!(node, "this node has said what no correct node says");
             }
         }
+    }
+
+    /// The nodes of the chain, the head first.
+    fn order(&self) -> Vec<u32> {
+        Configuration::of_number(self.configuration, self.nodes).order
     }
 
     fn numbers(&self) -> serde_json::Value {
@@ -246,6 +253,7 @@ impl Process {
         serde_json::json!({
             "node": self.own,
             "configuration": metrics.configuration,
+            "order": self.order(),
             "committed": metrics.committed,
             "accusations": metrics.accusations,
             "faulty": self.faulty,

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_to_etcd_is_read_again() {
+    fn accusations_and_configurations_that_are_written_to_etcd_are_read_again() {
         let group = group();
         let both = [0, 2].map(|it| Accusation::sign(&group, it, 4, &key(it)));
         assert_eq!(read_accusation(2, &accusation_text(&both[1])), Some(both[1]));

@@ -16,13 +16,20 @@ pub(crate) struct SimArguments {
     /// How many seeds
     #[arg(long, default_value_t = 400)]
     count: u64,
+    /// Nodes have logs on disks that lose and tear, and are killed
+    #[arg(long)]
+    logs: bool,
 }
 
 impl SimArguments {
     pub(crate) fn run(self) -> Result<(), CommandError> {
         let mut report = Report::default();
         for seed in self.seed..self.seed.saturating_add(self.count) {
-            report.add(seed, run(&Scenario::of_seed(seed)));
+            let scenario = match self.logs {
+                true => Scenario::with_logs(seed),
+                false => Scenario::of_seed(seed),
+            };
+            report.add(seed, run(&scenario));
         }
         let violations = report.violations().len();
         Search { report: &report, count: self.count, violations, rare: report.rare() }.conclude()
