@@ -32,15 +32,12 @@ enum Record {
     Tick,
     /// A message.
     Message(Vec<u8>),
-    /// The service has made the configurations up to this one.
-    Made(Made),
 }
 
 /// An input that was not taken yet.
 enum Input {
     Tick,
     Message(Message),
-    Configurations(u64),
     /// A message that changes nothing, and is not in the log.
     Question(Message),
 }
@@ -63,9 +60,6 @@ pub struct Durable<S, D> {
     journal: Journal<D>,
     /// Inputs that the node takes when they are durable.
     waiting: Vec<Input>,
-    group: Arc<Group>,
-    /// The newest configuration, those that wait included.
-    made: Option<Made>,
     replayed: u64,
 }
 
@@ -82,9 +76,8 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
         disk: D,
     ) -> Result<Self, DurableError> {
         let owner = owner(&group, identity.node, &empty);
-        let node = Node::new(group.clone(), identity, empty);
-        let mut node = node.map_err(DurableError::Device)?;
-        let (mut replayed, mut is_readable, mut made) = (0, true, None);
+        let mut node = Node::new(group, identity, empty).map_err(DurableError::Device)?;
+        let (mut replayed, mut is_readable) = (0, true);
         let journal = Journal::open(disk, &owner, |record| {
             // The outputs of the last input leave again; earlier ones are asked for.
             drop(node.outputs());
@@ -92,17 +85,13 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
             match decode(record) {
                 Some(Record::Tick) => node.tick(),
                 Some(Record::Message(bytes)) => node.receive(&bytes),
-                Some(Record::Made(it)) => {
-                    node.configure_up_to(it.number);
-                    made = Some(it);
-                }
                 None => is_readable = false,
             }
         })?;
         if !is_readable {
             return Err(JournalError::OtherOwner.into());
         }
-        Ok(Self { node, journal, waiting: Vec::new(), group, made, replayed })
+        Ok(Self { node, journal, waiting: Vec::new(), replayed })
     }
 
     /// Takes a message, when it is durable. One that changes nothing leaves nothing in the log, and
@@ -122,20 +111,12 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
         }
     }
 
-    /// Takes all configurations up to this one ([`Node::configure_up_to`]), when it is durable. One
-    /// that f + 1 nodes have not made is dropped.
+    /// Takes a configuration and all before it, when that is durable. One that f + 1 nodes have not
+    /// made is dropped.
     pub fn configure(&mut self, made: &Made) {
-        let newest = self.made.as_ref().map_or(0, |it| it.number);
-        if made.number > newest && made.is_proven(&self.group) {
-            self.journal.append(&encode(&Record::Made(made.clone())));
-            self.waiting.push(Input::Configurations(made.number));
-            self.made = Some(made.clone());
+        if self.node.is_news(made) {
+            self.receive(&Message::Made(made.clone()).encode());
         }
-    }
-
-    /// The newest configuration and its proof; nothing before the first reconfiguration.
-    pub fn made(&self) -> Option<&Made> {
-        self.made.as_ref()
     }
 
     /// Time passes ([`Node::tick`]).
@@ -162,7 +143,6 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
             match input {
                 Input::Tick => self.node.tick(),
                 Input::Message(message) => self.node.take(message),
-                Input::Configurations(number) => self.node.configure_up_to(number),
                 Input::Question(message) => self.node.answer(&message),
             }
         }
@@ -251,7 +231,7 @@ mod tests {
         let mut durable = open(0, ModelDisk::default()).unwrap();
         let body = encode(&Statement::Freeze { configuration: 1 });
         let forged = Message::Statement(Attested { attestation: [[0; 32]; 2], body }).encode();
-        let status = Message::Status(Status { from: 1, counters: Vec::new() }).encode();
+        let status = Message::Status(Status { from: 1, counters: Vec::new(), newest: 0 }).encode();
         let unsigned = request(2, 1, 8);
         let too_long = request(1, 1, 65);
         for bytes in [&forged, &status, &unsigned, &too_long, &vec![255; 9]] {
@@ -286,12 +266,12 @@ mod tests {
         let mut made = Made { number: 5, accusations: by.to_vec() };
         made.accusations.pop();
         assert_eq!(growth(&mut durable, |it| it.configure(&made)), 0);
-        assert_eq!(durable.made(), None);
+        assert_eq!(durable.node().made(), None);
         made.accusations.push(by[1]);
         assert!(growth(&mut durable, |it| it.configure(&made)) > 0);
         assert_eq!(growth(&mut durable, |it| it.configure(&made)), 0);
         let again = open(2, durable.into_disk()).unwrap();
-        assert_eq!(again.made(), Some(&made));
+        assert_eq!(again.node().made(), Some(&made));
         assert_eq!(again.node().newest(), 5);
     }
 

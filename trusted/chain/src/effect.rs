@@ -27,6 +27,8 @@ impl<S: Service + Clone> Node<S> {
         match message {
             Message::Reply(_) => Effect::Nothing,
             Message::Status(_) => Effect::Answer,
+            Message::Made(it) if self.is_news(it) => Effect::Change,
+            Message::Made(_) => Effect::Nothing,
             Message::Request(it) if !self.is_genuine(it) => Effect::Nothing,
             Message::Request(it) if self.is_done(it) => Effect::Answer,
             Message::Request(it) if self.is_wanted(it) => Effect::Change,
@@ -52,16 +54,18 @@ impl<S: Service + Clone> Node<S> {
         match message {
             Message::Status(status) => self.send_missing(status),
             Message::Request(request) => self.repeat_reply(request),
-            Message::Reply(_) | Message::Statement(_) => {}
+            Message::Reply(_) | Message::Statement(_) | Message::Made(_) => {}
         }
     }
 
-    /// Sends to another node what it says that it lacks, of all streams.
+    /// Sends to another node what it says that it lacks: the newest configuration, and statements of
+    /// all streams.
     fn send_missing(&mut self, status: &Status) {
         if status.from >= self.group.replicas || status.from == self.own {
             return;
         }
-        let mut missing = Vec::new();
+        let made = self.made().filter(|it| it.number > status.newest).cloned();
+        let mut missing = Vec::from_iter(made.map(Message::Made));
         for (node, stream) in (0..).zip(&self.streams).filter(|it| it.0 != status.from) {
             let at = status.counters.get(node as usize).copied().unwrap_or(0);
             missing.extend(stream.after(at, RESENT).cloned().map(Message::Statement));

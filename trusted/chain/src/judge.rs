@@ -79,8 +79,8 @@ impl<S: Service + Clone> Node<S> {
         verdict == Verdict::Taken
     }
 
-    /// Sends a statement on its way: proofs down the chain, the one that commits up it, and all
-    /// that is about configurations to all.
+    /// Sends a statement on its way: proofs down the chain, those of the first f + 1 up it too, and
+    /// all that is about configurations to all.
     fn pass_on(&mut self, node: u32, it: &Attested) {
         let bytes = Message::Statement(it.clone()).encode();
         let is_proof =
@@ -99,8 +99,9 @@ impl<S: Service + Clone> Node<S> {
         if of_sender <= own {
             to.extend(current.after(self.own));
         }
-        if node == self.own && own == Some(self.group.faults()) {
-            to.extend(current.order.iter().take(self.group.faults()));
+        // A node takes the proof that commits when it has those between.
+        if let Some(own) = own.filter(|own| node == self.own && *own <= self.group.faults()) {
+            to.extend(current.order.iter().take(own));
         }
         self.outputs.extend(to.into_iter().map(|to| Output::Node(to, bytes.clone())));
     }

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use smt_attestation::Attestation;
 use smt_bft::{Digest, Reply, Request};
 
+use crate::accusation::Made;
+
 /// A statement in a node's attested stream. Each receiver takes each stream without a gap.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub enum Statement {
@@ -88,6 +90,8 @@ pub struct Status {
     pub from: u32,
     /// The counter up to which all is there, by node.
     pub counters: Vec<u64>,
+    /// The newest configuration that it knows.
+    pub newest: u64,
 }
 
 /// A message between nodes and clients.
@@ -101,6 +105,9 @@ pub enum Message {
     Statement(Attested),
     /// A question for what is missing.
     Status(Status),
+    /// The newest configuration, for a node that does not know it. Its accusations prove it,
+    /// whoever brings it.
+    Made(Made),
 }
 
 impl Message {

@@ -9,6 +9,7 @@ use smt_attestation::{
 };
 use smt_bft::{Group, Request, Service, SigningKey};
 
+use crate::accusation::Made;
 use crate::configuration::Configuration;
 use crate::log::Log;
 use crate::message::{Attested, Message, Statement, Status, encode};
@@ -72,6 +73,8 @@ pub struct Node<S> {
     pub(crate) streams: Vec<Stream>,
     /// Configurations that the trusted service has made, and the logs of those that were opened.
     pub(crate) configurations: BTreeMap<u64, Configuration>,
+    /// The proof of the newest of them.
+    made: Option<Made>,
     pub(crate) logs: BTreeMap<u64, Log<S>>,
     /// One request of each client, the newest.
     pub(crate) pending: BTreeMap<u32, Pending>,
@@ -117,6 +120,7 @@ impl<S: Service + Clone> Node<S> {
             reply_key,
             streams: vec![Stream::default(); group.replicas as usize],
             configurations: BTreeMap::from([(0, first.clone())]),
+            made: None,
             logs: BTreeMap::from([(0, Log::first(first, empty.clone()))]),
             empty,
             pending: BTreeMap::new(),
@@ -146,6 +150,7 @@ impl<S: Service + Clone> Node<S> {
         match message {
             Message::Request(request) => self.take_request(request),
             Message::Statement(statement) => self.take_statement(statement),
+            Message::Made(made) => return self.learn(made),
             Message::Status(_) | Message::Reply(_) => return self.answer(&message),
         }
         self.advance();
@@ -159,15 +164,30 @@ impl<S: Service + Clone> Node<S> {
         }
     }
 
-    /// Takes all configurations up to this number. The service has made those between, and streams
-    /// may refer to them.
-    pub fn configure_up_to(&mut self, number: u64) {
-        let next = self.newest() + 1;
-        for earlier in next..number {
-            let configuration = Configuration::of_number(earlier, self.group.replicas);
-            self.configurations.insert(earlier, configuration);
+    /// Takes a configuration that f + 1 nodes have made, and all before it: those were made too, and
+    /// streams may refer to them.
+    pub(crate) fn learn(&mut self, made: Made) {
+        if !self.is_news(&made) {
+            return;
         }
-        self.configure(Configuration::of_number(number, self.group.replicas));
+        let nodes = self.group.replicas;
+        for earlier in self.newest() + 1..made.number {
+            self.configurations.insert(earlier, Configuration::of_number(earlier, nodes));
+        }
+        let configuration = Configuration::of_number(made.number, nodes);
+        self.made = Some(made);
+        self.configure(configuration);
+    }
+
+    /// Whether a configuration is newer than all that were proved before, and proved.
+    pub(crate) fn is_news(&self, made: &Made) -> bool {
+        let known = self.made.as_ref().map_or(0, |it| it.number);
+        made.number > known && made.is_proven(&self.group)
+    }
+
+    /// The newest configuration that was proved; nothing before the first reconfiguration.
+    pub fn made(&self) -> Option<&Made> {
+        self.made.as_ref()
     }
 
     /// The newest configuration that it knows.
@@ -188,7 +208,7 @@ impl<S: Service + Clone> Node<S> {
         let old: Vec<Request> = old.map(|it| it.request.clone()).collect();
         old.into_iter().for_each(|it| self.forward(it));
         let counters = self.streams.iter().map(|it| it.track.counter).collect();
-        let status = Status { from: self.own, counters };
+        let status = Status { from: self.own, counters, newest: self.newest() };
         self.outputs.push(Output::Nodes(Message::Status(status).encode()));
         self.advance();
     }

@@ -289,6 +289,23 @@ fn etcd_that_stops_holds_up_the_replacement_of_a_node_and_nothing_else() {
 }
 
 #[test]
+fn a_node_that_was_away_learns_of_configurations_from_the_others_while_etcd_is_down() {
+    if !has_etcd("what a node has missed") {
+        return;
+    }
+    let mut chain = Chain::with_etcd("counter");
+    chain.kill(&[1]);
+    assert_eq!(chain.call(&["add", "1"]), "1");
+    chain.stop_etcd();
+    chain.start(1);
+    // The others work on it meanwhile.
+    while chain.end(1)["configuration"] == 0 {
+        chain.start(1);
+        chain.call(&["add", "0"]);
+    }
+}
+
+#[test]
 fn configurations_go_on_when_etcd_has_lost_its_data() {
     if !has_etcd("the loss of what etcd had") {
         return;

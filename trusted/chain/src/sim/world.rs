@@ -325,7 +325,14 @@ impl<'a> World<'a> {
         let made = Made { number: self.newest, accusations };
         let configuration = Configuration::of_number(self.newest, self.scenario.nodes);
         // The service itself is reliable, and slow at times.
+        let is_correct = |it: &Host| matches!(it, Host::Correct(_));
+        let first = self.hosts.iter().position(is_correct);
         for node in 0..self.scenario.nodes {
+            // Nodes with logs have the proof, and tell those that have not heard of it.
+            let is_told = !self.scenario.has_logs || first == Some(node as usize);
+            if !is_told && self.kills.chance(40) {
+                continue;
+            }
             let at = self.schedule.now() + 1 + self.random.below(60);
             self.schedule.at(at, Happening::Made(node, made.clone()));
         }

@@ -107,7 +107,7 @@ impl NodeArguments {
         let etcd = Etcd::new(config.group.etcd.clone());
         let poll = Duration::from_millis(config.group.etcd.poll_ms.into());
         let own = (config.node, SigningKey::from_bytes(&config.signing_key));
-        let known = (config.group.group.clone(), core.made().cloned());
+        let known = (config.group.group.clone(), core.node().made().cloned());
         let service = Reconfiguration::start(etcd, poll, known, own);
         let (own, nodes) = (config.node, config.group.group.replicas);
         let configuration = core.metrics().configuration;
