@@ -76,7 +76,9 @@ impl Stream {
 
     /// Whether a statement of this counter may still be taken, and is not here.
     pub(crate) fn lacks(&self, counter: u64) -> bool {
-        counter > self.track.counter
+        let taken = self.track.counter;
+        counter > taken
+            && counter - taken <= AHEAD
             && !self.track.is_faulty
             && !self.statements.contains_key(&counter)
     }

@@ -143,7 +143,10 @@ impl Worker {
         let proven = made.filter(|it| it.is_proven(&self.group));
         if proven.is_none() && configuration.revision > self.refused {
             self.refused = configuration.revision;
-            tracing::warn!("the configuration in etcd lacks the signatures of f + 1 nodes");
+            tracing::warn!(
+                "the configuration in etcd lacks the signatures of f + 1 nodes: a node lies, or \
+                 another group has the same prefix"
+            );
         }
         let in_etcd = number_of(proven.as_ref());
         self.learn(proven);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `smt-trusted chain` as a user runs it.
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+//! The search by simulations.
 
 use std::process::Command;
 
