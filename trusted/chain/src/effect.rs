@@ -58,8 +58,8 @@ impl<S: Service + Clone> Node<S> {
         }
     }
 
-    /// Sends to another node what it says that it lacks: the newest configuration, and statements of
-    /// all streams.
+    /// Sends to another node what it says that it lacks: the newest configuration, and statements
+    /// of all streams.
     fn send_missing(&mut self, status: &Status) {
         if status.from >= self.group.replicas || status.from == self.own {
             return;

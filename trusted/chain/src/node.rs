@@ -164,8 +164,8 @@ impl<S: Service + Clone> Node<S> {
         }
     }
 
-    /// Takes a configuration that f + 1 nodes have made, and all before it: those were made too, and
-    /// streams may refer to them.
+    /// Takes a configuration that f + 1 nodes have made, and all before it: those were made too,
+    /// and streams may refer to them.
     pub(crate) fn learn(&mut self, made: Made) {
         if !self.is_news(&made) {
             return;
