@@ -74,7 +74,7 @@ pub struct Node<S> {
     /// Configurations that the trusted service has made, and the logs of those that were opened.
     pub(crate) configurations: BTreeMap<u64, Configuration>,
     /// The proof of the newest of them.
-    made: Option<Made>,
+    pub(crate) made: Option<Made>,
     pub(crate) logs: BTreeMap<u64, Log<S>>,
     /// One request of each client, the newest.
     pub(crate) pending: BTreeMap<u32, Pending>,
@@ -154,45 +154,6 @@ impl<S: Service + Clone> Node<S> {
             Message::Status(_) | Message::Reply(_) => return self.answer(&message),
         }
         self.advance();
-    }
-
-    /// Takes a configuration of the trusted service. Each node gets each, in any order.
-    pub fn configure(&mut self, configuration: Configuration) {
-        if configuration.is_of(self.group.replicas) {
-            self.configurations.entry(configuration.number).or_insert(configuration);
-            self.advance();
-        }
-    }
-
-    /// Takes a configuration that f + 1 nodes have made, and all before it: those were made too,
-    /// and streams may refer to them.
-    pub(crate) fn learn(&mut self, made: Made) {
-        if !self.is_news(&made) {
-            return;
-        }
-        let nodes = self.group.replicas;
-        for earlier in self.newest() + 1..made.number {
-            self.configurations.insert(earlier, Configuration::of_number(earlier, nodes));
-        }
-        let configuration = Configuration::of_number(made.number, nodes);
-        self.made = Some(made);
-        self.configure(configuration);
-    }
-
-    /// Whether a configuration is newer than all that were proved before, and proved.
-    pub(crate) fn is_news(&self, made: &Made) -> bool {
-        let known = self.made.as_ref().map_or(0, |it| it.number);
-        made.number > known && made.is_proven(&self.group)
-    }
-
-    /// The newest configuration that was proved; nothing before the first reconfiguration.
-    pub fn made(&self) -> Option<&Made> {
-        self.made.as_ref()
-    }
-
-    /// The newest configuration that it knows.
-    pub(crate) fn newest(&self) -> u64 {
-        self.configurations.last_key_value().map_or(0, |it| *it.0)
     }
 
     /// Time passes.

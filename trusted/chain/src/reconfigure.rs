@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 
 use smt_bft::Service;
 
+use crate::accusation::Made;
+use crate::configuration::Configuration;
 use crate::judge::{From, Verdict};
 use crate::message::Reference;
 use crate::node::Node;
@@ -15,6 +17,45 @@ use crate::rule::Rule;
 use crate::track::Frozen;
 
 impl<S: Service + Clone> Node<S> {
+    /// Takes a configuration of the trusted service. Each node gets each, in any order.
+    pub fn configure(&mut self, configuration: Configuration) {
+        if configuration.is_of(self.group.replicas) {
+            self.configurations.entry(configuration.number).or_insert(configuration);
+            self.advance();
+        }
+    }
+
+    /// Takes a configuration that f + 1 nodes have made, and all before it: those were made too,
+    /// and streams may refer to them.
+    pub(crate) fn learn(&mut self, made: Made) {
+        if !self.is_news(&made) {
+            return;
+        }
+        let nodes = self.group.replicas;
+        for earlier in self.newest() + 1..made.number {
+            self.configurations.insert(earlier, Configuration::of_number(earlier, nodes));
+        }
+        let configuration = Configuration::of_number(made.number, nodes);
+        self.made = Some(made);
+        self.configure(configuration);
+    }
+
+    /// Whether a configuration is newer than all that were proved before, and proved.
+    pub(crate) fn is_news(&self, made: &Made) -> bool {
+        let known = self.made.as_ref().map_or(0, |it| it.number);
+        made.number > known && made.is_proven(&self.group)
+    }
+
+    /// The newest configuration that was proved; nothing before the first reconfiguration.
+    pub fn made(&self) -> Option<&Made> {
+        self.made.as_ref()
+    }
+
+    /// The newest configuration that it knows.
+    pub(crate) fn newest(&self) -> u64 {
+        self.configurations.last_key_value().map_or(0, |it| *it.0)
+    }
+
     /// Judges an OPEN, and opens the configuration.
     pub(crate) fn judge_open(
         &mut self,

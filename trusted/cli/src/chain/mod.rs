@@ -3,6 +3,7 @@
 
 mod client;
 mod config;
+mod entry;
 mod etcd;
 mod init;
 mod node;
