@@ -260,7 +260,7 @@ impl Process {
             "log_bytes": self.core.log_length(),
             "etcd_answers": service.is_reachable.load(Ordering::Relaxed),
             "etcd_failures": count(&service.failures),
-            "configurations_made": count(&service.made),
+            "configurations_written": count(&service.made),
             "packets_received": count(&traffic.received),
             "messages_sent": count(&traffic.sent),
             "messages_dropped": count(&traffic.dropped),
