@@ -123,12 +123,12 @@ static void add_input(session *s, smt_rpc rpc, int is_request, smt_body *body, s
 
 void session_message(session *s, const smt_event *event) {
     s->heard_ms = module.now_ms;
-    if (s->linger_until || s->has_ended) {
-        /* Nobody reads any more. */
+    int is_request = event->kind == SMT_EVENT_REQUEST;
+    /* Nobody reads any more, or the client looks whether the server is there. */
+    if (s->linger_until || s->has_ended || (!is_request && event->bytes.length == 0)) {
         smt_body_free(event->body);
         return;
     }
-    int is_request = event->kind == SMT_EVENT_REQUEST;
     if (!s->is_postponed) {
         add_input(s, event->rpc, is_request, event->body, event->bytes);
         pend_if_ready(s);

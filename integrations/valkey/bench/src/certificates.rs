@@ -10,6 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use smt::{Identity, Trust};
+use smt_valkey::{Connector, Options};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -17,12 +18,15 @@ use tokio_rustls::client::TlsStream;
 /// The certificate that a client shows, and the authority that it trusts.
 pub(crate) struct Certificates {
     tls: TlsConnector,
-    pub(crate) smt: smt_valkey::Options,
+    /// One socket for all connections, as a program has it.
+    pub(crate) smt: Connector,
+    /// A socket for each.
+    pub(crate) smt_alone: Options,
 }
 
 impl Certificates {
     /// Those of a folder that `integrations/valkey/keys` has made.
-    pub(crate) fn load(folder: &Path) -> Result<Self, Box<dyn Error>> {
+    pub(crate) async fn load(folder: &Path) -> Result<Self, Box<dyn Error>> {
         let file = |name: &str| -> PathBuf { folder.join(name) };
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_file(file("ca.pem"))?)?;
@@ -33,9 +37,11 @@ impl Certificates {
             .with_client_auth_cert(vec![certificate], key)?;
         let trust = Trust::roots_from_pem_files(&[file("ca.pem")])?;
         let identity = Identity::from_pem_files(file("client.pem"), file("client.key"))?;
+        let options = Options::new(trust).identity(identity);
         Ok(Self {
             tls: TlsConnector::from(Arc::new(tls)),
-            smt: smt_valkey::Options::new(trust).identity(identity),
+            smt: options.open().await?,
+            smt_alone: options,
         })
     }
 

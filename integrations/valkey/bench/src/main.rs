@@ -40,7 +40,7 @@ struct Arguments {
     /// Bytes of a value.
     #[arg(long, value_delimiter = ',', default_value = "64,1024,4096")]
     values: Vec<usize>,
-    /// Ways: tcp, tls, smt.
+    /// Ways: tcp, tls, smt, smt-alone (a socket for each connection).
     #[arg(long, value_delimiter = ',', default_value = "tcp,tls,smt")]
     ways: Vec<Way>,
     /// Seconds of each measurement.

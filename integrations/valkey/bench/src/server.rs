@@ -50,7 +50,7 @@ impl Server {
              --tls-ca-cert-file {authority} --maxclients 4000 --logfile log \
              --loadmodule {module} listen 127.0.0.1:0 cert {certificate} key {key} ca {authority}"
         );
-        let certificates = Arc::new(Certificates::load(&keys)?);
+        let certificates = Arc::new(Certificates::load(&keys).await?);
         let process = Command::new(program)
             .args(["--save", ""])
             .args(arguments.split_whitespace())

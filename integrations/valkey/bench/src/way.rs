@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The ways to a server: TCP, TLS over TCP by rustls, SMT.
+//! The ways to a server: TCP, TLS over TCP by rustls, SMT by one socket or by a socket each.
 
 use std::io;
 use std::str::FromStr;
@@ -17,8 +17,10 @@ pub(crate) enum Way {
     Tcp,
     /// TLS 1.3 over TCP.
     Tls,
-    /// SMT.
+    /// SMT, all connections by one socket.
     Smt,
+    /// SMT, each connection by a socket of its own, as if each were a process.
+    SmtAlone,
 }
 
 impl Way {
@@ -37,6 +39,10 @@ impl Way {
             Self::Tcp => Box::new(tcp(ports.tcp).await?),
             Self::Tls => Box::new(certificates.over_tls(tcp(ports.tls).await?).await?),
             Self::Smt => Box::new(certificates.smt.stream(("127.0.0.1", ports.smt)).await?),
+            Self::SmtAlone => {
+                let alone = &certificates.smt_alone;
+                Box::new(alone.stream(("127.0.0.1", ports.smt)).await?)
+            }
         })
     }
 
@@ -46,6 +52,7 @@ impl Way {
             Self::Tcp => "TCP",
             Self::Tls => "TLS/TCP",
             Self::Smt => "SMT",
+            Self::SmtAlone => "SMT, a socket each",
         }
     }
 }
@@ -58,7 +65,10 @@ impl FromStr for Way {
             "tcp" => Ok(Self::Tcp),
             "tls" => Ok(Self::Tls),
             "smt" => Ok(Self::Smt),
-            other => Err(format!("caller: there is no way {other}: tcp, tls or smt")),
+            "smt-alone" => Ok(Self::SmtAlone),
+            other => Err(format!(
+                "caller: there is no way {other}: tcp, tls, smt or smt-alone"
+            )),
         }
     }
 }

@@ -4,7 +4,8 @@
 //! [`Stream`] is a connection as bytes (`AsyncRead` and `AsyncWrite` of tokio): what is written
 //! before a flush leaves as one message. [`Options::connection`] puts the crate `redis` on top,
 //! with its commands, pipelines and transactions; its `PubSub::new` and `Monitor::new` take a
-//! [`Stream`] too.
+//! [`Stream`] too. [`Options::open`] gives many connections one socket, which is several times as fast
+//! as a socket for each.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -18,15 +19,18 @@
 //! # }
 //! ```
 
+mod connector;
 mod credentials;
 mod frame;
 mod options;
+mod pushes;
 mod reassembly;
 mod reply_text;
 mod resp;
 mod stream;
 mod words;
 
+pub use connector::Connector;
 pub use credentials::Credentials;
 pub use options::Options;
 pub use reply_text::{Form, reply_text};

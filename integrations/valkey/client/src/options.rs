@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, RedisConnectionInfo, RedisResult};
-use smt::{Address, Identity, Trust};
+use smt::{Address, Builder, Identity, TlsClient, Trust};
 
+use crate::connector::{Connector, Times};
 use crate::stream::Stream;
 
 /// Choices of a client.
@@ -51,30 +52,30 @@ impl Options {
         self
     }
 
-    /// Connects.
+    /// Opens a socket for any number of connections.
+    ///
+    /// # Errors
+    /// The system gives no socket, or name or certificate cannot be used; the text says why.
+    pub async fn open(&self) -> io::Result<Connector> {
+        let times = Times {
+            stall_max: Some(STALL_MAX),
+            probe: self.silence_max,
+        };
+        let opened = Connector::open(self.builder(MEMORY_OF_ALL_MAX), times).await;
+        opened.map_err(io::Error::other)
+    }
+
+    /// Connects by a socket of its own, whose reader may take its time: the server waits.
     ///
     /// # Errors
     /// No session came about; the text says why, and what to do.
     pub async fn stream(&self, address: impl Into<Address>) -> io::Result<Stream> {
-        let mut builder = smt::client(self.trust.clone()).configure(|config| {
-            config.silence_max = self.silence_max;
-            config.memory_max = MEMORY_MAX;
-            config.message_limit = MESSAGE_MAX;
-        });
-        if let Some(identity) = &self.identity {
-            builder = builder.identity(identity.clone());
-        }
-        if let Some(name) = &self.server_name {
-            builder = builder.server_name(name.clone());
-        }
-        let client = builder.connect(address).await;
-        let client = client.map_err(|error| refused(&error))?;
-        let session = client.connect().await.map_err(|error| refused(&error))?;
-        Ok(Stream::new(client, session))
+        self.alone().await?.stream(address).await
     }
 
-    /// Connects, for the crate `redis`. User, password, database and protocol are those of `info`.
-    /// The connection is driven by a task of the present runtime, and may be cloned.
+    /// Connects by a socket of its own, for the crate `redis`. User, password, database and
+    /// protocol are those of `info`. The connection is driven by a task of the present runtime, and
+    /// may be cloned.
     ///
     /// # Errors
     /// No session came about, or the server refused what `info` asks for.
@@ -83,11 +84,10 @@ impl Options {
         address: impl Into<Address>,
         info: &RedisConnectionInfo,
     ) -> RedisResult<MultiplexedConnection> {
-        let config = AsyncConnectionConfig::default();
-        self.connection_with_config(address, info, config).await
+        self.alone().await?.connection(address, info).await
     }
 
-    /// The same with timeouts and receivers of push messages; by default a reply that takes longer
+    /// Connects with timeouts and receivers of push messages; by default a reply that takes longer
     /// than 500 ms fails.
     ///
     /// # Errors
@@ -98,21 +98,45 @@ impl Options {
         info: &RedisConnectionInfo,
         config: AsyncConnectionConfig,
     ) -> RedisResult<MultiplexedConnection> {
-        let stream = self.stream(address).await?;
-        let (connection, driver) =
-            MultiplexedConnection::new_with_config(info, stream, config).await?;
-        tokio::spawn(driver);
-        Ok(connection)
+        let connector = self.alone().await?;
+        connector
+            .connection_with_config(address, info, config)
+            .await
     }
-}
 
-fn refused(error: &impl std::fmt::Display) -> io::Error {
-    io::Error::new(io::ErrorKind::ConnectionRefused, error.to_string())
+    /// A socket for one connection.
+    async fn alone(&self) -> io::Result<Connector> {
+        let times = Times {
+            stall_max: None,
+            probe: self.silence_max,
+        };
+        let opened = Connector::open(self.builder(MEMORY_MAX), times).await;
+        opened.map_err(io::Error::other)
+    }
+
+    fn builder(&self, memory_max: usize) -> Builder<TlsClient> {
+        let mut builder = smt::client(self.trust.clone()).configure(|config| {
+            config.silence_max = self.silence_max;
+            config.memory_max = memory_max;
+            config.message_limit = MESSAGE_MAX;
+        });
+        if let Some(identity) = &self.identity {
+            builder = builder.identity(identity.clone());
+        }
+        if let Some(name) = &self.server_name {
+            builder = builder.server_name(name.clone());
+        }
+        builder
+    }
 }
 
 /// Longer than a server is busy with one command, as a rule.
 const SILENCE_MAX: Duration = Duration::from_secs(15);
 /// Bytes of messages that wait for a reader. Behind that the server's own output buffer fills.
 const MEMORY_MAX: usize = 8 << 20;
+/// The same for all connections of one socket.
+const MEMORY_OF_ALL_MAX: usize = 64 << 20;
+/// For so long a reader that has stopped may hold up those of the same socket.
+const STALL_MAX: Duration = Duration::from_secs(10);
 /// Bytes of the largest message of a server; no module sends more than 128 KiB.
 const MESSAGE_MAX: u32 = 1 << 20;

@@ -11,20 +11,24 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
 use smt::{CallFuture, Client, Session};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 
+use crate::connector::Socket;
 use crate::frame::{Frame, HEADER, Malformed, end_header};
+use crate::pushes::Pushes;
 use crate::reassembly::Reassembly;
 
 /// A connection to a Valkey server as bytes. Dropping it closes the session.
 #[derive(Debug)]
 pub struct Stream {
+    socket: Arc<Socket>,
+    /// The session lives as long as this.
+    _client: Client,
     session: Session,
     /// Bytes that wait for a flush, behind room for a header.
     unsent: Vec<u8>,
@@ -33,8 +37,7 @@ pub struct Stream {
     /// Whether the server was told that no further bytes follow.
     has_ended: bool,
     calls: VecDeque<CallFuture>,
-    pushes: mpsc::Receiver<Bytes>,
-    accepting: JoinHandle<()>,
+    pushes: Pushes,
     arrived: Reassembly,
     failed: Option<(io::ErrorKind, String)>,
     /// The task that waits for bytes.
@@ -44,16 +47,17 @@ pub struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new(client: Client, session: Session) -> Self {
-        let (sender, pushes) = mpsc::channel(PUSHES_MAX);
+    pub(crate) fn new(socket: Arc<Socket>, client: Client, session: Session) -> Self {
+        let pushes = socket.routes().claim(&session);
         Self {
+            socket,
+            _client: client,
             session,
             unsent: vec![0; HEADER],
             position: 0,
             has_ended: false,
             calls: VecDeque::new(),
             pushes,
-            accepting: tokio::spawn(accept(client, sender)),
             arrived: Reassembly::default(),
             failed: None,
             reader: None,
@@ -84,14 +88,11 @@ impl Stream {
         }
         // A reader that is slow holds the server back, not this memory.
         while self.arrived.held() < HELD_MAX
-            && let Poll::Ready(push) = self.pushes.poll_recv(context)
+            && let Poll::Ready(push) = self.pushes.poll_next(context)
         {
             match push {
-                Some(push) => self.take(push),
-                None => {
-                    let text = "peer: the session has ended".to_owned();
-                    return self.fail(io::ErrorKind::ConnectionReset, text);
-                }
+                Ok(push) => self.take(push),
+                Err(why) => return self.fail(io::ErrorKind::ConnectionReset, why),
             }
         }
     }
@@ -180,15 +181,6 @@ impl Stream {
     }
 }
 
-/// Hands the server's one-way messages over, until the stream or the session ends.
-async fn accept(client: Client, sender: mpsc::Sender<Bytes>) {
-    while let Some(incoming) = client.accept().await {
-        if sender.send(incoming.body().clone()).await.is_err() {
-            return;
-        }
-    }
-}
-
 impl AsyncRead for Stream {
     fn poll_read(
         self: Pin<&mut Self>,
@@ -264,7 +256,7 @@ impl AsyncWrite for Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         self.session.close();
-        self.accepting.abort();
+        self.socket.routes().forget(&self.session);
     }
 }
 
@@ -276,5 +268,3 @@ const CALLS_MAX: usize = 64;
 /// Bytes in order that wait for a reader. Behind that neither replies nor one-way messages are
 /// taken, so that the server's own output buffer fills.
 const HELD_MAX: usize = 8 << 20;
-/// One-way messages between the task that accepts them and the reader.
-const PUSHES_MAX: usize = 16;

@@ -6,6 +6,7 @@ mod commands;
 mod connection;
 mod hostile;
 mod killed;
+mod one_socket;
 mod redis_7;
 mod replica;
 mod server;
