@@ -4,8 +4,8 @@
 //! [`Stream`] is a connection as bytes (`AsyncRead` and `AsyncWrite` of tokio): what is written
 //! before a flush leaves as one message. [`Options::connection`] puts the crate `redis` on top,
 //! with its commands, pipelines and transactions; its `PubSub::new` and `Monitor::new` take a
-//! [`Stream`] too. [`Options::open`] gives many connections one socket, which is several times as fast
-//! as a socket for each.
+//! [`Stream`] too. [`Options::open`] gives many connections one socket, which is faster than a
+//! socket for each.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
