@@ -30,10 +30,12 @@ impl<S: Service + Clone> Node<S> {
         (track.promised <= track.at.0 && !track.is_faulty).then_some(track.at)
     }
 
-    /// The newest configuration ends all before.
+    /// The newest configuration ends all before. A node that has frozen as many as it may without
+    /// having entered one says nothing: others would take it for a liar. It follows when f + 1
+    /// others have frozen one that is opened.
     fn freeze(&mut self) -> bool {
         let configuration = self.newest();
-        if configuration <= self.own_track().promised {
+        if !self.own_track().may_freeze(configuration) {
             return false;
         }
         self.say(&Statement::Freeze { configuration });

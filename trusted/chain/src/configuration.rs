@@ -17,17 +17,18 @@ impl Configuration {
     /// choice of the first f + 1 in turn: in one of them all are correct.
     #[must_use]
     pub fn of_number(number: u64, nodes: u32) -> Self {
-        let size = nodes / 2 + 1;
-        let sets = (0_u32..1 << nodes.min(16)).filter(|set| set.count_ones() == size);
-        let mut sets: Vec<u32> = sets.collect();
-        // The set of the first nodes comes first.
-        sets.sort_unstable();
+        let sets: Vec<u32> = choices(nodes).collect();
         let at = number % (sets.len() as u64).max(1);
         let set = sets.get(usize::try_from(at).unwrap_or(0)).copied().unwrap_or(0);
         let is_first = |node: &u32| set >> node & 1 == 1;
         let (mut order, rest): (Vec<u32>, Vec<u32>) = (0..nodes).partition(is_first);
         order.extend(rest);
         Self { number, order }
+    }
+
+    /// How many choices of the first f + 1 there are.
+    pub(crate) fn choices(nodes: u32) -> u32 {
+        choices(nodes).count() as u32
     }
 
     /// Whether this is an order of so many nodes.
@@ -63,6 +64,12 @@ impl Configuration {
     }
 }
 
+/// The choices of f + 1 nodes, as bits. The set of the first nodes comes first.
+fn choices(nodes: u32) -> impl Iterator<Item = u32> {
+    let size = nodes / 2 + 1;
+    (0_u32..1 << nodes.min(16)).filter(move |set| set.count_ones() == size)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,6 +80,7 @@ mod tests {
         let first = |number| Configuration::of_number(number, 5).order[..3].to_vec();
         let all: std::collections::BTreeSet<Vec<u32>> = (0..10).map(first).collect();
         assert_eq!(all.len(), 10);
+        assert_eq!([3, 5, 9].map(Configuration::choices), [3, 10, 126]);
         assert!((0..20).all(|it| Configuration::of_number(it, 5).is_of(5)));
     }
 }

@@ -23,7 +23,7 @@ use crate::message::{Message, decode, encode};
 use crate::node::{Identity, Metrics, Node, Output};
 
 /// The version of what a node makes of its inputs. A log of another version is refused.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A record of the log.
 #[derive(Deserialize, Serialize)]

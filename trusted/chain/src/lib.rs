@@ -24,6 +24,7 @@ mod digest;
 mod durable;
 mod effect;
 mod judge;
+mod late;
 mod log;
 mod message;
 mod node;

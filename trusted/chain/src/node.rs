@@ -174,22 +174,6 @@ impl<S: Service + Clone> Node<S> {
         self.advance();
     }
 
-    /// Counts a tick. True if another configuration is wanted.
-    fn is_late(&mut self) -> bool {
-        let limit = self.group.options.timeout;
-        let track = self.own_track();
-        if track.at.0 < track.promised {
-            self.waited = self.waited.saturating_add(1);
-            return self.waited > limit;
-        }
-        self.waited = 0;
-        let ages = self.pending.values_mut().map(|it| {
-            it.age = it.age.saturating_add(1);
-            it.age
-        });
-        ages.max().is_some_and(|age| age > limit)
-    }
-
     /// All that is to be done, in order.
     pub fn outputs(&mut self) -> Vec<Output> {
         std::mem::take(&mut self.outputs)

@@ -12,6 +12,8 @@ mod history;
 mod liar;
 mod report;
 mod scenario;
+#[cfg(test)]
+pub(crate) mod together;
 mod world;
 
 pub use attack::Attack;
