@@ -9,6 +9,7 @@
 //! The log is the device's counter. A node whose log is lost or restored from a copy says two
 //! things under one counter, and is one of the f that lie.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -18,7 +19,7 @@ use smt_journal::{Disk, Journal, JournalError};
 
 use crate::accusation::Made;
 use crate::digest::digest;
-use crate::effect::Effect;
+use crate::effect::{Asker, Effect};
 use crate::message::{Message, decode, encode};
 use crate::node::{Identity, Metrics, Node, Output};
 
@@ -38,8 +39,6 @@ enum Record {
 enum Input {
     Tick,
     Message(Message),
-    /// A message that changes nothing, and is not in the log.
-    Question(Message),
 }
 
 /// Why a node cannot be had from its log, or cannot go on.
@@ -60,6 +59,13 @@ pub struct Durable<S, D> {
     journal: Journal<D>,
     /// Inputs that the node takes when they are durable.
     waiting: Vec<Input>,
+    /// The last question of each that asks. Questions change nothing, and are not in the log.
+    questions: BTreeMap<Asker, Message>,
+    /// Those that had an answer since the last tick: the next one waits for the next tick, since an
+    /// answer is longer than its question.
+    answered: BTreeSet<Asker>,
+    /// Whether time has passed that changes nothing: the node asks the others, and no more.
+    asks: bool,
     replayed: u64,
 }
 
@@ -91,7 +97,8 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
         if !is_readable {
             return Err(JournalError::OtherOwner.into());
         }
-        Ok(Self { node, journal, waiting: Vec::new(), replayed })
+        let (waiting, questions, answered) = (Vec::new(), BTreeMap::new(), BTreeSet::new());
+        Ok(Self { node, journal, waiting, questions, answered, asks: false, replayed })
     }
 
     /// Takes a message, when it is durable. One that changes nothing leaves nothing in the log, and
@@ -102,7 +109,9 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
         };
         match self.node.effect_of(&message) {
             Effect::Nothing => {}
-            Effect::Answer => self.waiting.push(Input::Question(message)),
+            Effect::Answer(asker) => {
+                self.questions.insert(asker, message);
+            }
             Effect::Change if !self.journal.has_room(bytes.len()) => {}
             Effect::Change => {
                 self.journal.append(&encode(&Record::Message(bytes.to_vec())));
@@ -121,11 +130,13 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
 
     /// Time passes ([`Node::tick`]).
     pub fn tick(&mut self) {
+        self.answered.clear();
         // The log does not grow while nothing happens but questions.
-        let is_question = |it: &Input| matches!(it, Input::Question(_));
-        if !(self.waiting.iter().all(is_question) && self.node.is_idle()) {
-            self.journal.append(&encode(&Record::Tick));
+        if self.waiting.is_empty() && self.node.is_idle() {
+            self.asks = true;
+            return;
         }
+        self.journal.append(&encode(&Record::Tick));
         self.waiting.push(Input::Tick);
     }
 
@@ -143,10 +154,19 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
             match input {
                 Input::Tick => self.node.tick(),
                 Input::Message(message) => self.node.take(message),
-                Input::Question(message) => self.node.answer(&message),
             }
         }
-        self.node.outputs()
+        let mut outputs = self.node.outputs();
+        if std::mem::take(&mut self.asks) {
+            outputs.push(self.node.question());
+        }
+        for (asker, question) in std::mem::take(&mut self.questions) {
+            match self.answered.insert(asker) {
+                true => outputs.extend(self.node.answer(&question)),
+                false => drop(self.questions.insert(asker, question)),
+            }
+        }
+        outputs
     }
 
     /// The node, to look at.
@@ -221,6 +241,15 @@ mod tests {
         durable.log_length() - length
     }
 
+    /// All that follows, of which `to` gets what is for single nodes.
+    fn deliver(from: &mut Core, to: &mut Core) {
+        for output in from.commit().unwrap() {
+            if let Output::Node(_, bytes) = output {
+                to.receive(&bytes);
+            }
+        }
+    }
+
     fn request(client: u32, number: u64, bytes: usize) -> Vec<u8> {
         let body = ([0; 16], vec![0; bytes]);
         Message::Request(Request::sign(&client_key(1), client, number, body)).encode()
@@ -241,6 +270,42 @@ mod tests {
         assert!(growth(&mut durable, |it| it.receive(&request(1, 1, 8))) > 0);
         assert_eq!(growth(&mut durable, |it| it.receive(&request(1, 1, 8))), 0, "it waits");
         assert!(growth(&mut durable, Durable::tick) > 0, "the request gets older");
+    }
+
+    #[test]
+    fn many_questions_of_a_node_have_one_answer_in_each_tick() {
+        let mut head = open(0, ModelDisk::default()).unwrap();
+        head.receive(&request(1, 1, 8));
+        head.commit().unwrap();
+        let status = Message::Status(Status { from: 1, counters: Vec::new(), newest: 0 }).encode();
+        let mut answers = |time_passes: bool| {
+            if time_passes {
+                head.tick();
+            }
+            (0..9).for_each(|_| head.receive(&status));
+            let outputs = head.commit().unwrap();
+            outputs.iter().filter(|it| matches!(it, Output::Node(1, _))).count()
+        };
+        assert_eq!([answers(false), answers(false), answers(true), answers(false)], [1, 0, 1, 0]);
+    }
+
+    #[test]
+    fn a_request_that_was_answered_is_answered_once_in_each_tick_however_often_it_comes() {
+        let mut head = open(0, ModelDisk::default()).unwrap();
+        let mut next = open(1, ModelDisk::default()).unwrap();
+        head.receive(&request(1, 1, 8));
+        deliver(&mut head, &mut next);
+        deliver(&mut next, &mut head);
+        head.commit().unwrap();
+        assert_eq!(head.metrics().committed, 1);
+        let mut replies = |bytes: usize| {
+            (0..9).for_each(|_| head.receive(&request(1, 1, bytes)));
+            let outputs = head.commit().unwrap();
+            head.tick();
+            outputs.iter().filter(|it| matches!(it, Output::Client(1, _))).count()
+        };
+        // Another request under its number, which no correct client makes, has no answer.
+        assert_eq!([replies(8), replies(8), replies(9)], [1, 1, 0]);
     }
 
     #[test]

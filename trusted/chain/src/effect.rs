@@ -3,11 +3,21 @@
 
 use smt_bft::Service;
 
-use crate::message::{Message, Status};
+use crate::message::{Attested, Message, Status};
 use crate::node::{Node, Output};
 
 /// How many statements of a stream answer one question.
 const RESENT: usize = 64;
+/// Bytes from which on no further statement of a stream answers it. Each stream has its own, since
+/// the next statement of one may wait for a statement of another.
+const RESENT_BYTES: usize = 256 << 10;
+
+/// A node or a client that asks.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum Asker {
+    Node(u32),
+    Client(u32),
+}
 
 /// The most that comes of a message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -15,7 +25,7 @@ pub(crate) enum Effect {
     /// Nothing, now or later.
     Nothing,
     /// An answer ([`Node::answer`]), and no change.
-    Answer,
+    Answer(Asker),
     /// A change.
     Change,
 }
@@ -23,24 +33,42 @@ pub(crate) enum Effect {
 impl<S: Service + Clone> Node<S> {
     /// The effect of a message. Whatever is taken before it does not turn the two lesser ones into
     /// a change that the group would miss: it is as if the network had lost the message.
+    ///
+    /// Signatures and MACs come last: a message that is of no use costs no verification.
     pub(crate) fn effect_of(&self, message: &Message) -> Effect {
         match message {
-            Message::Reply(_) => Effect::Nothing,
-            Message::Status(_) => Effect::Answer,
+            Message::Status(it) if self.may_ask(it) => Effect::Answer(Asker::Node(it.from)),
             Message::Made(it) if self.is_news(it) => Effect::Change,
-            Message::Made(_) => Effect::Nothing,
-            Message::Request(it) if !self.is_genuine(it) => Effect::Nothing,
-            Message::Request(it) if self.is_done(it) => Effect::Answer,
-            Message::Request(it) if self.is_wanted(it) => Effect::Change,
-            Message::Request(_) => Effect::Nothing,
-            Message::Statement(it) => match self.authenticate(it) {
-                Some((node, counter)) if node != self.own => {
-                    let lacks = self.streams[node as usize].lacks(counter);
-                    if lacks { Effect::Change } else { Effect::Nothing }
-                }
-                _ => Effect::Nothing,
+            Message::Request(it) if self.is_done(it) => match self.answered_at(it) {
+                Some(_) => Effect::Answer(Asker::Client(it.client)),
+                None => Effect::Nothing,
             },
+            Message::Request(it) if self.is_wanted(it) && self.is_genuine(it) => Effect::Change,
+            Message::Statement(it) if self.lacks(it) && self.authenticate(it).is_some() => {
+                Effect::Change
+            }
+            Message::Status(_)
+            | Message::Made(_)
+            | Message::Request(_)
+            | Message::Statement(_)
+            | Message::Reply(_) => Effect::Nothing,
         }
+    }
+
+    /// Whether another node of the group asks.
+    fn may_ask(&self, status: &Status) -> bool {
+        let nodes = self.group.replicas;
+        let is_other = status.from < nodes && status.from != self.own;
+        is_other && status.counters.len() <= nodes as usize
+    }
+
+    /// Whether a statement, if it is authentic, may still be taken and is not here.
+    fn lacks(&self, statement: &Attested) -> bool {
+        let Some(header) = statement.attestation().claim() else {
+            return false;
+        };
+        let stream = self.streams.get(header.device.0 as usize);
+        header.device.0 != self.own && stream.is_some_and(|it| it.lacks(header.counter))
     }
 
     /// Whether a tick changes nothing.
@@ -49,28 +77,41 @@ impl<S: Service + Clone> Node<S> {
         self.pending.is_empty() && self.waited == 0 && track.at.0 >= track.promised
     }
 
-    /// Answers what can be answered without a change.
-    pub(crate) fn answer(&mut self, message: &Message) {
+    /// The question to all others, for what is missing here.
+    pub(crate) fn question(&self) -> Output {
+        let counters = self.streams.iter().map(|it| it.track.counter).collect();
+        let status = Status { from: self.own, counters, newest: self.newest() };
+        Output::Nodes(Message::Status(status).encode())
+    }
+
+    /// The answer to what can be answered without a change.
+    pub(crate) fn answer(&self, message: &Message) -> Vec<Output> {
         match message {
-            Message::Status(status) => self.send_missing(status),
-            Message::Request(request) => self.repeat_reply(request),
-            Message::Reply(_) | Message::Statement(_) | Message::Made(_) => {}
+            Message::Status(status) if self.may_ask(status) => self.missing(status),
+            Message::Request(request) => Vec::from_iter(self.repeated_reply(request)),
+            Message::Status(_) | Message::Reply(_) | Message::Statement(_) | Message::Made(_) => {
+                Vec::new()
+            }
         }
     }
 
-    /// Sends to another node what it says that it lacks: the newest configuration, and statements
+    /// All that another node says that it lacks: the newest configuration, and the next statements
     /// of all streams.
-    fn send_missing(&mut self, status: &Status) {
-        if status.from >= self.group.replicas || status.from == self.own {
-            return;
-        }
+    fn missing(&self, status: &Status) -> Vec<Output> {
+        let to = |message: Message| Output::Node(status.from, message.encode());
         let made = self.made().filter(|it| it.number > status.newest).cloned();
-        let mut missing = Vec::from_iter(made.map(Message::Made));
+        let mut outputs = Vec::from_iter(made.map(|it| to(Message::Made(it))));
         for (node, stream) in (0..).zip(&self.streams).filter(|it| it.0 != status.from) {
             let at = status.counters.get(node as usize).copied().unwrap_or(0);
-            missing.extend(stream.after(at, RESENT).cloned().map(Message::Statement));
+            let mut bytes = 0;
+            for statement in stream.after(at, RESENT) {
+                bytes += statement.body.len();
+                outputs.push(to(Message::Statement(statement.clone())));
+                if bytes >= RESENT_BYTES {
+                    break;
+                }
+            }
         }
-        let outputs = missing.iter().map(|it| Output::Node(status.from, it.encode()));
-        self.outputs.extend(outputs);
+        outputs
     }
 }

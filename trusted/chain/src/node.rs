@@ -12,7 +12,7 @@ use smt_bft::{Group, Request, Service, SigningKey};
 use crate::accusation::Made;
 use crate::configuration::Configuration;
 use crate::log::Log;
-use crate::message::{Attested, Message, Statement, Status, encode};
+use crate::message::{Attested, Message, Statement, encode};
 use crate::rule::{Broken, Rule};
 use crate::track::{Stream, Track};
 
@@ -151,7 +151,11 @@ impl<S: Service + Clone> Node<S> {
             Message::Request(request) => self.take_request(request),
             Message::Statement(statement) => self.take_statement(statement),
             Message::Made(made) => return self.learn(made),
-            Message::Status(_) | Message::Reply(_) => return self.answer(&message),
+            Message::Status(_) | Message::Reply(_) => {
+                let answer = self.answer(&message);
+                self.outputs.extend(answer);
+                return;
+            }
         }
         self.advance();
     }
@@ -168,9 +172,8 @@ impl<S: Service + Clone> Node<S> {
         let old = self.pending.values().filter(|it| it.age % FORWARD == 1);
         let old: Vec<Request> = old.map(|it| it.request.clone()).collect();
         old.into_iter().for_each(|it| self.forward(it));
-        let counters = self.streams.iter().map(|it| it.track.counter).collect();
-        let status = Status { from: self.own, counters, newest: self.newest() };
-        self.outputs.push(Output::Nodes(Message::Status(status).encode()));
+        let question = self.question();
+        self.outputs.push(question);
         self.advance();
     }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Requests of clients, and replies to them.
 
+use std::sync::Arc;
+
 use smt_bft::{Reply, Request, Service};
 
 use crate::configuration::Configuration;
+use crate::log::Entry;
 use crate::message::Message;
 use crate::node::{Node, Output, Pending};
 use crate::rule::Rule;
@@ -11,12 +14,10 @@ use crate::rule::Rule;
 impl<S: Service + Clone> Node<S> {
     /// Takes a client's request: a new one waits, and one that was answered is answered again.
     pub(crate) fn take_request(&mut self, request: Request) {
-        if !self.is_genuine(&request) {
-            return;
-        }
         if self.is_done(&request) {
-            self.repeat_reply(&request);
-        } else if self.is_wanted(&request) {
+            let reply = self.repeated_reply(&request);
+            self.outputs.extend(reply);
+        } else if self.is_wanted(&request) && self.is_genuine(&request) {
             self.forward(request.clone());
             self.pending.insert(request.client, Pending { request, age: 0 });
         }
@@ -55,35 +56,43 @@ impl<S: Service + Clone> Node<S> {
             && key.is_some_and(|key| request.is_signed_by(key))
     }
 
-    /// Answers a request again, and changes nothing.
-    pub(crate) fn repeat_reply(&mut self, request: &Request) {
-        let log = self.logs.get(&self.committed.0);
-        let place = log.and_then(|it| it.place_of(request));
-        if let Some(place) = place.filter(|place| *place <= self.replied) {
-            self.say_reply(place);
-        }
+    /// The place at which a request was answered here. Its signature was verified before.
+    pub(crate) fn answered_at(&self, request: &Request) -> Option<u64> {
+        let log = self.logs.get(&self.committed.0)?;
+        let place = log.place_of(request).filter(|place| *place <= self.replied)?;
+        (log.entry(place)?.request == *request).then_some(place)
+    }
+
+    /// The reply to a request that was answered before.
+    pub(crate) fn repeated_reply(&self, request: &Request) -> Option<Output> {
+        let entry = self.committed_entry(self.answered_at(request)?)?;
+        Some(self.reply_of(&entry))
     }
 
     /// Answers the request at a committed place, which waits no longer.
     pub(crate) fn reply(&mut self, place: u64) {
-        if let Some((client, number)) = self.say_reply(place) {
-            let is_done = |it: &Pending| it.request.number <= number;
-            if self.pending.get(&client).is_some_and(is_done) {
-                self.pending.remove(&client);
-            }
+        let Some(entry) = self.committed_entry(place) else {
+            return;
+        };
+        let reply = self.reply_of(&entry);
+        self.outputs.push(reply);
+        let (client, number) = (entry.request.client, entry.request.number);
+        let is_done = |it: &Pending| it.request.number <= number;
+        if self.pending.get(&client).is_some_and(is_done) {
+            self.pending.remove(&client);
         }
     }
 
-    fn say_reply(&mut self, place: u64) -> Option<(u32, u64)> {
-        let log = self.logs.get(&self.committed.0);
-        let entry = log.and_then(|it| it.entry(place)).cloned()?;
+    fn committed_entry(&self, place: u64) -> Option<Arc<Entry>> {
+        self.logs.get(&self.committed.0)?.entry(place).cloned()
+    }
+
+    fn reply_of(&self, entry: &Entry) -> Output {
         let (client, number) = (entry.request.client, entry.request.number);
         let (replica, view) = (self.own, self.own_track().at.0);
         let (request, result) = (entry.request.digest(), entry.answer.clone());
         let signature = [[0; 32]; 2];
         let reply = Reply { replica, view, client, number, request, result, signature };
-        let reply = Message::Reply(reply.sign(&self.reply_key));
-        self.outputs.push(Output::Client(client, reply.encode()));
-        Some((client, number))
+        Output::Client(client, Message::Reply(reply.sign(&self.reply_key)).encode())
     }
 }

@@ -32,6 +32,9 @@ pub struct Place {
     pub clients: BTreeSet<u32>,
     /// The file of a replica's boot number, by which peers notice a restart at once.
     pub boot: Option<PathBuf>,
+    /// The longest packet that is taken, if shorter than SMT takes anyway. Links make none above
+    /// 1 MiB, but for a single message that is longer.
+    pub packet_max: Option<u32>,
 }
 
 /// Something that has come.
@@ -203,13 +206,20 @@ fn open_replica(place: &Place, own: u32, traffic: Arc<Traffic>) -> Result<Endpoi
     if let Some(boot) = &place.boot {
         builder = builder.state_file(boot);
     }
+    if let Some(bytes) = place.packet_max {
+        builder = builder.message_limit(bytes);
+    }
     let address = place.addresses.get(own as usize).map_or("", String::as_str);
     Ok(builder.authorize(is_member).with_client(client).open_blocking(address)?)
 }
 
 fn open_client(place: &Place) -> Result<Endpoint, SessionError> {
     let (identity, trust) = credentials(&place.certificates, place.own)?;
-    Ok(smt::client(trust).identity(identity).open_blocking("[::]:0")?)
+    let mut builder = smt::client(trust).identity(identity);
+    if let Some(bytes) = place.packet_max {
+        builder = builder.message_limit(bytes);
+    }
+    Ok(builder.open_blocking("[::]:0")?)
 }
 
 /// Takes messages from all sessions.

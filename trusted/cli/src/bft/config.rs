@@ -202,7 +202,8 @@ impl GroupConfig {
     fn place(&self, own: Member, certificates: Certificates) -> Place {
         let clients = self.group.clients.keys().copied().collect();
         let addresses = self.addresses.clone();
-        Place { own, certificates, addresses, clients, boot: None }
+        // A state travels as one message, and may be as long as SMT takes.
+        Place { own, certificates, addresses, clients, boot: None, packet_max: None }
     }
 }
 

@@ -13,6 +13,10 @@ use zeroize::Zeroizing;
 
 use crate::source::{ClientEntry, ConfigError, ServiceName, Source, read_secret};
 
+/// The longest packet between members. The longest message, a request that is ordered, is far
+/// shorter, and several travel together up to 1 MiB.
+const PACKET_MAX: u32 = 2 << 20;
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct GroupFile {
@@ -194,7 +198,8 @@ impl GroupConfig {
     fn place(&self, own: Member, certificates: Certificates) -> Place {
         let clients = self.group.clients.keys().copied().collect();
         let addresses = self.addresses.clone();
-        Place { own, certificates, addresses, clients, boot: None }
+        let packet_max = Some(PACKET_MAX);
+        Place { own, certificates, addresses, clients, boot: None, packet_max }
     }
 }
 

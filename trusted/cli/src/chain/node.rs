@@ -79,10 +79,13 @@ impl From<DurableError> for NodeError {
     }
 }
 
-/// Packets that become durable together at most.
-const TOGETHER_MAX: usize = 256;
-/// Bytes from which on no further packet becomes durable with them.
+/// Messages from which on no further packet becomes durable with them.
+const TOGETHER_MAX: usize = 4096;
+/// Bytes from which on none does either.
 const TOGETHER_BYTES_MAX: usize = 16 << 20;
+/// Messages of a client's packet that are looked at. A client has one request at a time, and each
+/// may cost the verification of a signature.
+const OF_CLIENT_MAX: usize = 64;
 /// Between two lines of metrics.
 const METRICS_EVERY: Duration = Duration::from_secs(10);
 /// For messages on their way when the process ends.
@@ -171,14 +174,13 @@ impl Process {
                 match self.mesh.next(wait) {
                     Arrival::Packet(member, packet) => {
                         bytes += packet.len();
-                        self.take(member, &packet);
+                        taken += self.take(member, &packet);
                     }
                     Arrival::Nothing => break,
                     Arrival::End => return Ok(()),
                 }
                 // Only those that are there already become durable together.
                 wait = Duration::ZERO;
-                taken += 1;
             }
             if let Some(newest) = self.service.newest() {
                 self.core.configure(&newest);
@@ -198,14 +200,18 @@ impl Process {
         }
     }
 
-    /// Takes a packet of a member. Members cannot speak for each other where that would matter:
-    /// what they say is attested or signed, and questions name the node that gets the answer.
-    fn take(&mut self, from: Member, packet: &[u8]) {
+    /// Takes a packet of a member, and returns how many messages it had. Members cannot speak for
+    /// each other where that would matter: what they say is attested or signed, and questions name
+    /// the node that gets the answer.
+    fn take(&mut self, from: Member, packet: &[u8]) -> usize {
+        let mut count = 0;
         // An empty message tells of a session alone.
         for message in messages(packet).filter(|it| !it.is_empty()) {
+            count += 1;
             let may_say = match (from, Message::decode(message)) {
                 (Member::Replica(own), Some(Message::Status(status))) => status.from == own,
                 (Member::Replica(_), Some(_)) => true,
+                (Member::Client(_), _) if count > OF_CLIENT_MAX => false,
                 (Member::Client(own), Some(Message::Request(it))) => it.client == own,
                 _ => false,
             };
@@ -215,6 +221,8 @@ impl Process {
                 self.mesh.traffic().refused.fetch_add(1, Ordering::Relaxed);
             }
         }
+        // A packet without messages is work as well.
+        count.max(1)
     }
 
     fn send(&self, output: Output) {
