@@ -32,6 +32,9 @@ pub(crate) enum EtcdError {
     /// The answer is none.
     #[error("{endpoint} gives {path} an answer that is none of etcd: {error}")]
     Malformed { endpoint: String, path: &'static str, error: serde_json::Error },
+    /// The answer is longer than any that is of use.
+    #[error("etcd at {endpoint} gives {path} an answer of more than {max} bytes", max = ANSWER_MAX)]
+    TooLong { endpoint: String, path: &'static str },
 }
 
 /// The value of a key, and the revision in which it was written: 0 for a key that is not there.
@@ -90,13 +93,21 @@ impl Etcd {
         Self { agent: settings.into(), config, at: 0 }
     }
 
-    /// Reads keys, all in the same revision.
-    pub(crate) fn read(&mut self, names: &[String]) -> Result<Vec<Kept>, EtcdError> {
-        let ask = |name: &String| json!({ "requestRange": { "key": self.key(name) } });
-        let asked: Vec<Value> = names.iter().map(ask).collect();
-        let outcome = self.transact(&json!({ "success": asked }))?;
-        let mut found = outcome.responses.into_iter().map(Response::kept);
-        Ok(names.iter().map(|_| found.next().unwrap_or_default()).collect())
+    /// Reads a key. A value that is too long comes as an empty one, with its revision: the key can
+    /// be written over.
+    ///
+    /// Several keys in one answer would all be lost if the value of one is too long.
+    pub(crate) fn read(&mut self, name: &str) -> Result<Kept, EtcdError> {
+        let key = self.key(name);
+        match self.range(&json!({ "key": key })) {
+            Err(EtcdError::TooLong { .. }) => self.range(&json!({ "key": key, "keysOnly": true })),
+            read => read,
+        }
+    }
+
+    fn range(&mut self, asked: &Value) -> Result<Kept, EtcdError> {
+        let outcome = self.transact(&json!({ "success": [{ "requestRange": asked }] }))?;
+        Ok(outcome.responses.into_iter().next().map(Response::kept).unwrap_or_default())
     }
 
     /// Writes a key.
@@ -132,7 +143,8 @@ impl Etcd {
         let body = body.to_string();
         let mut outcome = self.ask("/v3/kv/txn", &body);
         for _ in 1..self.config.endpoints.len() {
-            if outcome.is_ok() {
+            // Other members have the same long value.
+            if matches!(outcome, Ok(_) | Err(EtcdError::TooLong { .. })) {
                 break;
             }
             self.at = (self.at + 1) % self.config.endpoints.len();
@@ -150,6 +162,7 @@ impl Etcd {
             Ok((it.status().as_u16(), text))
         });
         match read {
+            Err(ureq::Error::BodyExceedsLimit(_)) => Err(EtcdError::TooLong { endpoint, path }),
             Err(error) => Err(EtcdError::Unreachable { endpoint, error }),
             Ok((200, text)) => serde_json::from_str(&text).map_err(|error| EtcdError::Malformed {
                 endpoint,
@@ -183,46 +196,57 @@ mod tests {
     use std::io::{Read, Write};
     use std::net::TcpListener;
 
-    /// An etcd that gives each request the same answer; returns what the first one asked.
-    fn answer(status: &str, body: &str) -> (Etcd, std::thread::JoinHandle<String>) {
+    /// An etcd that gives these answers, one to each request; returns what was asked.
+    fn answer(answers: &[(&str, &str)]) -> (Etcd, std::thread::JoinHandle<Vec<String>>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoints = vec![format!("http://{}", listener.local_addr().unwrap())];
-        let length = body.len();
-        let text = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{body}");
+        let text = |(status, body): &(&str, &str)| {
+            let length = body.len();
+            let header = format!("Content-Length: {length}\r\nConnection: close");
+            format!("HTTP/1.1 {status}\r\n{header}\r\n\r\n{body}")
+        };
+        let texts: Vec<String> = answers.iter().map(text).collect();
         let asked = std::thread::spawn(move || {
-            let (mut stream, _) = listener.accept().unwrap();
-            let mut asked = Vec::new();
-            // JSON of a transaction ends with the brace of its object.
-            while asked.last() != Some(&b'}') {
-                let mut bytes = [0; 4096];
-                let count = stream.read(&mut bytes).unwrap();
-                asked.extend_from_slice(&bytes[..count]);
+            let mut all = Vec::new();
+            for text in texts {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut asked = Vec::new();
+                // JSON of a transaction ends with the brace of its object.
+                while asked.last() != Some(&b'}') {
+                    let mut bytes = [0; 4096];
+                    let count = stream.read(&mut bytes).unwrap();
+                    asked.extend_from_slice(&bytes[..count]);
+                }
+                // An answer that is too long is not read to its end.
+                let _ = stream.write_all(text.as_bytes());
+                all.push(String::from_utf8(asked).unwrap());
             }
-            stream.write_all(text.as_bytes()).unwrap();
-            String::from_utf8(asked).unwrap()
+            all
         });
         let config = EtcdConfig { endpoints, prefix: "p".to_owned(), poll_ms: 10 };
         (Etcd::new(config), asked)
     }
 
     #[test]
-    fn keys_that_are_there_come_with_their_revision_and_others_are_empty() {
-        let kvs = r#"{"response_range":{"kvs":[{"mod_revision":"7","value":"YWI="}]}}"#;
-        let body = format!(r#"{{"succeeded":true,"responses":[{kvs},{{"response_range":{{}}}}]}}"#);
-        let (mut etcd, asked) = answer("200 OK", &body);
-        let kept = etcd.read(&["a".to_owned(), "b".to_owned()]).unwrap();
-        assert_eq!(kept, [Kept { value: b"ab".to_vec(), revision: 7 }, Kept::default()]);
+    fn a_key_that_is_there_comes_with_its_revision_and_another_is_empty() {
+        let there = r#"{"response_range":{"kvs":[{"mod_revision":"7","value":"YWI="}]}}"#;
+        let there = format!(r#"{{"succeeded":true,"responses":[{there}]}}"#);
+        let other = r#"{"succeeded":true,"responses":[{"response_range":{}}]}"#;
+        let (mut etcd, asked) = answer(&[("200 OK", &there), ("200 OK", other)]);
+        let expected = Kept { value: b"ab".to_vec(), revision: 7 };
+        assert_eq!(etcd.read("a").unwrap(), expected);
+        assert_eq!(etcd.read("b").unwrap(), Kept::default());
         let asked = asked.join().unwrap();
-        assert!(asked.starts_with("POST /v3/kv/txn"), "{asked}");
+        assert!(asked[0].starts_with("POST /v3/kv/txn"), "{asked:?}");
         // The key is p/a.
-        assert!(asked.contains("\"cC9h\""), "{asked}");
+        assert!(asked[0].contains("\"cC9h\""), "{asked:?}");
     }
 
     #[test]
     fn a_key_that_was_written_meanwhile_is_not_swapped() {
-        let (mut etcd, asked) = answer("200 OK", "{\"header\":{}}");
+        let (mut etcd, asked) = answer(&[("200 OK", "{\"header\":{}}")]);
         assert!(!etcd.swap("a", 3, b"x").unwrap());
-        assert!(asked.join().unwrap().contains("\"modRevision\":\"3\""));
+        assert!(asked.join().unwrap()[0].contains("\"modRevision\":\"3\""));
     }
 
     #[test]
@@ -232,19 +256,21 @@ mod tests {
             ("200 OK", r#"{"responses":[{"response_range":{"kvs":3}}]}"#, "none of etcd"),
             ("503 Busy", "no\nleader", "status 503: no\\nleader"),
         ] {
-            let (mut etcd, asked) = answer(status, body);
-            let text = etcd.read(&["a".to_owned()]).err().unwrap().to_string();
+            let (mut etcd, asked) = answer(&[(status, body)]);
+            let text = etcd.read("a").err().unwrap().to_string();
             assert!(text.contains(expected) && text.contains("http://127.0.0.1:"), "{text}");
             asked.join().unwrap();
         }
     }
 
     #[test]
-    fn an_answer_without_end_is_an_error() {
-        let body = format!("\"{}\"", "x".repeat(2 << 20));
-        let (mut etcd, asked) = answer("200 OK", &body);
-        assert!(etcd.read(&["a".to_owned()]).is_err());
-        // The listener may fail to write all of it.
-        let _ = asked.join();
+    fn a_value_that_is_too_long_is_empty_and_has_its_revision() {
+        let long = format!("\"{}\"", "x".repeat(2 << 20));
+        let kvs = r#"{"response_range":{"kvs":[{"key":"cC9h","mod_revision":"9"}]}}"#;
+        let short = format!(r#"{{"succeeded":true,"responses":[{kvs}]}}"#);
+        let (mut etcd, asked) = answer(&[("200 OK", &long), ("200 OK", &short)]);
+        assert_eq!(etcd.read("a").unwrap(), Kept { value: Vec::new(), revision: 9 });
+        let asked = asked.join().unwrap();
+        assert!(!asked[0].contains("keysOnly") && asked[1].contains("\"keysOnly\":true"));
     }
 }

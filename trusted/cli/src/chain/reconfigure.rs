@@ -58,11 +58,9 @@ impl Reconfiguration {
     ) -> Self {
         let (accusations, wanted) = channel();
         let seen = Arc::new(Seen { newest: Mutex::new(newest), ..Seen::default() });
-        let names = (0..group.replicas).map(accusation_name);
-        let names = std::iter::once(CONFIGURATION.to_owned()).chain(names).collect();
         let (own, has_failed, refused) = (None, false, 0);
         let worker =
-            Worker { etcd, group, node, key, names, own, has_failed, refused, seen: seen.clone() };
+            Worker { etcd, group, node, key, own, has_failed, refused, seen: seen.clone() };
         std::thread::spawn(move || worker.run(&wanted, poll));
         Self { accusations, seen }
     }
@@ -88,8 +86,6 @@ struct Worker {
     group: Arc<Group>,
     node: u32,
     key: SigningKey,
-    /// The keys that are read.
-    names: Vec<String>,
     /// The newest accusation of this node.
     own: Option<Accusation>,
     has_failed: bool,
@@ -116,10 +112,7 @@ impl Worker {
 
     /// Looks at what etcd has, and adds what is missing.
     fn work(&mut self) -> Result<(), EtcdError> {
-        let kept = self.etcd.read(&self.names)?;
-        let Some((configuration, rest)) = kept.split_first() else {
-            return Ok(());
-        };
+        let configuration = self.etcd.read(CONFIGURATION)?;
         let made = read_configuration(&configuration.value);
         let proven = made.filter(|it| it.is_proven(&self.group));
         if proven.is_none() && configuration.revision > self.refused {
@@ -131,8 +124,7 @@ impl Worker {
         }
         let in_etcd = number_of(proven.as_ref());
         self.learn(proven);
-        let mut found: Vec<Accusation> =
-            (0..).zip(rest).filter_map(|(node, it)| read_accusation(node, &it.value)).collect();
+        let mut found = self.read_accusations()?;
         self.add_own(&mut found)?;
         let made = Made::of(&self.group, &found);
         let known = self.seen.newest().clone();
@@ -150,6 +142,20 @@ impl Worker {
             self.learn(Some(next));
         }
         Ok(())
+    }
+
+    /// The accusations in etcd, whose signatures are not verified.
+    fn read_accusations(&mut self) -> Result<Vec<Accusation>, EtcdError> {
+        let mut found = Vec::new();
+        for node in 0..self.group.replicas {
+            match self.etcd.read(&accusation_name(node)) {
+                Ok(kept) => found.extend(read_accusation(node, &kept.value)),
+                // A key that one member can write keeps no other from being read.
+                Err(EtcdError::TooLong { .. } | EtcdError::Malformed { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(found)
     }
 
     /// Adds the accusation of this node to those in etcd, if it is not there.

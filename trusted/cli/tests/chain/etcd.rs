@@ -93,6 +93,23 @@ fn made_up_configurations_and_accusations_in_etcd_are_refused_and_replaced() {
 }
 
 #[test]
+fn values_of_a_liar_that_are_too_long_to_read_hold_up_no_replacement() {
+    if !has_etcd("long values in etcd") {
+        return;
+    }
+    let mut chain = Chain::with_etcd("key-value");
+    assert_eq!(chain.call(&["put", "city", "Bonn"]), "(none)");
+    chain.kill(&[1]);
+    let long = "x".repeat(1_200_000);
+    chain.write_to_etcd("accusations/1", &long);
+    assert_eq!(chain.call(&["put", "city", "Ulm"]), "Bonn");
+    chain.start(1);
+    chain.kill(&[0]);
+    chain.write_to_etcd("configuration", &long);
+    assert_eq!(chain.call(&["put", "city", "Rom"]), "Ulm");
+}
+
+#[test]
 fn configurations_go_on_when_etcd_has_lost_its_data() {
     if !has_etcd("the loss of what etcd had") {
         return;
