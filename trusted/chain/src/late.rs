@@ -4,14 +4,49 @@
 use smt_bft::Service;
 
 use crate::configuration::Configuration;
-use crate::node::Node;
+use crate::node::{Node, Output};
 
 /// The most doublings of the time that a configuration has to be opened.
 const DOUBLINGS: u32 = 16;
 
+/// An accusation of this node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Accused {
+    number: u64,
+    /// The place up to which clients had had their replies.
+    replied: u64,
+    /// The ticks since then. Requests that waited already are as old as this at least.
+    age: u32,
+}
+
 impl<S: Service + Clone> Node<S> {
+    /// Counts a tick, and accuses the newest configuration if another one is wanted.
+    pub(crate) fn accuse_if_late(&mut self) {
+        if self.is_late() {
+            self.metrics.accusations += 1;
+            self.waited = 0;
+            self.pending.values_mut().for_each(|it| it.age = 0);
+            let (number, replied) = (self.own_track().promised, self.replied);
+            self.accused = Some(Accused { number, replied, age: 0 });
+            self.outputs.push(Output::Accuse(number));
+        } else if let Some(accused) = &mut self.accused {
+            accused.age = accused.age.saturating_add(1);
+        }
+    }
+
+    /// The configuration that this node accuses. Nothing when it waits no longer for what was late:
+    /// f liars with an old accusation would otherwise end a configuration that serves.
+    pub fn accusation(&self) -> Option<u64> {
+        let accused = self.accused?;
+        let track = self.own_track();
+        let waits = track.at.0 < track.promised
+            || self.replied == accused.replied
+            || self.pending.values().any(|it| it.age >= accused.age);
+        (waits && accused.number == track.promised).then_some(accused.number)
+    }
+
     /// Counts a tick. True if another configuration is wanted.
-    pub(crate) fn is_late(&mut self) -> bool {
+    fn is_late(&mut self) -> bool {
         let limit = self.group.options.timeout;
         let track = self.own_track();
         if track.at.0 < track.promised {
@@ -49,7 +84,7 @@ mod tests {
         let mut nodes = Together::new(2);
         let ticks = 1_100 * (nodes.timeout() + 1);
         nodes.is_cut = true;
-        nodes.request(1);
+        nodes.request(1, 2);
         (0..ticks).for_each(|_| nodes.tick());
         assert!(nodes.replies.is_empty());
         nodes.is_cut = false;
@@ -59,6 +94,21 @@ mod tests {
         });
         assert!(is_answered, "{:?}", nodes.nodes[0].metrics());
         assert!(nodes.nodes.iter().all(|it| it.faulty().count() == 0));
+    }
+
+    #[test]
+    fn an_accusation_ends_when_what_was_late_is_answered() {
+        let mut nodes = Together::new(2);
+        nodes.is_cut = true;
+        nodes.request(1, 1);
+        (0..nodes.timeout()).for_each(|_| nodes.tick());
+        assert_eq!(nodes.nodes[0].accusation(), None);
+        (0..3).for_each(|_| nodes.tick());
+        assert_eq!(nodes.nodes[0].accusation(), Some(0));
+        nodes.is_cut = false;
+        nodes.tick();
+        assert_eq!(nodes.nodes[0].metrics().committed, 1);
+        assert_eq!(nodes.nodes[0].accusation(), None);
     }
 
     #[test]

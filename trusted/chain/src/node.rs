@@ -11,6 +11,7 @@ use smt_bft::{Group, Request, Service, SigningKey};
 
 use crate::accusation::Made;
 use crate::configuration::Configuration;
+use crate::late::Accused;
 use crate::log::Log;
 use crate::message::{Attested, Message, Statement, encode};
 use crate::rule::{Broken, Rule};
@@ -83,6 +84,8 @@ pub struct Node<S> {
     /// The place up to which clients have had their replies.
     pub(crate) replied: u64,
     pub(crate) waited: u32,
+    /// The last accusation.
+    pub(crate) accused: Option<Accused>,
     pub(crate) outputs: Vec<Output>,
     pub(crate) metrics: Metrics,
     pub(crate) broken: Broken,
@@ -127,6 +130,7 @@ impl<S: Service + Clone> Node<S> {
             committed: (0, 0),
             replied: 0,
             waited: 0,
+            accused: None,
             outputs: Vec::new(),
             metrics: Metrics::default(),
             broken: Broken::default(),
@@ -162,13 +166,7 @@ impl<S: Service + Clone> Node<S> {
 
     /// Time passes.
     pub fn tick(&mut self) {
-        if self.is_late() {
-            self.metrics.accusations += 1;
-            self.waited = 0;
-            self.pending.values_mut().for_each(|it| it.age = 0);
-            let newest = self.own_track().promised;
-            self.outputs.push(Output::Accuse(newest));
-        }
+        self.accuse_if_late();
         let old = self.pending.values().filter(|it| it.age % FORWARD == 1);
         let old: Vec<Request> = old.map(|it| it.request.clone()).collect();
         old.into_iter().for_each(|it| self.forward(it));
@@ -250,6 +248,7 @@ impl<S: Service + Clone> Node<S> {
     /// A configuration was entered: all requests get their time again.
     pub(crate) fn entered(&mut self) {
         self.waited = 0;
+        self.accused = None;
         self.pending.values_mut().for_each(|it| it.age = 0);
     }
 }

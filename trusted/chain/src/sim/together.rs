@@ -36,12 +36,12 @@ impl Together {
         self.group.options.timeout
     }
 
-    /// Client 1 sends all nodes its request of this number.
-    pub(crate) fn request(&mut self, number: u64) {
+    /// Client 1 sends its request of this number to the first nodes.
+    pub(crate) fn request(&mut self, number: u64, nodes: usize) {
         let operation = KeyValueOperation::Get(vec![b'a']).encode();
         let request = Request::sign(&client_key(1), 1, number, ([0; 16], operation));
         let bytes = Message::Request(request).encode();
-        self.nodes.iter_mut().for_each(|it| it.receive(&bytes));
+        self.nodes.iter_mut().take(nodes).for_each(|it| it.receive(&bytes));
         self.deliver();
     }
 

@@ -69,17 +69,17 @@ fn read_signature(text: &str) -> Option<SignatureBytes> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use super::*;
     use smt_bft::{Group, Options, SigningKey};
     use std::collections::BTreeMap;
 
-    fn key(node: u32) -> SigningKey {
+    pub(crate) fn key(node: u32) -> SigningKey {
         SigningKey::from_bytes(&[node as u8 + 1; 32])
     }
 
-    fn group() -> Group {
+    pub(crate) fn group() -> Group {
         let keys = (0..3).map(|it| key(it).verifying_key().to_bytes()).collect();
         Group::new(1, BTreeMap::new(), keys, Options::default())
     }

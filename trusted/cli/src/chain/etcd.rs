@@ -130,6 +130,12 @@ impl Etcd {
         Ok(self.transact(&json!({ "compare": [compare], "success": [put] }))?.succeeded)
     }
 
+    /// Deletes a key.
+    pub(crate) fn delete(&mut self, name: &str) -> Result<(), EtcdError> {
+        let delete = json!({ "requestDeleteRange": { "key": self.key(name) } });
+        self.transact(&json!({ "success": [delete] })).map(|_| ())
+    }
+
     fn key(&self, name: &str) -> String {
         BASE64.encode(format!("{}/{name}", self.config.prefix).as_bytes())
     }
@@ -193,46 +199,14 @@ impl Response {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use super::*;
-    use std::io::{Read, Write};
-    use std::net::TcpListener;
-
-    /// An etcd that gives these answers, one to each request; returns what was asked.
-    fn answer(answers: &[(&str, &str)]) -> (Etcd, std::thread::JoinHandle<Vec<String>>) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let endpoints = vec![format!("http://{}", listener.local_addr().unwrap())];
-        let text = |(status, body): &(&str, &str)| {
-            let length = body.len();
-            let header = format!("Content-Length: {length}\r\nConnection: close");
-            format!("HTTP/1.1 {status}\r\n{header}\r\n\r\n{body}")
-        };
-        let texts: Vec<String> = answers.iter().map(text).collect();
-        let asked = std::thread::spawn(move || {
-            let mut all = Vec::new();
-            for text in texts {
-                let (mut stream, _) = listener.accept().unwrap();
-                let mut asked = Vec::new();
-                // JSON of a transaction ends with the brace of its object.
-                while asked.last() != Some(&b'}') {
-                    let mut bytes = [0; 4096];
-                    let count = stream.read(&mut bytes).unwrap();
-                    asked.extend_from_slice(&bytes[..count]);
-                }
-                // An answer that is too long is not read to its end.
-                let _ = stream.write_all(text.as_bytes());
-                all.push(String::from_utf8(asked).unwrap());
-            }
-            all
-        });
-        let config = EtcdConfig { endpoints, prefix: "p".to_owned(), poll_ms: 10 };
-        (Etcd::new(config), asked)
-    }
+    use crate::chain::fake_etcd::answer;
 
     #[test]
     fn a_key_that_is_there_comes_with_its_revision_and_another_is_empty() {
         let there = r#"{"response_range":{"kvs":[{"mod_revision":"7","value":"YWI="}]}}"#;
         let there = format!(r#"{{"succeeded":true,"responses":[{there}]}}"#);
         let other = r#"{"succeeded":true,"responses":[{"response_range":{}}]}"#;
-        let (mut etcd, asked) = answer(&[("200 OK", &there), ("200 OK", other)]);
+        let (mut etcd, asked) = answer(&[("200 OK", there.as_str()), ("200 OK", other)]);
         let expected = Kept { value: b"ab".to_vec(), revision: 7 };
         assert_eq!(etcd.read("a").unwrap(), expected);
         assert_eq!(etcd.read("b").unwrap(), Kept::default());
@@ -268,7 +242,7 @@ mod tests {
         let long = format!("\"{}\"", "x".repeat(2 << 20));
         let kvs = r#"{"response_range":{"kvs":[{"key":"cC9h","mod_revision":"9"}]}}"#;
         let short = format!(r#"{{"succeeded":true,"responses":[{kvs}]}}"#);
-        let (mut etcd, asked) = answer(&[("200 OK", &long), ("200 OK", &short)]);
+        let (mut etcd, asked) = answer(&[("200 OK", long.as_str()), ("200 OK", short.as_str())]);
         assert_eq!(etcd.read("a").unwrap(), Kept { value: Vec::new(), revision: 9 });
         let asked = asked.join().unwrap();
         assert!(!asked[0].contains("keysOnly") && asked[1].contains("\"keysOnly\":true"));

@@ -5,6 +5,8 @@ mod client;
 mod config;
 mod entry;
 mod etcd;
+#[cfg(test)]
+mod fake_etcd;
 mod init;
 mod node;
 mod reconfigure;

@@ -109,14 +109,25 @@ impl NodeArguments {
         drop(out);
         let etcd = Etcd::new(config.group.etcd.clone());
         let poll = Duration::from_millis(config.group.etcd.poll_ms.into());
-        let own = (config.node, SigningKey::from_bytes(&config.signing_key));
+        let accused = core.node().accusation();
+        let own = (config.node, SigningKey::from_bytes(&config.signing_key), accused);
         let known = (config.group.group.clone(), core.node().made().cloned());
         let service = Reconfiguration::start(etcd, poll, known, own);
         let (own, nodes) = (config.node, config.group.group.replicas);
         let configuration = core.metrics().configuration;
         let (began, faulty) = (Instant::now(), BTreeSet::new());
-        let mut process =
-            Process { core, own, nodes, mesh, service, metrics, configuration, faulty, began };
+        let mut process = Process {
+            core,
+            own,
+            nodes,
+            mesh,
+            service,
+            accused,
+            metrics,
+            configuration,
+            faulty,
+            began,
+        };
         let ended = process.work(Duration::from_millis(config.group.tick_ms.into()));
         process.mesh.close(GRACE);
         process.tell_end();
@@ -155,6 +166,8 @@ struct Process {
     nodes: u32,
     mesh: Mesh,
     service: Reconfiguration,
+    /// The configuration that this node accuses, as the service was told.
+    accused: Option<u64>,
     metrics: Option<MetricsFile>,
     configuration: u64,
     /// The nodes that were told to be faulty.
@@ -230,12 +243,19 @@ impl Process {
             Output::Node(to, bytes) => self.mesh.to_replica(to, bytes),
             Output::Nodes(bytes) => self.mesh.to_replicas(&bytes),
             Output::Client(to, bytes) => self.mesh.to_client(to, bytes),
-            Output::Accuse(number) => self.service.accuse(number),
+            // The service hears of what the node accuses, for as long as it does: `tell`.
+            Output::Accuse(_) => {}
         }
     }
 
-    /// Tells of a new configuration, and of nodes that are found to lie.
+    /// Tells the service what the node accuses, and the log of a new configuration and of nodes
+    /// that are found to lie.
     fn tell(&mut self) {
+        let accused = self.core.node().accusation();
+        if accused != self.accused {
+            self.accused = accused;
+            self.service.accuse(accused);
+        }
         let metrics = self.core.metrics();
         if metrics.configuration != self.configuration {
             self.configuration = metrics.configuration;

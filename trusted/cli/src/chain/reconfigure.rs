@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The service of configurations: etcd, and a thread of each node that works on it.
 //!
-//! A node writes its newest accusation under `accusations/N`. When f + 1 of them accuse one
-//! configuration, any node puts the next number under `configuration`, the accusations beside it,
-//! if nobody has written the key since it was read. Readers verify the signatures, thus neither
-//! etcd nor who writes there can end a configuration that no correct node wants to end. A node
-//! that knows a newer configuration than etcd has puts it back.
+//! A node has its accusation under `accusations/N` for as long as it waits. When f + 1 of them
+//! accuse one configuration, any node puts the next number under `configuration`, the accusations
+//! beside it, if nobody has written the key since it was read. Readers verify the signatures, thus
+//! neither etcd nor who writes there can end a configuration that no correct node wants to end. A
+//! node that knows a newer configuration than etcd has puts it back.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -18,7 +18,7 @@ use smt_chain::{Accusation, Made};
 use crate::chain::entry::{
     accusation_text, configuration_text, read_accusation, read_configuration,
 };
-use crate::chain::etcd::{Etcd, EtcdError};
+use crate::chain::etcd::{Etcd, EtcdError, Kept};
 
 /// The key of the newest configuration.
 const CONFIGURATION: &str = "configuration";
@@ -44,29 +44,30 @@ impl Seen {
 
 /// A node's connection to the service of configurations. Its thread ends with it.
 pub(crate) struct Reconfiguration {
-    accusations: Sender<u64>,
+    accusations: Sender<Option<u64>>,
     seen: Arc<Seen>,
 }
 
 impl Reconfiguration {
-    /// Starts the thread of a node that knows of the configuration `newest`.
+    /// Starts the thread of a node that knows of the configuration `newest`, and accuses `accused`.
     pub(crate) fn start(
         etcd: Etcd,
         poll: Duration,
         (group, newest): (Arc<Group>, Option<Made>),
-        (node, key): (u32, SigningKey),
+        (node, key, accused): (u32, SigningKey, Option<u64>),
     ) -> Self {
         let (accusations, wanted) = channel();
         let seen = Arc::new(Seen { newest: Mutex::new(newest), ..Seen::default() });
-        let (own, has_failed, refused) = (None, false, 0);
+        let (has_failed, refused) = (false, 0);
+        let own = accused.map(|it| Accusation::sign(&group, node, it, &key));
         let worker =
             Worker { etcd, group, node, key, own, has_failed, refused, seen: seen.clone() };
         std::thread::spawn(move || worker.run(&wanted, poll));
         Self { accusations, seen }
     }
 
-    /// Accuses a configuration, as soon as etcd answers.
-    pub(crate) fn accuse(&self, number: u64) {
+    /// Accuses a configuration as soon as etcd answers, or none any more.
+    pub(crate) fn accuse(&self, number: Option<u64>) {
         // The thread ends after this.
         let _ = self.accusations.send(number);
     }
@@ -86,7 +87,7 @@ struct Worker {
     group: Arc<Group>,
     node: u32,
     key: SigningKey,
-    /// The newest accusation of this node.
+    /// The accusation of this node, while it waits.
     own: Option<Accusation>,
     has_failed: bool,
     /// The revision of a configuration that was refused, for the log to have it once.
@@ -95,14 +96,15 @@ struct Worker {
 }
 
 impl Worker {
-    fn run(mut self, wanted: &Receiver<u64>, poll: Duration) {
+    fn run(mut self, wanted: &Receiver<Option<u64>>, poll: Duration) {
         loop {
             let outcome = self.work();
             self.tell(outcome);
             match wanted.recv_timeout(poll) {
                 Ok(number) => {
-                    let number = wanted.try_iter().fold(number, u64::max);
-                    self.own = Some(Accusation::sign(&self.group, self.node, number, &self.key));
+                    let number = wanted.try_iter().last().unwrap_or(number);
+                    let sign = |it| Accusation::sign(&self.group, self.node, it, &self.key);
+                    self.own = number.map(sign);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -124,61 +126,64 @@ impl Worker {
         }
         let in_etcd = number_of(proven.as_ref());
         self.learn(proven);
-        let mut found = self.read_accusations()?;
-        self.add_own(&mut found)?;
-        let made = Made::of(&self.group, &found);
+        let (mut found, written) = self.read_accusations()?;
+        found.extend(self.own);
+        // All that is proved is known, even if etcd takes nothing: writing only tells others.
+        let is_new = self.learn(Made::of(&self.group, &found));
+        self.write_own(&written)?;
         let known = self.seen.newest().clone();
-        let is_new = number_of(made.as_ref()) > number_of(known.as_ref());
-        let next = if is_new { made } else { known };
-        let Some(next) = next else {
-            return Ok(());
-        };
         // If another node was faster, the next look finds its configuration.
-        if next.number > in_etcd
-            && self.etcd.swap(CONFIGURATION, configuration.revision, &configuration_text(&next))?
+        if let Some(known) = known.filter(|it| it.number > in_etcd)
+            && self.etcd.swap(CONFIGURATION, configuration.revision, &configuration_text(&known))?
         {
             self.seen.made.fetch_add(1, Ordering::Relaxed);
-            tracing::info!(configuration = next.number, is_new, "written to etcd");
-            self.learn(Some(next));
+            tracing::info!(configuration = known.number, is_new, "written to etcd");
         }
         Ok(())
     }
 
-    /// The accusations in etcd, whose signatures are not verified.
-    fn read_accusations(&mut self) -> Result<Vec<Accusation>, EtcdError> {
-        let mut found = Vec::new();
+    /// The accusations of others in etcd, whose signatures are not verified, and the key of this
+    /// node's own.
+    fn read_accusations(&mut self) -> Result<(Vec<Accusation>, Kept), EtcdError> {
+        let (mut found, mut own) = (Vec::new(), Kept::default());
         for node in 0..self.group.replicas {
             match self.etcd.read(&accusation_name(node)) {
+                Ok(kept) if node == self.node => own = kept,
                 Ok(kept) => found.extend(read_accusation(node, &kept.value)),
                 // A key that one member can write keeps no other from being read.
                 Err(EtcdError::TooLong { .. } | EtcdError::Malformed { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(found)
+        Ok((found, own))
     }
 
-    /// Adds the accusation of this node to those in etcd, if it is not there.
-    fn add_own(&mut self, found: &mut Vec<Accusation>) -> Result<(), EtcdError> {
-        let Some(own) = self.own else {
-            return Ok(());
-        };
-        let is_there = |it: &Accusation| it.node == own.node && it.number >= own.number;
-        if !found.iter().any(|it| is_there(it) && it.is_genuine(&self.group)) {
-            self.etcd.write(&accusation_name(own.node), &accusation_text(&own))?;
-            tracing::info!(configuration = own.number, "accused");
-            found.retain(|it| it.node != own.node);
-            found.push(own);
+    /// Writes the accusation of this node, if etcd has another or none. Withdraws the one that etcd
+    /// has, if this node accuses no more.
+    fn write_own(&mut self, written: &Kept) -> Result<(), EtcdError> {
+        let name = accusation_name(self.node);
+        match self.own {
+            Some(own) if written.value != accusation_text(&own) => {
+                self.etcd.write(&name, &accusation_text(&own))?;
+                tracing::info!(configuration = own.number, "accused");
+            }
+            None if written.revision > 0 => {
+                self.etcd.delete(&name)?;
+                tracing::info!("the accusation is withdrawn");
+            }
+            _ => {}
         }
         Ok(())
     }
 
-    /// Remembers a configuration that f + 1 nodes have made, if it is newer.
-    fn learn(&self, made: Option<Made>) {
+    /// Remembers a configuration that f + 1 nodes have made, if it is newer. True if it is.
+    fn learn(&self, made: Option<Made>) -> bool {
         let mut newest = self.seen.newest();
-        if number_of(made.as_ref()) > number_of(newest.as_ref()) {
+        let is_new = number_of(made.as_ref()) > number_of(newest.as_ref());
+        if is_new {
             *newest = made;
         }
+        is_new
     }
 
     /// Tells once that etcd fails, and once that it answers again.
@@ -210,4 +215,48 @@ fn number_of(made: Option<&Made>) -> u64 {
 
 fn accusation_name(node: u32) -> String {
     format!("accusations/{node}")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+    use crate::chain::entry::tests::{group, key};
+    use crate::chain::fake_etcd::answer;
+    use data_encoding::BASE64;
+
+    const NONE: (&str, &str) = ("200 OK", r#"{"responses":[{"response_range":{}}]}"#);
+
+    /// Node 0 at an etcd.
+    fn worker(etcd: Etcd, accused: Option<u64>) -> Worker {
+        let (group, seen) = (Arc::new(group()), Arc::default());
+        let own = accused.map(|it| Accusation::sign(&group, 0, it, &key(0)));
+        Worker { etcd, group, node: 0, key: key(0), own, has_failed: false, refused: 0, seen }
+    }
+
+    /// The answer of etcd about a key with the accusation of configuration 0 by a node.
+    fn accused_by(node: u32) -> String {
+        let value = accusation_text(&Accusation::sign(&group(), node, 0, &key(node)));
+        let kvs = format!(r#"[{{"mod_revision":"3","value":"{}"}}]"#, BASE64.encode(&value));
+        format!(r#"{{"responses":[{{"response_range":{{"kvs":{kvs}}}}}]}}"#)
+    }
+
+    #[test]
+    fn a_configuration_that_is_made_is_known_though_etcd_takes_no_writes() {
+        let by_other = accused_by(1);
+        let (etcd, asked) =
+            answer(&[NONE, NONE, ("200 OK", by_other.as_str()), NONE, ("500 Full", "no space")]);
+        let mut worker = worker(etcd, Some(0));
+        assert!(worker.work().is_err());
+        assert_eq!(number_of(worker.seen.newest().as_ref()), 1);
+        assert!(asked.join().unwrap()[4].contains("requestPut"));
+    }
+
+    #[test]
+    fn a_node_that_accuses_no_more_withdraws_what_etcd_has_of_it() {
+        let own = accused_by(0);
+        let (etcd, asked) = answer(&[NONE, ("200 OK", own.as_str()), NONE, NONE, ("200 OK", "{}")]);
+        worker(etcd, None).work().unwrap();
+        assert!(asked.join().unwrap()[4].contains("requestDeleteRange"));
+    }
 }

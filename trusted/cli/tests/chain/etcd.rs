@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Stdio;
 
 use crate::load::Load;
-use crate::processes::{Chain, has_etcd, said};
+use crate::processes::{Chain, has_etcd, said, wait_until};
 
 #[test]
 fn a_middle_node_and_then_a_head_that_are_killed_are_replaced_through_etcd() {
@@ -107,6 +107,20 @@ fn values_of_a_liar_that_are_too_long_to_read_hold_up_no_replacement() {
     chain.kill(&[0]);
     chain.write_to_etcd("configuration", &long);
     assert_eq!(chain.call(&["put", "city", "Rom"]), "Ulm");
+}
+
+#[test]
+fn a_node_withdraws_its_accusation_when_it_waits_no_longer() {
+    if !has_etcd("accusations that are withdrawn") {
+        return;
+    }
+    let mut chain = Chain::with_etcd("counter");
+    chain.kill(&[1, 2]);
+    let waits = chain.client(1, &["add", "1"]).stdout(Stdio::piped()).spawn().unwrap();
+    wait_until("node 0 accuses", || chain.is_in_etcd("accusations/0"));
+    (1..3).for_each(|it| chain.start(it));
+    assert_eq!(said(&waits.wait_with_output().unwrap()), "1");
+    wait_until("the accusation goes", || !chain.is_in_etcd("accusations/0"));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use data_encoding::BASE64;
 
@@ -96,16 +97,25 @@ impl Chain {
 
     /// Writes a key of the group in etcd, as a node that lies may.
     pub(crate) fn write_to_etcd(&self, name: &str, value: &str) {
+        let value = BASE64.encode(value.as_bytes());
+        self.ask_etcd("put", name, &format!(",\"value\":\"{value}\""));
+    }
+
+    /// Whether etcd has a key of the group.
+    pub(crate) fn is_in_etcd(&self, name: &str) -> bool {
+        self.ask_etcd("range", name, "").contains("\"kvs\"")
+    }
+
+    fn ask_etcd(&self, what: &str, name: &str, rest: &str) -> String {
         let group = fs::read_to_string(self.path("group.toml")).unwrap();
         let prefix = group.split("prefix = \"").nth(1).unwrap().split('"').next().unwrap();
-        let encode = |text: &str| BASE64.encode(text.as_bytes());
-        let (key, value) = (encode(&format!("{prefix}/{name}")), encode(value));
-        let body = format!("{{\"key\":\"{key}\",\"value\":\"{value}\"}}");
+        let key = BASE64.encode(format!("{prefix}/{name}").as_bytes());
+        let body = format!("{{\"key\":\"{key}\"{rest}}}");
         let address = self.etcd_url.strip_prefix("http://").unwrap();
         let mut stream = TcpStream::connect(address).unwrap();
         write!(
             stream,
-            "POST /v3/kv/put HTTP/1.1\r\nHost: etcd\r\nConnection: close\r\n\
+            "POST /v3/kv/{what} HTTP/1.1\r\nHost: etcd\r\nConnection: close\r\n\
              Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         )
@@ -113,6 +123,7 @@ impl Chain {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        answer
     }
 
     /// Changes a file.
@@ -184,6 +195,15 @@ impl Chain {
     pub(crate) fn call(&self, arguments: &[&str]) -> String {
         said(&self.client(2, arguments).output().unwrap())
     }
+}
+
+/// Waits until something holds, for a minute at most.
+pub(crate) fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let is_there = (0..1200).any(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        holds()
+    });
+    assert!(is_there, "{what}");
 }
 
 /// A port that is free. Its gateway asks etcd at the port that it was told, and 0 would be another
