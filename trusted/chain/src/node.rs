@@ -166,6 +166,7 @@ impl<S: Service + Clone> Node<S> {
 
     /// Time passes.
     pub fn tick(&mut self) {
+        self.drop_done();
         self.accuse_if_late();
         let old = self.pending.values().filter(|it| it.age % FORWARD == 1);
         let old: Vec<Request> = old.map(|it| it.request.clone()).collect();

@@ -4,8 +4,6 @@
 //! A FREEZE carries its sender's whole gapless stream by reference: its receiver has taken that
 //! stream up to there, or waits. A sender can hide nothing that it has proved.
 
-use std::collections::BTreeSet;
-
 use smt_bft::Service;
 
 use crate::accusation::Made;
@@ -122,15 +120,20 @@ impl<S: Service + Clone> Node<S> {
         (found.len() == self.group.quorum()).then_some(found)
     }
 
-    /// Forgets the logs that no stream refers to any more, but for those of slow nodes.
+    /// Forgets the logs that no stream refers to any more, but for those of slow nodes. The one in
+    /// which a place was committed last has the answers, and stays.
     pub(crate) fn forget_logs(&mut self) {
-        let at: BTreeSet<u64> = self.streams.iter().map(|it| it.track.at.0).collect();
-        let keep = |number: &u64| at.first().is_none_or(|lowest| number >= lowest);
+        let committed = self.committed.0;
         // A node that lags for longer follows no more.
         while self.logs.len() > LOGS {
-            self.logs.pop_first();
+            let Some(oldest) = self.logs.keys().copied().find(|it| *it != committed) else {
+                break;
+            };
+            self.logs.remove(&oldest);
         }
-        self.logs.retain(|number, _| keep(number));
+        let at = self.streams.iter().map(|it| it.track.at.0);
+        let lowest = at.min().unwrap_or(0).min(committed);
+        self.logs.retain(|number, _| *number >= lowest);
     }
 }
 

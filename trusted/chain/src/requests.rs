@@ -32,6 +32,16 @@ impl<S: Service + Clone> Node<S> {
         })
     }
 
+    /// Drops requests that were answered meanwhile. They would be late for ever, since no head
+    /// orders them again.
+    pub(crate) fn drop_done(&mut self) {
+        let done = self.pending.values().filter(|it| self.is_done(&it.request));
+        let done: Vec<u32> = done.map(|it| it.request.client).collect();
+        for client in done {
+            self.pending.remove(&client);
+        }
+    }
+
     /// Whether a request is newer than the one of its client that waits.
     pub(crate) fn is_wanted(&self, request: &Request) -> bool {
         let known = self.pending.get(&request.client);
@@ -94,5 +104,51 @@ impl<S: Service + Clone> Node<S> {
         let signature = [[0; 32]; 2];
         let reply = Reply { replica, view, client, number, request, result, signature };
         Output::Client(client, Message::Reply(reply.sign(&self.reply_key)).encode())
+    }
+}
+
+#[cfg(all(test, feature = "sim"))]
+mod tests {
+    use smt_bft::KeyValue;
+
+    use crate::configuration::Configuration;
+    use crate::node::Pending;
+    use crate::sim::together::Together;
+
+    // Once, the log with the answer was forgotten. The request then waited for ever: each head had
+    // executed it, and ordered it no more.
+    #[test]
+    fn an_answered_request_is_answered_again_when_all_nodes_have_left_its_configuration() {
+        let mut nodes = Together::new(3);
+        nodes.request(1, 3);
+        let replies = nodes.replies.len();
+        let node = &mut nodes.nodes[0];
+        assert_eq!(node.metrics().committed, 1);
+        for number in 1..=70 {
+            let configuration = Configuration::of_number(number, 3);
+            let next = node.logs[&0].begin(configuration, 1, KeyValue::default());
+            node.logs.insert(number, next);
+        }
+        for (number, stream) in (70..).zip(&mut node.streams) {
+            stream.track.at = (number, 1);
+        }
+        node.forget_logs();
+        assert_eq!(node.logs.len(), 64);
+        nodes.request(1, 1);
+        assert_eq!(nodes.replies.len(), replies + 1);
+        assert!(nodes.nodes[0].pending.is_empty());
+    }
+
+    #[test]
+    fn an_answered_request_that_waits_all_the_same_is_dropped() {
+        let mut nodes = Together::new(3);
+        nodes.request(1, 3);
+        let node = &mut nodes.nodes[0];
+        let request = node.logs[&0].entry(1).map(|it| it.request.clone());
+        let pending = request.map(|request| (1, Pending { request, age: 0 }));
+        node.pending.extend(pending);
+        assert_eq!(node.pending.len(), 1);
+        nodes.tick();
+        assert!(nodes.nodes[0].pending.is_empty());
     }
 }
