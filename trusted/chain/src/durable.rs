@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use smt_attestation::Misuse;
-use smt_bft::{Group, Service};
+use smt_bft::{Digest, Group, Service};
 use smt_journal::{Disk, Journal, JournalError};
 
 use crate::accusation::Made;
@@ -59,6 +59,8 @@ pub struct Durable<S, D> {
     journal: Journal<D>,
     /// Inputs that the node takes when they are durable.
     waiting: Vec<Input>,
+    /// The hashes of the messages among them: a copy that comes meanwhile is not in the log again.
+    hashes: BTreeSet<Digest>,
     /// The last question of each that asks. Questions change nothing, and are not in the log.
     questions: BTreeMap<Asker, Message>,
     /// Those that had an answer since the last tick: the next one waits for the next tick, since an
@@ -97,8 +99,16 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
         if !is_readable {
             return Err(JournalError::OtherOwner.into());
         }
-        let (waiting, questions, answered) = (Vec::new(), BTreeMap::new(), BTreeSet::new());
-        Ok(Self { node, journal, waiting, questions, answered, asks: false, replayed })
+        Ok(Self {
+            node,
+            journal,
+            waiting: Vec::new(),
+            hashes: BTreeSet::new(),
+            questions: BTreeMap::new(),
+            answered: BTreeSet::new(),
+            asks: false,
+            replayed,
+        })
     }
 
     /// Takes a message, when it is durable. One that changes nothing leaves nothing in the log, and
@@ -107,6 +117,10 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
         let Some(message) = Message::decode(bytes) else {
             return;
         };
+        let hash = digest("input", &[bytes]);
+        if self.hashes.contains(&hash) {
+            return;
+        }
         match self.node.effect_of(&message) {
             Effect::Nothing => {}
             Effect::Answer(asker) => {
@@ -114,6 +128,7 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
             }
             Effect::Change if !self.journal.has_room(bytes.len()) => {}
             Effect::Change => {
+                self.hashes.insert(hash);
                 self.journal.append(&encode(&Record::Message(bytes.to_vec())));
                 self.waiting.push(Input::Message(message));
             }
@@ -150,6 +165,7 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
     }
 
     fn work(&mut self) -> Vec<Output> {
+        self.hashes.clear();
         for input in std::mem::take(&mut self.waiting) {
             match input {
                 Input::Tick => self.node.tick(),
@@ -321,6 +337,17 @@ mod tests {
         assert!(growth(&mut next, |it| it.receive(&said)) > 0);
         assert_eq!(growth(&mut next, |it| it.receive(&said)), 0);
         assert_eq!(growth(&mut head, |it| it.receive(&said)), 0, "it is the head's own");
+    }
+
+    #[test]
+    fn copies_of_a_message_that_come_before_one_commit_are_in_the_log_once() {
+        let [once, often] = [1, 5].map(|copies| {
+            let mut durable = open(0, ModelDisk::default()).unwrap();
+            growth(&mut durable, |it| {
+                (0..copies).for_each(|_| it.receive(&request(1, 1, 8)));
+            })
+        });
+        assert!(once > 0 && once == often, "{once} {often}");
     }
 
     #[test]
