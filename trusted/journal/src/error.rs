@@ -18,6 +18,12 @@ pub enum JournalError {
     /// The log is of another owner or configuration.
     #[error("your request: the log was written under another configuration")]
     OtherOwner,
+    /// The log was written by an older version.
+    #[error("your request: the log has an older format, which this version does not read")]
+    OlderFormat,
+    /// There is no salt for a new log.
+    #[error("the operating system gives no random numbers: {0}")]
+    Random(getrandom::Error),
     /// More was collected than a block takes.
     #[error("your request: more was collected than a block takes; commit when the log is full")]
     TooMuch,

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The log.
 
-use crate::block::{Block, MAGIC, RECORDS_LEN_MAX};
+use crate::block::{Block, HEADER_LEN, MAGIC, OLDER_MAGIC, RECORDS_LEN_MAX};
 use crate::disk::Disk;
 use crate::error::JournalError;
 
 /// Bytes that are read at once in the search for a block.
 const WINDOW: usize = 64 << 10;
+/// Bytes of a log's salt.
+const SALT_LEN: usize = 16;
 
 /// A log of records. Its first record names the owner.
 #[derive(Debug)]
 pub struct Journal<D> {
     disk: D,
+    /// With which the checksums of all blocks but the first begin.
+    salt: Vec<u8>,
     /// Bytes of the durable blocks, and how many those are.
     end: u64,
     blocks: u64,
@@ -25,28 +29,45 @@ impl<D: Disk> Journal<D> {
     /// begins with `owner`, which an older one must begin with.
     ///
     /// # Errors
-    /// [`JournalError::Damaged`], [`JournalError::OtherOwner`], [`JournalError::Disk`].
+    /// [`JournalError::Damaged`], [`JournalError::OtherOwner`], [`JournalError::OlderFormat`],
+    /// [`JournalError::Random`], [`JournalError::Disk`].
     pub fn open(disk: D, owner: &[u8], mut each: impl FnMut(&[u8])) -> Result<Self, JournalError> {
         let length = disk.length()?;
-        let (end, blocks, collected) = (0, 0, Vec::new());
-        let mut journal = Self { disk, end, blocks, collected, is_stopped: false };
+        refuse_older(&disk, length)?;
+        let (salt, end, blocks, collected) = (Vec::new(), 0, 0, Vec::new());
+        let mut journal = Self { disk, salt, end, blocks, collected, is_stopped: false };
+        let mut last = None;
         while let Some(block) = journal.next_block(length)? {
             let mut records = block.records();
-            if block.number == 0 && records.next() != Some(owner) {
-                return Err(JournalError::OtherOwner);
+            if block.number == 0 {
+                if records.next() != Some(owner) {
+                    return Err(JournalError::OtherOwner);
+                }
+                journal.salt = records.next().ok_or(JournalError::Damaged(0))?.to_vec();
             }
             records.for_each(&mut each);
+            let at = journal.end;
             journal.end += block.length();
             journal.blocks += 1;
+            last = Some((at, block));
         }
-        journal.refuse_damage(length)?;
+        journal.refuse_damage(length, owner)?;
         if journal.end < length {
             journal.disk.cut(journal.end)?;
         }
-        // The last block may be in the cache of the operating system alone.
+        // The last block may be in the cache of the operating system alone. A sync that has failed
+        // may have left it there as if it were on the disk: only what is written again is synced.
+        if let Some((at, block)) = last {
+            let bytes = block.encoded(journal.salt_of(block.number));
+            journal.disk.write_at(at, &bytes)?;
+        }
         journal.disk.sync()?;
         if journal.blocks == 0 {
+            let mut salt = [0; SALT_LEN];
+            getrandom::fill(&mut salt).map_err(JournalError::Random)?;
             journal.append(owner);
+            journal.append(&salt);
+            journal.salt = salt.to_vec();
             journal.commit()?;
         }
         Ok(journal)
@@ -81,7 +102,7 @@ impl<D: Disk> Journal<D> {
         if self.collected.len() > RECORDS_LEN_MAX {
             return Err(JournalError::TooMuch);
         }
-        let block = Block::encode(self.blocks, &self.collected);
+        let block = Block::encode(self.blocks, &self.collected, self.salt_of(self.blocks));
         let written = self.disk.write_at(self.end, &block).and_then(|()| self.disk.sync());
         self.is_stopped = written.is_err();
         written?;
@@ -110,12 +131,26 @@ impl<D: Disk> Journal<D> {
     }
 
     fn next_block(&self, length: u64) -> Result<Option<Block>, JournalError> {
-        let block = Block::read(&self.disk, self.end, length)?;
+        let salt = self.salt_of(self.blocks);
+        let block = Block::read(&self.disk, (self.end, length), salt)?;
         Ok(block.filter(|it| it.number == self.blocks))
     }
 
+    /// The salt of a block's checksum. Block 0 has that of the others, and none of its own.
+    fn salt_of(&self, number: u64) -> &[u8] {
+        if number == 0 { &[] } else { &self.salt }
+    }
+
     /// Looks for a good block behind the first bad one.
-    fn refuse_damage(&self, length: u64) -> Result<(), JournalError> {
+    fn refuse_damage(&self, length: u64, owner: &[u8]) -> Result<(), JournalError> {
+        if self.blocks == 0 {
+            // Later blocks are not known without the salt. A crash that tears block 0 leaves none.
+            let first = HEADER_LEN + 4 + owner.len() + 4 + SALT_LEN;
+            return match length > first as u64 {
+                true => Err(JournalError::Damaged(0)),
+                false => Ok(()),
+            };
+        }
         let mut window = vec![0; WINDOW];
         let mut from = self.end + 1;
         while from < length {
@@ -123,7 +158,7 @@ impl<D: Disk> Journal<D> {
             self.disk.read_at(from, bytes)?;
             for (at, four) in (from..).zip(bytes.windows(MAGIC.len())) {
                 let block = match four == MAGIC {
-                    true => Block::read(&self.disk, at, length)?,
+                    true => Block::read(&self.disk, (at, length), &self.salt)?,
                     false => None,
                 };
                 if block.is_some_and(|it| it.number > self.blocks) {
@@ -134,5 +169,17 @@ impl<D: Disk> Journal<D> {
             from += (WINDOW - MAGIC.len() + 1) as u64;
         }
         Ok(())
+    }
+}
+
+/// A log of the older format would look like a torn one, and be cut off.
+fn refuse_older(disk: &impl Disk, length: u64) -> Result<(), JournalError> {
+    let mut first = [0; OLDER_MAGIC.len()];
+    if length >= first.len() as u64 {
+        disk.read_at(0, &mut first)?;
+    }
+    match first == *OLDER_MAGIC {
+        true => Err(JournalError::OlderFormat),
+        false => Ok(()),
     }
 }

@@ -7,8 +7,8 @@
 //!
 //! A block is written only after the one before is on the disk. A crash therefore tears the last
 //! block at most: a bad block with a good one behind it was damaged, and the log is refused.
-//! Damage of the last block alone looks like a torn one. A torn block that has the bytes of a later
-//! block in a record looks like damage: the log is refused, though nothing durable was lost.
+//! Damage of the last block alone looks like a torn one. A record with the bytes of a block is
+//! none: each log has a random salt in its checksums, which those who choose records do not know.
 #![forbid(unsafe_code)]
 
 mod block;

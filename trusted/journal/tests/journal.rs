@@ -2,7 +2,9 @@
 //! The log keeps what was committed, whatever a crash does to the rest.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use smt_journal::{FileDisk, Journal, JournalError, ModelDisk};
+use std::io;
+
+use smt_journal::{Disk, FileDisk, Journal, JournalError, ModelDisk};
 use smt_simulation::Random;
 
 const OWNER: &[u8] = b"owner";
@@ -85,6 +87,89 @@ fn damage_is_found_though_the_next_good_block_is_far_behind_it() {
         let refused = open(disk).err();
         assert!(matches!(refused, Some(JournalError::Damaged(at)) if at == place), "{refused:?}");
     }
+}
+
+/// A block whose checksum has no salt.
+fn forged(number: u64) -> Vec<u8> {
+    let mut fields = number.to_be_bytes().to_vec();
+    fields.extend(4_u32.to_be_bytes());
+    let checksum = crc32fast::hash(&[&fields[..], b"junk"].concat());
+    [&b"SMJ2"[..], &fields[..], &checksum.to_be_bytes()[..], &b"junk"[..]].concat()
+}
+
+#[test]
+fn a_torn_block_with_a_record_that_looks_like_a_later_block_is_cut_off() {
+    // A block of another log, with the same owner, and one that anybody can make.
+    let (mut other, _) = open(ModelDisk::default()).unwrap();
+    let mut from = 0;
+    for _ in 0..5 {
+        from = other.length() as usize;
+        other.append(b"other");
+        other.commit().unwrap();
+    }
+    let of_other = other.into_disk().bytes_mut()[from..].to_vec();
+    for looks_so in [forged(9), of_other] {
+        let (mut journal, _) = open(ModelDisk::default()).unwrap();
+        journal.append(b"one");
+        journal.commit().unwrap();
+        let place = journal.length() as usize;
+        journal.append(&[vec![7; 600], looks_so, vec![7; 600]].concat());
+        journal.commit().unwrap();
+        let mut disk = journal.into_disk();
+        disk.bytes_mut()[place + 30] ^= 1;
+        let (_, records) = open(disk).unwrap();
+        assert_eq!(records, [b"one".to_vec()]);
+    }
+}
+
+#[test]
+fn a_log_of_the_format_without_salt_is_refused_and_not_cut_off() {
+    let mut disk = ModelDisk::default();
+    disk.bytes_mut().extend([&b"SMTJ"[..], &[0; 60][..]].concat());
+    assert!(matches!(open(disk).err(), Some(JournalError::OlderFormat)));
+}
+
+/// A disk that notes where it is written.
+struct Noted(ModelDisk, Vec<u64>);
+
+impl Disk for Noted {
+    fn length(&self) -> io::Result<u64> {
+        self.0.length()
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.read_at(offset, out)
+    }
+
+    fn write_at(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.1.push(offset);
+        self.0.write_at(offset, bytes)
+    }
+
+    fn cut(&mut self, length: u64) -> io::Result<()> {
+        self.0.cut(length)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.0.sync()
+    }
+}
+
+#[test]
+fn the_last_block_is_written_again_when_a_log_is_opened() {
+    let (mut journal, _) = open(ModelDisk::default()).unwrap();
+    let mut last = 0;
+    for record in [b"one", b"two"] {
+        last = journal.length();
+        journal.append(record);
+        journal.commit().unwrap();
+    }
+    let mut disk = journal.into_disk();
+    let before = disk.bytes_mut().clone();
+    let Noted(mut disk, written) =
+        Journal::open(Noted(disk, Vec::new()), OWNER, |_| ()).unwrap().into_disk();
+    assert_eq!(written, [last]);
+    assert_eq!(*disk.bytes_mut(), before);
 }
 
 #[test]
