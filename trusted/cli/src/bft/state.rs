@@ -65,11 +65,14 @@ impl State {
         }
     }
 
-    /// Opens the directory, and begins epoch `asked` if there is one.
+    /// Opens the directory, and begins epoch `asked` if there is one. Otherwise a directory that is
+    /// not there is not made: it may be on a disk that is not mounted.
     pub(crate) fn open(directory: &Path, asked: Option<u64>) -> Result<Self, StateError> {
         let name = directory.display().to_string();
         let failed = |error| StateError::File(name.clone(), error);
-        fs::create_dir_all(directory).map_err(failed)?;
+        if asked.is_some() {
+            fs::create_dir_all(directory).map_err(failed)?;
+        }
         let current = read(directory)?;
         let (epoch, is_begun) = match (current, asked) {
             (None, None) => return Err(StateError::Missing(name)),
@@ -113,7 +116,8 @@ pub(crate) fn create(directory: &Path) -> io::Result<()> {
     write(directory, 1, false)
 }
 
-fn log_path(directory: &Path, epoch: u64) -> PathBuf {
+/// The log of an epoch.
+pub(crate) fn log_path(directory: &Path, epoch: u64) -> PathBuf {
     directory.join(format!("log-{epoch}"))
 }
 
@@ -187,6 +191,7 @@ mod tests {
     fn an_epoch_that_is_not_newer_is_refused() {
         let directory = Directory::new("older");
         assert!(matches!(State::open(&directory.0, None).err(), Some(StateError::Missing(_))));
+        assert!(!directory.0.exists());
         assert_eq!(State::open(&directory.0, Some(3)).unwrap().epoch, 3);
         let refused = State::open(&directory.0, Some(3)).err();
         assert!(matches!(refused, Some(StateError::NotNewer { current: 3, asked: 3 })));

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ use smt_mesh::{Arrival, Member, Mesh, SessionError, messages};
 use crate::bft::metrics::MetricsFile;
 use crate::bft::replica::end_by_signal;
 use crate::bft::served::Served;
-use crate::bft::state::{State, StateError};
+use crate::bft::state::{State, StateError, log_path};
 use crate::chain::config::NodeConfig;
 use crate::chain::etcd::Etcd;
 use crate::chain::reconfigure::Reconfiguration;
@@ -49,6 +49,20 @@ pub(crate) enum NodeError {
     /// The directory cannot be used.
     #[error(transparent)]
     State(StateError),
+    /// The directory is none of a node.
+    #[error(
+        "your files: {0} is not the directory that `chain init` has made for this node: is `state` \
+         right, and the disk mounted? If the directory is lost, the node must stay off, as one of \
+         the f nodes that may fail"
+    )]
+    Missing(String),
+    /// The log is of another node, or its configuration was changed.
+    #[error(
+        "your files: {0} was written under another configuration, or by another version: `node`, \
+         `stream`, `service`, the `reply_key` of each node, the clients with their keys, and the \
+         options `operation_bytes`, `window`, `retained` and `timeout_ticks` must be as they were"
+    )]
+    OtherOwner(String),
     /// The log is lost, and the node's counter with it.
     #[error(
         "your files: {0} has no log of this node any more, and a node without its log would say \
@@ -68,6 +82,18 @@ pub(crate) enum NodeError {
     /// A file or a signal cannot be had.
     #[error("the operating system failed: {0}")]
     File(String, #[source] io::Error),
+}
+
+impl NodeError {
+    /// The error of a log that cannot be opened.
+    fn of_log(path: &Path, error: DurableError) -> Self {
+        match error {
+            DurableError::Journal(JournalError::OtherOwner) => {
+                Self::OtherOwner(path.display().to_string())
+            }
+            error => error.into(),
+        }
+    }
 }
 
 impl From<DurableError> for NodeError {
@@ -139,9 +165,8 @@ type Core = Durable<Served, FileDisk>;
 
 fn open_core(config: &NodeConfig) -> Result<Core, NodeError> {
     let state = State::open(&config.state, None).map_err(|error| match error {
-        StateError::Missing(_) | StateError::LogGone(_) => {
-            NodeError::Lost(config.state.display().to_string())
-        }
+        StateError::Missing(name) => NodeError::Missing(name),
+        StateError::LogGone(_) => NodeError::Lost(config.state.display().to_string()),
         error => NodeError::State(error),
     })?;
     let identity = Identity {
@@ -151,7 +176,9 @@ fn open_core(config: &NodeConfig) -> Result<Core, NodeError> {
     };
     let began = Instant::now();
     let service = Served::new(config.group.service);
-    let core = Durable::open(config.group.group.clone(), identity, service, state.log)?;
+    let path = log_path(&config.state, state.epoch);
+    let core = Durable::open(config.group.group.clone(), identity, service, state.log)
+        .map_err(|error| NodeError::of_log(&path, error))?;
     State::begun(&config.state, state.epoch).map_err(NodeError::State)?;
     let (inputs, metrics, ms) = (core.replayed(), core.metrics(), began.elapsed().as_millis());
     let (configuration, committed) = (metrics.configuration, metrics.committed);
