@@ -23,9 +23,9 @@ pub(crate) enum InitError {
     /// The number of members is even, or out of bounds.
     #[error("your request: {0} {1}: a group has 2f + 1 of them, 3, 5, 7 or 9")]
     Count(usize, &'static str),
-    /// An address of etcd is none.
-    #[error("your request: --etcd: {0}")]
-    Etcd(String),
+    /// An argument has a value that it cannot have.
+    #[error("your request: {0}: {1}")]
+    Argument(&'static str, String),
     /// A file cannot be written, or is there.
     #[error("your files: {0} cannot be made")]
     File(String, #[source] io::Error),

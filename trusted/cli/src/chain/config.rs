@@ -226,12 +226,17 @@ fn read_etcd(source: &Source, file: &GroupFile) -> Result<EtcdConfig, ConfigErro
         }
         addresses.push(it.get_ref().trim_end_matches('/').to_owned());
     }
-    if prefix.get_ref().is_empty() || prefix.get_ref().len() > 256 {
-        let why = "a prefix has 1 to 256 bytes, and is another one for each group".to_owned();
+    if let Some(why) = refuse_prefix(prefix.get_ref()) {
         return Err(source.field("prefix", prefix.span(), why));
     }
     let poll_ms = source.bounded("poll_ms", &file.options.poll_ms, 10..60_001)?;
     Ok(EtcdConfig { endpoints: addresses, prefix: prefix.get_ref().clone(), poll_ms })
+}
+
+/// Why keys cannot begin with a prefix; nothing if they can.
+pub(crate) fn refuse_prefix(prefix: &str) -> Option<String> {
+    let why = "a prefix has 1 to 256 bytes, and is another one for each group".to_owned();
+    (!(1..=256).contains(&prefix.len())).then_some(why)
 }
 
 /// Why etcd cannot be spoken to at an address; nothing if it can.
@@ -240,7 +245,11 @@ pub(crate) fn refuse_endpoint(endpoint: &str) -> Option<String> {
     let is_good = uri.is_some_and(|it| {
         it.scheme_str() == Some("http") && it.host().is_some() && matches!(it.path(), "" | "/")
     });
-    let why = format!("{endpoint:?} is no address of the form http://HOST:PORT");
+    // A path is added at its end, and the way to etcd knows no users: a password would be in the
+    // clear there.
+    let is_good = is_good && !endpoint.contains(['@', '?', '#']);
+    let shown = endpoint.rsplit_once('@').map_or(endpoint, |it| it.1);
+    let why = format!("{shown:?} is no address of the form http://HOST:PORT");
     (!is_good).then_some(why)
 }
 
@@ -253,9 +262,18 @@ mod tests {
         for good in ["http://127.0.0.1:2379", "http://etcd.example/", "http://[::1]:2379"] {
             assert_eq!(refuse_endpoint(good), None);
         }
-        for bad in
-            ["", "127.0.0.1:2379", "https://host:2379", "http://", "http://h/v3", "http://a b"]
-        {
+        for bad in [
+            "",
+            "127.0.0.1:2379",
+            "https://host:2379",
+            "http://",
+            "http://h/v3",
+            "http://a b",
+            "http://user:password@host:2379",
+            "http://host:2379?a=b",
+            "http://host:2379/?",
+            "http://host:2379#a",
+        ] {
             assert!(refuse_endpoint(bad).is_some(), "{bad}");
         }
     }

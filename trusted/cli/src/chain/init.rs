@@ -8,7 +8,7 @@ use clap::Args;
 use data_encoding::HEXLOWER;
 use smt_mesh::Member;
 
-use crate::chain::config::refuse_endpoint;
+use crate::chain::config::{refuse_endpoint, refuse_prefix};
 use crate::new_group::{InitError, NewGroup};
 use crate::source::ServiceName;
 
@@ -43,9 +43,12 @@ impl InitArguments {
             return Err(InitError::Count(self.nodes.len(), "nodes"));
         }
         if let Some(why) = self.endpoints.iter().find_map(|it| refuse_endpoint(it)) {
-            return Err(InitError::Etcd(why));
+            return Err(InitError::Argument("--etcd", why));
         }
         let prefix = self.etcd_prefix.map_or_else(new_prefix, Ok)?;
+        if let Some(why) = refuse_prefix(&prefix) {
+            return Err(InitError::Argument("--etcd-prefix", why));
+        }
         let group = NewGroup::create(&self.directory)?;
         let mut text = format!("stream = 1\nservice = \"{}\"\n", self.service.name());
         if self.clients == 0 {

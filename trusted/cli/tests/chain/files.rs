@@ -51,6 +51,10 @@ fn a_chain_of_an_even_number_of_nodes_is_not_made() {
     let output = init.args(nodes).arg(&directory).output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(!output.status.success() && text.contains("--etcd: \"localhost:2379\""), "{text}");
+    let mut init = command(&["chain", "init", "--etcd-prefix", ""]);
+    let output = init.args(nodes).arg(&directory).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && text.contains("--etcd-prefix: a prefix has"), "{text}");
     assert!(!directory.exists());
 }
 
