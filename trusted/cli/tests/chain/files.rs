@@ -81,6 +81,26 @@ fn a_client_that_the_nodes_do_not_know_is_not_served() {
 }
 
 #[test]
+fn a_client_that_is_in_no_list_of_the_nodes_is_refused_and_counted() {
+    let mut chain = Chain::of_files("counter");
+    let all = fs::read_to_string(chain.path("group.toml")).unwrap();
+    chain.edit("group.toml", |text| {
+        let (before, from) = text.split_once("[[clients]]\nnumber = 2\n").unwrap();
+        let (_, after) = from.split_once("[options]").unwrap();
+        format!("{before}[options]{after}")
+    });
+    (0..3).for_each(|it| chain.start(it));
+    fs::write(chain.path("group.toml"), all).unwrap();
+    // Its certificate is good: the authority is the group's.
+    let output = chain.client(2, &["--deadline-s", "1", "add", "1"]).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && text.contains("no answer of f + 1"), "{text}");
+    assert_eq!(said(&chain.client(1, &["add", "1"]).output().unwrap()), "1");
+    let last = chain.end(0);
+    assert!(last["refused"].as_u64().unwrap() > 0, "{last}");
+}
+
+#[test]
 fn a_node_without_its_log_is_refused_since_it_would_use_a_counter_twice() {
     let mut chain = Chain::new("key-value");
     assert_eq!(chain.call(&["put", "city", "Ulm"]), "(none)");

@@ -17,11 +17,13 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
     command
 }
 
-/// Whether etcd is installed. If not, says that a test is left out.
+/// Whether etcd is installed. If not, says that a test is left out, and fails where
+/// `trusted/test` has found or installed it.
 pub(crate) fn has_etcd(test: &str) -> bool {
     let found = Command::new("etcd").arg("--version").stdout(Stdio::null()).status();
     let is_there = found.is_ok_and(|it| it.success());
     if !is_there {
+        assert!(std::env::var_os("SMT_HAS_ETCD").is_none(), "{test}: etcd does not run");
         println!("{test} is left out: etcd is not installed");
     }
     is_there
@@ -85,7 +87,7 @@ impl Chain {
             .args(["--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers])
             .args(["--initial-cluster", &format!("default={peers}")])
             .stdout(Stdio::null())
-            .stderr(Stdio::null());
+            .stderr(self.stderr("etcd"));
         self.etcd = Some(etcd.spawn().unwrap());
     }
 
@@ -148,9 +150,26 @@ impl Chain {
         self.path(&format!("metrics-{number}"))
     }
 
+    /// A file for the errors of a process, which are told when a test fails.
+    fn stderr(&self, name: &str) -> Stdio {
+        let path = self.path(&format!("{name}.stderr"));
+        fs::File::options().create(true).append(true).open(path).unwrap().into()
+    }
+
+    fn tell_errors(&self) {
+        for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            if name.to_string_lossy().ends_with(".stderr") {
+                let text = fs::read(entry.path()).unwrap_or_default();
+                eprintln!("{}:\n{}", name.display(), String::from_utf8_lossy(&text));
+            }
+        }
+    }
+
     /// Starts a node, and returns when it listens.
     pub(crate) fn start(&mut self, number: usize) {
-        let mut child = self.node(number).stderr(Stdio::null()).spawn().unwrap();
+        let stderr = self.stderr(&format!("node-{number}"));
+        let mut child = self.node(number).stderr(stderr).spawn().unwrap();
         let mut line = String::new();
         let stdout = child.stdout.take().unwrap();
         BufReader::new(stdout).read_line(&mut line).unwrap();
@@ -224,6 +243,9 @@ impl Drop for Chain {
         for child in self.nodes.iter_mut().flatten().chain(&mut self.etcd) {
             let _ = child.kill();
             let _ = child.wait();
+        }
+        if std::thread::panicking() {
+            self.tell_errors();
         }
         let _ = fs::remove_dir_all(&self.directory);
     }
