@@ -10,8 +10,9 @@
 //!    MAC of the proof before. Proofs travel down the chain.
 //! 4. f + 1 proofs commit a place. Nodes that know of them reply, and a client takes an answer that
 //!    f + 1 nodes sign alike.
-//! 5. A node that waits too long accuses. A trusted service makes the next [`Configuration`] when
-//!    f + 1 do; nodes say FREEZE, and the new head opens it with the longest log among f + 1.
+//! 5. A node that waits too long signs an [`Accusation`]. Those of f + 1 nodes make the next
+//!    [`Configuration`] ([`Made`]); nodes say FREEZE, and the new head opens it with the longest
+//!    log among f + 1.
 //!
 //! The crate's README says where each rule comes from.
 #![forbid(unsafe_code)]

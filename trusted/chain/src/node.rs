@@ -53,7 +53,7 @@ pub struct Metrics {
     pub configuration: u64,
     /// The place up to which all is committed.
     pub committed: u64,
-    /// How often it has accused.
+    /// How often it has accused since its log began.
     pub accusations: u64,
 }
 

@@ -104,7 +104,8 @@ impl Stream {
         }
     }
 
-    /// Up to `most` statements after `counter`; none if the first of them is gone.
+    /// Up to `most` of the statements after `counter` that are here. A receiver for whom the first
+    /// is gone can take none of them.
     pub(crate) fn after(&self, counter: u64, most: usize) -> impl Iterator<Item = &Attested> {
         self.statements.range(counter.saturating_add(1)..).take(most).map(|it| it.1)
     }

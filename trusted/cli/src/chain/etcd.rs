@@ -23,13 +23,13 @@ const TOLD_MAX: usize = 200;
 /// Why etcd does not do what is asked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EtcdError {
-    /// There is no answer.
+    /// The endpoint does not answer.
     #[error("etcd at {endpoint} gives no answer: {error}")]
     Unreachable { endpoint: String, error: ureq::Error },
-    /// It refuses.
+    /// Etcd answers with an error.
     #[error("etcd at {endpoint} refuses {path} with status {status}: {text}")]
     Refused { endpoint: String, path: &'static str, status: u16, text: String },
-    /// The answer is none.
+    /// Another server than etcd answers.
     #[error("{endpoint} gives {path} an answer that is none of etcd: {error}")]
     Malformed { endpoint: String, path: &'static str, error: serde_json::Error },
     /// The answer is longer than any that is of use.

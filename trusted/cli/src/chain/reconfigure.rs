@@ -30,7 +30,7 @@ pub(crate) struct Seen {
     newest: Mutex<Option<Made>>,
     /// Whether etcd has answered the last time.
     pub(crate) is_reachable: AtomicBool,
-    /// How often it has not.
+    /// How often etcd has not answered, or has refused.
     pub(crate) failures: AtomicU64,
     /// Configurations that this node has written.
     pub(crate) made: AtomicU64,
