@@ -115,7 +115,7 @@ impl Client {
 
     /// The driver's counts.
     #[must_use]
-    pub fn counts(&self) -> OffloadCounts {
+    pub fn counts(&mut self) -> OffloadCounts {
         self.driver.counts()
     }
 

@@ -157,6 +157,8 @@ impl Driver {
             let of = self.connections.get_mut(&handle.0)?;
             // Its owner has heard of the end by now.
             if of.quinn.is_drained() {
+                // The count of what quinn has taken goes with its link.
+                self.device.count_taken();
                 self.connections.remove(&handle.0);
                 self.device.tend();
                 return None;
@@ -176,9 +178,10 @@ impl Driver {
         }
     }
 
-    /// The counts of the device.
+    /// The counts of the device, those too that its links have not told yet.
     #[must_use]
-    pub fn counts(&self) -> OffloadCounts {
+    pub fn counts(&mut self) -> OffloadCounts {
+        self.device.count_taken();
         self.device.counts()
     }
 
