@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod act;
+mod any_service;
 mod attestor;
 mod change;
 mod client;
@@ -38,6 +39,7 @@ pub mod sim;
 mod track;
 mod view;
 
+pub use any_service::{AnyService, ServiceKind};
 pub use attestor::{AttestorError, OwnDevice};
 pub use client::Client;
 pub use digest::Digest;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use data_encoding::HEXLOWER;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use smt_bft::PublicKey;
+use smt_bft::{AnyService, PublicKey, ServiceKind};
 use smt_mesh::Certificates;
 use toml::Spanned;
 use zeroize::Zeroizing;
@@ -41,6 +41,14 @@ pub(crate) enum ServiceName {
 }
 
 impl ServiceName {
+    /// The service in its first state.
+    pub(crate) fn first_state(self) -> AnyService {
+        AnyService::new(match self {
+            Self::Counter => ServiceKind::Counter,
+            Self::KeyValue => ServiceKind::KeyValue,
+        })
+    }
+
     /// The name in files.
     pub(crate) fn name(self) -> &'static str {
         match self {

@@ -5,13 +5,13 @@ use smt_attestation::{DeviceId, Epoch, Start};
 use smt_device_client::SecretNumber;
 use smt_journal::ModelDisk;
 
+use crate::any_service::AnyService;
 use crate::attestor::OwnDevice;
 use crate::durable::Durable;
 use crate::replica::Identity;
 use crate::sim::device::OutlivingDevice;
 use crate::sim::group::{identity, reply_key};
 use crate::sim::report::Event;
-use crate::sim::service::AnyService;
 use crate::sim::world::{HONEST, Happening, Node, World};
 
 impl World<'_> {

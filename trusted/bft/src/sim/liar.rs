@@ -7,6 +7,7 @@ use std::sync::Arc;
 use ed25519_dalek::SigningKey;
 use smt_simulation::Random;
 
+use crate::any_service::AnyService;
 use crate::attestor::OwnDevice;
 use crate::message::{
     Attested, Batch, Checkpoint, Message, Opening, Reference, State, Statement, encode,
@@ -16,7 +17,6 @@ use crate::request::{Reply, Request};
 use crate::service::Service;
 use crate::sim::attack::Attack;
 use crate::sim::group::{LIAR_CLIENT, client_key};
-use crate::sim::service::AnyService;
 
 /// A message on its way to a replica or a client.
 #[derive(Clone, Debug)]

@@ -12,11 +12,10 @@ mod kill;
 pub(crate) mod liar;
 mod report;
 mod scenario;
-mod service;
 mod world;
 
 pub use attack::Attack;
 pub use history::Violation;
 pub use report::{Event, Report};
-pub use scenario::{Scenario, ServiceKind};
+pub use scenario::Scenario;
 pub use world::{Outcome, run};

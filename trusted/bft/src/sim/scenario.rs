@@ -3,17 +3,9 @@
 
 use smt_simulation::Random;
 
+use crate::any_service::ServiceKind;
 use crate::rule::Rule;
 use crate::sim::attack::Attack;
-
-/// The service that is replicated.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum ServiceKind {
-    /// [`crate::Counter`].
-    Counter,
-    /// [`crate::KeyValue`].
-    KeyValue,
-}
 
 /// A run.
 #[derive(Clone, Debug)]

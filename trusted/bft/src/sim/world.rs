@@ -8,6 +8,8 @@ use smt_attestation::{DeviceId, Epoch, Start};
 use smt_journal::ModelDisk;
 use smt_simulation::{Bounds, Fate, Network, Random, Schedule};
 
+use crate::any_service::AnyService;
+use crate::any_service::ServiceKind;
 use crate::client::Client;
 use crate::durable::Durable;
 use crate::group::Group;
@@ -20,8 +22,7 @@ use crate::sim::group::{CLIENTS, LIAR_CLIENT, client_key, group, identity};
 use crate::sim::history::{History, Operation, Violation};
 use crate::sim::liar::{Liar, To};
 use crate::sim::report::Event;
-use crate::sim::scenario::{Scenario, ServiceKind};
-use crate::sim::service::AnyService;
+use crate::sim::scenario::Scenario;
 
 /// When the network becomes honest, and when a run is given up.
 pub(super) const HONEST: u64 = 3000;

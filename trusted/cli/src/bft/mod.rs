@@ -6,7 +6,6 @@ mod config;
 mod init;
 pub(crate) mod metrics;
 pub(crate) mod replica;
-pub(crate) mod served;
 mod sim;
 pub(crate) mod state;
 

@@ -14,7 +14,8 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use smt_attestation::{DeviceId, Epoch, GroupSecret, Start};
 use smt_bft::{
-    AttestorError, Durable, DurableError, Identity, Message, Output, OwnDevice, SigningKey,
+    AnyService, AttestorError, Durable, DurableError, Identity, Message, Output, OwnDevice,
+    SigningKey,
 };
 use smt_device_client::{Client, Device, DeviceError};
 use smt_journal::{FileDisk, JournalError};
@@ -23,7 +24,6 @@ use smt_mesh::{Arrival, Closer, Member, Mesh, SessionError, messages};
 use crate::a2m::device_fault;
 use crate::bft::config::{DeviceConfig, ReplicaConfig};
 use crate::bft::metrics::MetricsFile;
-use crate::bft::served::Served;
 use crate::bft::state::{State, StateError};
 use crate::source::ConfigError;
 
@@ -112,7 +112,7 @@ const METRICS_EVERY: Duration = Duration::from_secs(10);
 /// For messages on their way when the process ends.
 const GRACE: Duration = Duration::from_secs(1);
 
-type Core = Durable<Served, FileDisk>;
+type Core = Durable<AnyService, FileDisk>;
 
 impl ReplicaArguments {
     pub(crate) fn run(self) -> Result<(), ReplicaError> {
@@ -146,7 +146,7 @@ fn open_core(config: &ReplicaConfig, asked: Option<u64>) -> Result<Core, Replica
     let reply_key = SigningKey::from_bytes(&config.signing_key);
     let identity = Identity { device, reply_key };
     let began = Instant::now();
-    let service = Served::new(config.group.service);
+    let service = config.group.service.first_state();
     let core = Durable::open(config.group.group.clone(), identity, service, state.log)?;
     State::begun(&config.state, state.epoch)?;
     let (inputs, metrics) = (core.replayed(), core.metrics());

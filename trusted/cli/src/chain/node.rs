@@ -15,14 +15,13 @@ use clap::Args;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use smt_attestation::GroupSecret;
-use smt_bft::SigningKey;
+use smt_bft::{AnyService, SigningKey};
 use smt_chain::{Configuration, Durable, DurableError, Identity, Message, Output};
 use smt_journal::{FileDisk, JournalError};
 use smt_mesh::{Arrival, Member, Mesh, SessionError, messages};
 
 use crate::bft::metrics::MetricsFile;
 use crate::bft::replica::end_by_signal;
-use crate::bft::served::Served;
 use crate::bft::state::{State, StateError, log_path};
 use crate::chain::config::NodeConfig;
 use crate::chain::etcd::Etcd;
@@ -161,7 +160,7 @@ impl NodeArguments {
     }
 }
 
-type Core = Durable<Served, FileDisk>;
+type Core = Durable<AnyService, FileDisk>;
 
 fn open_core(config: &NodeConfig) -> Result<Core, NodeError> {
     let state = State::open(&config.state, None).map_err(|error| match error {
@@ -175,7 +174,7 @@ fn open_core(config: &NodeConfig) -> Result<Core, NodeError> {
         reply_key: SigningKey::from_bytes(&config.signing_key),
     };
     let began = Instant::now();
-    let service = Served::new(config.group.service);
+    let service = config.group.service.first_state();
     let path = log_path(&config.state, state.epoch);
     let core = Durable::open(config.group.group.clone(), identity, service, state.log)
         .map_err(|error| NodeError::of_log(&path, error))?;

@@ -6,7 +6,7 @@ use p256::ecdsa::{Signature, VerifyingKey};
 
 use super::buffer::{Fields, sized, take, u16, u32};
 use super::commands::{CREATE_PRIMARY, Code, ENDORSEMENT};
-use super::storage_key::{POINT_LEN, sec1};
+use super::storage_key::{POINT_LEN, point_of, sec1};
 use super::{TpmError, Transport};
 
 const QUOTE: Code = Code(0x158, "TPM2_Quote");
@@ -66,7 +66,7 @@ impl QuotingKey {
             .u32(0);
         let response = tpm.with_empty_password(CREATE_PRIMARY, ENDORSEMENT, &parameters)?;
         let (handle, mut rest) = response.handle_and_parameters(CREATE_PRIMARY, true)?;
-        let point = sized(&mut rest).and_then(point_of);
+        let point = sized(&mut rest).and_then(|public| point_of(public, template));
         let point = point.ok_or(TpmError::Forged(CREATE_PRIMARY.1))?;
         Ok(Self { handle, point })
     }
@@ -151,16 +151,4 @@ fn template(point: &[u8; POINT_LEN]) -> Fields {
         .u16(0x0010)
         .sized(&point[..32])
         .sized(&point[32..])
-}
-
-/// The point of a public area that has the template's fields.
-fn point_of(public: &[u8]) -> Option<[u8; POINT_LEN]> {
-    let fixed = public.len().checked_sub(4 + POINT_LEN)?;
-    let mut rest = public.get(fixed..)?;
-    let mut point = [0; POINT_LEN];
-    for half in point.chunks_exact_mut(32) {
-        take::<2>(&mut rest)?;
-        half.copy_from_slice(&take::<32>(&mut rest)?);
-    }
-    (template(&point).0 == public).then_some(point)
 }

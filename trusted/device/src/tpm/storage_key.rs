@@ -44,7 +44,7 @@ impl StorageKey {
         let response = tpm.with_empty_password(CREATE_PRIMARY, OWNER, &parameters)?;
         let (handle, mut rest) = response.handle_and_parameters(CREATE_PRIMARY, true)?;
         let forged = TpmError::Forged(CREATE_PRIMARY.1);
-        let Some(point) = sized(&mut rest).and_then(point_of) else {
+        let Some(point) = sized(&mut rest).and_then(|public| point_of(public, template)) else {
             return Err(forged);
         };
         let public = PublicKey::from_sec1_bytes(&sec1(&point)).map_err(|_| forged)?;
@@ -95,7 +95,10 @@ fn template(point: &[u8; POINT_LEN]) -> Fields {
 
 /// The point of a public area that has the template's fields. A key with other ones, for example
 /// one that was made outside the TPM, is none of ours.
-fn point_of(public: &[u8]) -> Option<[u8; POINT_LEN]> {
+pub(super) fn point_of(
+    public: &[u8],
+    template: impl Fn(&[u8; POINT_LEN]) -> Fields,
+) -> Option<[u8; POINT_LEN]> {
     let fixed = public.len().checked_sub(4 + POINT_LEN)?;
     let mut rest = public.get(fixed..)?;
     let mut point = [0; POINT_LEN];

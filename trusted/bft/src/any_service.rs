@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The service of a run: one of the two.
+//! The services of this crate as one type, for those that choose when they run.
 
 use crate::service::{Counter, KeyValue, Service};
-use crate::sim::scenario::ServiceKind;
 
-/// Both services.
+/// A service of this crate.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ServiceKind {
+    /// [`Counter`].
+    Counter,
+    /// [`KeyValue`].
+    KeyValue,
+}
+
+/// One of the services.
 #[derive(Clone, Debug)]
-pub(crate) enum AnyService {
+pub enum AnyService {
+    /// A counter.
     Counter(Counter),
+    /// A key-value store.
     KeyValue(KeyValue),
 }
 
@@ -18,7 +28,9 @@ impl Default for AnyService {
 }
 
 impl AnyService {
-    pub(super) fn new(kind: ServiceKind) -> Self {
+    /// The service in its first state.
+    #[must_use]
+    pub fn new(kind: ServiceKind) -> Self {
         match kind {
             ServiceKind::Counter => Self::Counter(Counter::default()),
             ServiceKind::KeyValue => Self::KeyValue(KeyValue::default()),
