@@ -198,7 +198,7 @@ def by_name(rows):
 
 
 def ratios(rows):
-    """Ours beside the slides': what segmentation and coalescing gain."""
+    """Ours beside the slides': what all offloads gain, of which the slides have two."""
     found, lines = by_name(rows), []
     for label in SUITES:
         without, all_on = found.get(f"ESP {label}, no offloads"), found.get(f"ESP {label}, all offloads")

@@ -67,12 +67,17 @@ class Hop:
     """The network that loses, reorders, replays and forges."""
 
     def __init__(self, program, spaces, rates, seed):
-        words = [program, spaces.name("a"), spaces.name("b"), *map(str, rates), str(seed)]
-        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout.readline() == "ready\n"
-        spaces.address_wire()
+        self.words = [program, spaces.name("a"), spaces.name("b"), *map(str, rates), str(seed)]
+        self.spaces = spaces
 
     def __enter__(self):
+        self.process = subprocess.Popen(self.words, stdout=subprocess.PIPE, text=True)
+        try:
+            assert self.process.stdout.readline() == "ready\n"
+            self.spaces.address_wire()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_):
