@@ -53,7 +53,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             Ok(Ended::KeyDaemon) => "the key daemon has ended; sessions go on".into(),
             Ok(Ended::Replaced) => {
                 "another process serves at this key daemon now; sessions go on, and no new ones \
-                 come here"
+                 come here until this process is started again"
                     .into()
             }
             Err(failure) => failure.line(),
@@ -63,10 +63,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             standard_error::complain(format_args!("smt: {words}"));
         }
         last = Some(words.into_owned());
-        while let Ok(Ended::Replaced) = ended {
-            std::thread::park();
+        if matches!(ended, Ok(Ended::Replaced)) {
+            break;
         }
         std::thread::sleep(AGAIN);
+    }
+    // Sessions that are there go on until the process is ended.
+    loop {
+        std::thread::park();
     }
 }
 

@@ -9,7 +9,6 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use serde_json::json;
@@ -18,6 +17,7 @@ use smt::pki::CertificateText;
 use zeroize::Zeroizing;
 
 use crate::failure::{Doing, Failure};
+use crate::moment::wall_time;
 
 /// Tell what certificates say, and when they expire
 #[derive(Args, Debug)]
@@ -35,9 +35,8 @@ pub(super) struct Arguments {
 
 /// Shows all of them.
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let mut shown = Shown {
-        now_s: now.map_or(0, |time| time.as_secs() as i64),
+        now_s: wall_time().as_secs() as i64,
         days_min: arguments.check_days.unwrap_or(DAYS_WARNED).into(),
         is_json: arguments.json,
         has_paths: arguments.paths.len() > 1 || arguments.paths.iter().any(|path| path.is_dir()),

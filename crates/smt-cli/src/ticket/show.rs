@@ -10,6 +10,7 @@ use smt_dns::wall_now;
 
 use super::source::{Found, Source};
 use crate::failure::Failure;
+use crate::fingerprint::hex;
 
 /// Tell what a ticket says: names, algorithms, time and demands
 ///
@@ -137,10 +138,6 @@ const fn group(group: Group) -> &'static str {
         Group::X25519 => "X25519",
         Group::X25519MlKem768 => "X25519MLKEM768",
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Version of the JSON object: changed when a field changes its meaning or goes.

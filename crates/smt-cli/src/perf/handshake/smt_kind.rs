@@ -7,17 +7,18 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use smt::polled::{EarlyCall, Endpoint, Event};
 use smt::{
     ClientAuth, Group, Identity, IssuedTicket, KeyPairPool, OutgoingMessage, TicketIssuer,
-    TicketKeys, TicketPlan, TicketStore, TicketVerifier, Trust, WallTime,
+    TicketKeys, TicketPlan, TicketStore, TicketVerifier, Trust,
 };
 use smt_io::{Epoll, Token};
 
 use super::{Arguments, BODY, Kind, LIMIT, NAME};
 use crate::failure::Failure;
+use crate::moment::wall_time;
 use crate::scratch::EphemeralFiles;
 
 /// A handshake of SMT.
@@ -165,10 +166,7 @@ fn ticket(
     arguments: &Arguments,
     takes_early_data: bool,
 ) -> Result<TicketStore, Failure> {
-    let since = UNIX_EPOCH
-        .elapsed()
-        .map_err(|_| Failure::new("the clock is before 1970"))?;
-    let now = WallTime::from_secs(since.as_secs());
+    let now = wall_time();
     let plan = TicketPlan {
         group: arguments.algorithms.group(),
         suites: vec![arguments.algorithms.suite()],
