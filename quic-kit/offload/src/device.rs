@@ -209,24 +209,6 @@ impl Device {
         }
     }
 
-    /// Hears all links, whether they have called or not: what quinn has taken from the engine is no
-    /// reason for a call.
-    pub(crate) fn hear_all(&mut self) {
-        self.tend();
-        let links = self.links.clone();
-        let keys: Vec<u64> = self.entries.keys().copied().collect();
-        for link in keys.into_iter().filter_map(|key| links.find(key)) {
-            self.tend_to(&link);
-        }
-    }
-
-    /// Counts what quinn has taken from the engine, and does nothing else for the links.
-    pub(crate) fn count_taken(&mut self) {
-        for link in self.entries.keys().filter_map(|key| self.links.find(*key)) {
-            self.counts.taken += std::mem::take(&mut link.notes().taken);
-        }
-    }
-
     fn tend_to(&mut self, link: &Link) {
         let entry = self.entries.entry(link.key).or_default();
         let told = entry.tell(&mut self.engine, link);
@@ -294,9 +276,14 @@ impl Device {
         }
     }
 
-    /// The counts.
+    /// The counts up to now. Links do not call for what quinn has taken: it is looked up here.
     #[must_use]
-    pub fn counts(&self) -> OffloadCounts {
+    pub fn counts(&mut self) -> OffloadCounts {
+        self.tend();
+        for link in self.entries.keys().filter_map(|key| self.links.find(*key)) {
+            self.counts.taken += std::mem::take(&mut link.notes().taken);
+        }
+        self.counts.taken += self.links.take_taken();
         self.counts
     }
 

@@ -157,8 +157,6 @@ impl Driver {
             let of = self.connections.get_mut(&handle.0)?;
             // Its owner has heard of the end by now.
             if of.quinn.is_drained() {
-                // The count of what quinn has taken goes with its link.
-                self.device.count_taken();
                 self.connections.remove(&handle.0);
                 self.device.tend();
                 return None;
@@ -178,10 +176,9 @@ impl Driver {
         }
     }
 
-    /// The counts of the device, those too that its links have not told yet.
+    /// The counts of the device.
     #[must_use]
     pub fn counts(&mut self) -> OffloadCounts {
-        self.device.count_taken();
         self.device.counts()
     }
 

@@ -24,6 +24,8 @@ struct Calls {
     called: Vec<u64>,
     /// Links with packets that quinn has built and nothing has sealed.
     unsealed: BTreeSet<u64>,
+    /// Packets that quinn has taken from the engine, of connections that have gone.
+    taken: u64,
 }
 
 /// The link of a connection.
@@ -75,6 +77,11 @@ impl Links {
     /// The keys of links that have called since.
     pub(crate) fn take_called(&self) -> Vec<u64> {
         std::mem::take(&mut self.lock().called)
+    }
+
+    /// Packets that quinn has taken from the engine on connections that have gone since.
+    pub(crate) fn take_taken(&self) -> u64 {
+        std::mem::take(&mut self.lock().taken)
     }
 
     /// The links with packets that nothing has sealed yet.
@@ -136,8 +143,10 @@ impl Link {
 /// The device removes the entry of a connection that is over.
 impl Drop for Link {
     fn drop(&mut self) {
+        let taken = self.notes().taken;
         let mut calls = self.links.lock();
         calls.links.remove(&self.key);
+        calls.taken += taken;
         calls.unsealed.remove(&self.key);
         calls.called.push(self.key);
     }

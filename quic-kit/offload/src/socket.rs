@@ -52,9 +52,7 @@ impl SharedDevice {
     /// The counts, up to now.
     #[must_use]
     pub fn counts(&self) -> OffloadCounts {
-        let mut device = self.lock();
-        device.hear_all();
-        device.counts()
+        self.lock().counts()
     }
 
     /// Connections, and their ids, that the engine has now.
