@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, RedisConnectionInfo, RedisResult};
-use smt::{Address, Builder, Endpoint, Incoming, OpenError, TlsClient};
+use smt::{Address, Builder, Endpoint, Incoming, OpenError, Session, TlsClient};
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::task::JoinHandle;
 
 use crate::pushes::Routes;
@@ -19,9 +20,11 @@ use crate::stream::Stream;
 /// A socket for any number of connections to any servers, each a session of its own; cheap to
 /// clone. It is closed when the last clone and the last connection have gone.
 ///
-/// A connection whose reader has stopped holds up the others' long replies and messages of
-/// subscriptions, for at most ten seconds: then it ends, and its error says so. Readers that may
-/// take their time have a socket of their own by [`Options::stream`](crate::Options::stream).
+/// Long replies and messages of subscriptions go through one queue. A slow reader slows those of
+/// the other connections down to its pace, and one that takes nothing for ten seconds ends, with an
+/// error that says so. A reader that may take its time gets a socket of its own by
+/// [`Options::stream`](crate::Options::stream), as does a subscriber whose task waits for another
+/// connection between two messages: the two could wait for each other.
 #[derive(Clone, Debug)]
 pub struct Connector {
     socket: Arc<Socket>,
@@ -65,8 +68,14 @@ impl Connector {
             opened => opened?,
         };
         let routes = Arc::new(Routes::default());
-        let taking = take(endpoint.clone(), Arc::clone(&routes), times.stall_max);
-        let probing = probe(Arc::clone(&routes), times.probe);
+        let (lost, losses) = mpsc::unbounded_channel();
+        let taking = take(
+            endpoint.clone(),
+            Arc::clone(&routes),
+            losses,
+            times.stall_max,
+        );
+        let probing = probe(Arc::clone(&routes), lost, times.probe);
         let tasks = [tokio::spawn(taking), tokio::spawn(probing)];
         let socket = Arc::new(Socket {
             endpoint,
@@ -84,7 +93,7 @@ impl Connector {
         let client = self.socket.endpoint.client(address);
         let client = client.map_err(|error| refused(&error))?;
         let session = client.connect().await.map_err(|error| refused(&error))?;
-        Ok(Stream::new(Arc::clone(&self.socket), client, session))
+        Ok(Stream::new(Arc::clone(&self.socket), session))
     }
 
     /// Connects, for the crate `redis`. User, password, database and protocol are those of `info`.
@@ -120,25 +129,41 @@ impl Connector {
     }
 }
 
-/// Hands the servers' one-way messages over, until the endpoint is closed.
-async fn take(endpoint: Endpoint, routes: Arc<Routes>, stall_max: Option<Duration>) {
-    while let Some(incoming) = endpoint.accept().await {
-        // A server calls nobody; a request that is dropped is told to have failed.
-        if let Incoming::Message(message) = incoming {
-            routes.deliver(message, stall_max).await;
+/// A session whose server is not there any more, and why that is known.
+type Loss = (Session, String);
+
+/// Hands the servers' one-way messages over, until the endpoint is closed. A session ends behind
+/// all messages that have come by it: a server may close it while some wait here.
+async fn take(
+    endpoint: Endpoint,
+    routes: Arc<Routes>,
+    mut losses: UnboundedReceiver<Loss>,
+    stall_max: Option<Duration>,
+) {
+    loop {
+        tokio::select! {
+            biased;
+            incoming = endpoint.accept() => match incoming {
+                Some(Incoming::Message(message)) => routes.deliver(message, stall_max).await,
+                // A server calls nobody; a request that is dropped is told to have failed.
+                Some(_) => {}
+                None => return,
+            },
+            Some((session, why)) = losses.recv() => routes.end(&session, why),
         }
     }
 }
 
 /// Sends each server a message of no bytes again and again: one that is gone does not take it.
-async fn probe(routes: Arc<Routes>, every: Duration) {
+async fn probe(routes: Arc<Routes>, lost: UnboundedSender<Loss>, every: Duration) {
     loop {
         tokio::time::sleep(every).await;
         for session in routes.sessions() {
-            let routes = Arc::clone(&routes);
+            let lost = lost.clone();
             tokio::spawn(async move {
                 if let Err(error) = session.send("").await {
-                    routes.end(&session, error.to_string());
+                    // The socket may be closed.
+                    let _ = lost.send((session, error.to_string()));
                 }
             });
         }

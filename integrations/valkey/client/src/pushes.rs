@@ -36,10 +36,13 @@ impl Pushes {
     /// The next message; an error when no further ones come.
     pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Bytes, String>> {
         let next = ready!(self.receiver.poll_recv(context));
-        Poll::Ready(next.ok_or_else(|| {
-            let why = self.why.get().map(String::as_str);
-            why.unwrap_or("peer: the session has ended").to_owned()
-        }))
+        let ended = || self.why().unwrap_or("peer: the session has ended");
+        Poll::Ready(next.ok_or_else(|| ended().to_owned()))
+    }
+
+    /// Why no further messages come, if that is known here.
+    pub(crate) fn why(&self) -> Option<&str> {
+        self.why.get().map(String::as_str)
     }
 }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
-use smt::{CallFuture, Client, Session};
+use smt::{CallFuture, Session};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::connector::Socket;
@@ -27,8 +27,6 @@ use crate::reassembly::Reassembly;
 #[derive(Debug)]
 pub struct Stream {
     socket: Arc<Socket>,
-    /// The session lives as long as this.
-    _client: Client,
     session: Session,
     /// Bytes that wait for a flush, behind room for a header.
     unsent: Vec<u8>,
@@ -47,11 +45,10 @@ pub struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new(socket: Arc<Socket>, client: Client, session: Session) -> Self {
+    pub(crate) fn new(socket: Arc<Socket>, session: Session) -> Self {
         let pushes = socket.routes().claim(&session);
         Self {
             socket,
-            _client: client,
             session,
             unsent: vec![0; HEADER],
             position: 0,
@@ -80,7 +77,10 @@ impl Stream {
                     match outcome {
                         Ok(reply) => self.take(reply),
                         Err(error) => {
-                            self.fail(io::ErrorKind::ConnectionReset, error.to_string());
+                            // A session that was closed here fails its calls first.
+                            let why = self.pushes.why().map(str::to_owned);
+                            let text = why.unwrap_or_else(|| error.to_string());
+                            self.fail(io::ErrorKind::ConnectionReset, text);
                         }
                     }
                 }

@@ -89,3 +89,28 @@ async fn a_reader_that_stops_ends_alone() {
         "{error}"
     );
 }
+
+/// The server ends a session five seconds after its last bytes, also if they wait at the client.
+#[tokio::test]
+async fn bytes_that_came_before_the_server_closed_the_session_are_read() {
+    const LENGTH: usize = 4_000_000;
+    const SILENCE_MAX: Duration = Duration::from_secs(1);
+    let server = Server::start("").await;
+    let mut admin = server.tcp().await;
+    let value = "v".repeat(LENGTH);
+    ask(&mut admin, &["SET", "value", &value]).await;
+    let options = options("client").silence_max(SILENCE_MAX);
+    let stream = options.stream(("127.0.0.1", server.smt)).await;
+    let mut stream = stream.expect("a session");
+    let commands = [packed(&["GET", "value"]), packed(&["QUIT"])].concat();
+    say(&mut stream, &commands).await;
+    // Until some bytes are there, and no session any more.
+    let mut read = vec![0; 1];
+    stream.read_exact(&mut read).await.expect("a reply");
+    server.wait_for("smt_sessions:0").await;
+    // The client looks whether its server is there, and finds that it is not.
+    tokio::time::sleep(3 * SILENCE_MAX).await;
+    let told = tokio::time::timeout(HANGS_AFTER, stream.read_to_end(&mut read)).await;
+    told.expect("in time").expect("all bytes, and the end");
+    assert!(read == format!("${LENGTH}\r\n{value}\r\n+OK\r\n").as_bytes());
+}
