@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::application::Application;
 use crate::authenticator::{Authenticator, Receipt, SentMessage};
 use crate::digest::Digest;
@@ -32,13 +34,14 @@ pub enum Suspicion {
 }
 
 /// A message of which a receipt is due.
+#[derive(Clone, Deserialize, Serialize)]
 struct Challenge {
     message: SentMessage,
     age: u32,
 }
 
 /// The state of one audit.
-#[derive(Default)]
+#[derive(Clone, Default, Deserialize, Serialize)]
 struct Audit {
     nonce: [u8; 16],
     is_open: bool,
@@ -46,11 +49,12 @@ struct Audit {
     ticks: u32,
 }
 
-/// A node under audit.
-pub(crate) struct Audited<A> {
+/// A node under audit. Its state is a [`State`], or the bytes of one while the witness is written.
+#[derive(Deserialize, Serialize)]
+pub(crate) struct Audited<S> {
     witness: u32,
     node: u32,
-    state: State<A>,
+    pub(crate) state: S,
     /// The last entry that was taken, and its digest.
     index: u64,
     head: Digest,
@@ -66,7 +70,27 @@ pub(crate) struct Audited<A> {
     receipts: BTreeMap<u32, Receipt>,
 }
 
-impl<A: Application> Audited<A> {
+impl<S> Audited<S> {
+    /// The same with another form of its state.
+    pub(crate) fn with_state<T>(&self, state: T) -> Audited<T> {
+        Audited {
+            witness: self.witness,
+            node: self.node,
+            state,
+            index: self.index,
+            head: self.head,
+            base: self.base.clone(),
+            recent: self.recent.clone(),
+            audit: self.audit.clone(),
+            now: self.now,
+            forwarding: self.forwarding.clone(),
+            challenges: self.challenges.clone(),
+            receipts: self.receipts.clone(),
+        }
+    }
+}
+
+impl<A: Application> Audited<State<A>> {
     pub(crate) fn new(witness: u32, node: u32, application: A) -> Self {
         Self {
             witness,

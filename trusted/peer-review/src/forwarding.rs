@@ -3,6 +3,8 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use crate::authenticator::{Receipt, SentMessage};
 use crate::group::Options;
 use crate::rule::{Broken, Rule};
@@ -14,6 +16,7 @@ const TOGETHER: usize = 8;
 const RECENT: usize = 64;
 
 /// A message without a receipt.
+#[derive(Clone, Deserialize, Serialize)]
 struct Waiting {
     message: SentMessage,
     /// The witness's tick at which it learned of the message.
@@ -21,7 +24,7 @@ struct Waiting {
 }
 
 /// Messages that the log of a node sends to one receiver. `now` is the witness's tick.
-#[derive(Default)]
+#[derive(Clone, Default, Deserialize, Serialize)]
 pub(crate) struct Forwarding {
     /// The number of the last message.
     sent: u64,

@@ -3,11 +3,13 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use crate::digest::Digest;
 use crate::entry::Entry;
 
 /// A tamper-evident log.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Log {
     /// The index of the entry before those that are kept.
     forgotten: u64,

@@ -2,12 +2,15 @@
 //! A node as a state machine without input and output of its own: what it takes, and its messages.
 //! `logging` is its own log, `witness` what it does as the witness of others.
 
+mod effect;
 mod logging;
+mod snapshot;
 mod witness;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use smt_device_client::{Device, DeviceError};
 
 use crate::application::Application;
@@ -22,6 +25,8 @@ use crate::message::Message;
 use crate::outbox::Outbox;
 use crate::rule::{Broken, Rule};
 use crate::state::{Fault, State};
+
+pub(crate) use effect::Effect;
 
 /// Something that a node wants done. Nothing need arrive: all is said again.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -66,10 +71,11 @@ pub enum NodeError {
     },
 }
 
-/// A host's knowledge of its own log. A liar may restore it; the device it cannot.
-#[derive(Clone)]
-pub(crate) struct Host<A> {
-    pub(crate) state: State<A>,
+/// A host's knowledge of its own log. A liar may restore it; the device it cannot. Its state is a
+/// [`State`], or the bytes of one while the node is written.
+#[derive(Clone, Deserialize, Serialize)]
+pub(crate) struct Host<S> {
+    pub(crate) state: S,
     pub(crate) log: Log,
     pub(crate) outboxes: BTreeMap<u32, Outbox>,
     /// The last receipt that was given to each sender.
@@ -77,7 +83,7 @@ pub(crate) struct Host<A> {
 }
 
 /// The questions of a witness.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Deserialize, Serialize)]
 struct Asked {
     after: u64,
     nonce: Option<[u8; 16]>,
@@ -86,6 +92,7 @@ struct Asked {
     answered: Option<u64>,
     end: u64,
     #[cfg(feature = "sim")]
+    #[serde(skip)]
     recorded: u64,
 }
 
@@ -95,9 +102,9 @@ pub struct Node<A> {
     pub(crate) own: u32,
     device: Box<dyn Device>,
     reference: A,
-    pub(crate) host: Host<A>,
+    pub(crate) host: Host<State<A>>,
     asked: BTreeMap<u32, Asked>,
-    pub(crate) audits: BTreeMap<u32, Audited<A>>,
+    pub(crate) audits: BTreeMap<u32, Audited<State<A>>>,
     /// The newest signed entry of each node.
     seen: BTreeMap<u32, Authenticator>,
     exposed: BTreeMap<u32, Evidence>,
@@ -229,6 +236,14 @@ impl<A: Application> Node<A> {
         self.host.log.last()
     }
 
+    /// The most messages that a receiver which gives receipts has given none for. One that gives
+    /// none for as long as its witnesses would suspect it does not count: it holds up nobody.
+    pub fn backlog(&self) -> usize {
+        let suspect = self.group.options.suspect;
+        let present = self.host.outboxes.values().filter(|it| it.age() <= suspect);
+        present.map(Outbox::count).max().unwrap_or(0)
+    }
+
     /// The application's state.
     pub fn application(&self) -> &A {
         &self.host.state.application
@@ -245,7 +260,8 @@ impl<A: Application> Node<A> {
         self.asked.values().map(|it| it.recorded).max().unwrap_or(0)
     }
 
-    fn take(&mut self, from: u32, message: Message) {
+    /// Takes a message that is decoded.
+    pub(crate) fn take(&mut self, from: u32, message: Message) {
         match message {
             Message::Sent(message) => self.take_sent(*message, None),
             Message::Challenge(message) => self.take_sent(*message, Some(from)),

@@ -3,6 +3,8 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use crate::authenticator::{Receipt, SentMessage};
 use crate::group::Options;
 
@@ -10,7 +12,7 @@ use crate::group::Options;
 const TOGETHER: usize = 8;
 
 /// Messages to one receiver, in the order of their numbers.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Deserialize, Serialize)]
 pub(crate) struct Outbox {
     waiting: VecDeque<SentMessage>,
     /// The tick at which each of them began to wait.
@@ -42,9 +44,14 @@ impl Outbox {
         }
     }
 
-    #[cfg(test)]
+    /// How many messages have no receipt yet.
     pub(crate) fn count(&self) -> usize {
         self.waiting.len()
+    }
+
+    /// Ticks since the receiver has given the last receipt, while messages wait.
+    pub(crate) fn age(&self) -> u32 {
+        self.age
     }
 
     pub(crate) fn receipt(&self) -> Option<&Receipt> {

@@ -2,11 +2,10 @@
 //! The properties that each run must have.
 
 use crate::group::Group;
-use crate::message::decode;
 use crate::node::{Node, Verdict};
 use crate::sim::attack::{Attack, Found};
 use crate::sim::scenario::{DEGREE, Scenario};
-use crate::tree::{Content, Tree};
+use crate::tree::{Content, Delivery, Tree};
 
 /// A witness may be so many entries behind a correct node's log.
 const BEHIND: u64 = 40;
@@ -124,7 +123,8 @@ impl Record<'_> {
 
     fn judge_stream(&self, found: &mut Vec<Violation>) {
         let contents = |node: u32| -> Vec<Content> {
-            self.delivered[node as usize].iter().filter_map(|it| decode(it)).collect()
+            let delivered = self.delivered[node as usize].iter();
+            delivered.filter_map(|it| Delivery::decode(it)).map(|it| it.content).collect()
         };
         let tree = Tree::new(self.scenario.nodes, DEGREE);
         let is_any_exposed = self.scenario.liars.iter().any(|liar| {

@@ -11,7 +11,7 @@ use crate::evidence::Evidence;
 use crate::message::{Message, Segment, encode};
 use crate::node::{Host, Node, Output};
 use crate::sim::attack::Attack;
-use crate::state::Made;
+use crate::state::{Made, State};
 use crate::tree::{Content, Tree};
 
 /// How many lies a liar puts into its log, and how many old messages it keeps.
@@ -33,7 +33,7 @@ pub(super) struct Liar {
     kept: VecDeque<(u32, Vec<u8>)>,
     held: Vec<(u32, Vec<u8>)>,
     /// An old state of the host.
-    saved: Option<Host<Tree>>,
+    saved: Option<Host<State<Tree>>>,
     ticks: u64,
     /// The index up to which each witness was shown the log, since audits are put off.
     shown: BTreeMap<u32, u64>,
@@ -256,7 +256,7 @@ impl Liar {
         if self.ticks == 60 {
             self.saved = Some(self.cores[side].host.clone());
         }
-        let is_old = |saved: &Host<Tree>| saved.log.last() < self.cores[side].last();
+        let is_old = |saved: &Host<State<Tree>>| saved.log.last() < self.cores[side].last();
         if self.ticks >= 120 && self.saved.as_ref().is_some_and(is_old) {
             self.lies += 1;
             if let Some(saved) = self.saved.take() {

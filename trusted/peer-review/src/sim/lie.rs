@@ -3,7 +3,7 @@
 
 use crate::authenticator::body_digest;
 use crate::entry::Input;
-use crate::message::encode;
+use crate::message::{decode, encode};
 use crate::sim::attack::Attack;
 use crate::state::{At, Made};
 use crate::tree::Content;
@@ -56,7 +56,7 @@ impl Lie {
             (Some(Attack::WrongOutput | Attack::Rewrite), _) if !made.bodies.is_empty() => {
                 self.lies += 1;
                 let at = index as usize % made.bodies.len();
-                if let Some(content) = Content::decode(&made.bodies[at]) {
+                if let Some(content) = decode::<Content>(&made.bodies[at]) {
                     made.bodies[at] = encode(&Content { bytes: b"wrong".to_vec(), ..content });
                     made.sent[at].body = body_digest(&made.bodies[at]);
                 }

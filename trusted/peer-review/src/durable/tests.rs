@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Nodes of a tree on disks that lose and tear what was not synced.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use smt_journal::ModelDisk;
+use smt_simulation::Random;
+
+use super::*;
+use crate::group::Options;
+use crate::node::Verdict;
+use crate::tree::{Delivery, Tree};
+
+const NODES: u32 = 4;
+
+type Core = Durable<Tree, ModelDisk>;
+
+fn identity(node: u32) -> Identity {
+    Identity { node, signing_seed: Zeroizing::new([node as u8 + 1; 32]) }
+}
+
+fn group() -> Arc<Group> {
+    let keys = (0..NODES).map(|it| identity(it).public_key()).collect();
+    let options = Options { interval: 16, ..Options::default() };
+    let epochs = vec![1; NODES as usize];
+    Arc::new(Group { stream: 7, keys, epochs, faults: 1, options })
+}
+
+/// A node, and the parts of the stream that its host has.
+struct Host {
+    core: Option<Core>,
+    own: u32,
+    parts: BTreeMap<u64, Vec<u8>>,
+}
+
+impl Host {
+    fn new(own: u32) -> Self {
+        let mut host = Self { core: None, own, parts: BTreeMap::new() };
+        host.open(ModelDisk::default()).unwrap();
+        host
+    }
+
+    fn open(&mut self, disk: ModelDisk) -> Result<(), DurableError> {
+        let parts = &mut self.parts;
+        let keep = |bytes: Vec<u8>| keep(parts, &bytes);
+        let tree = Tree::new(NODES, 2);
+        self.core = Some(Durable::open(group(), &identity(self.own), &tree, disk, keep)?);
+        Ok(())
+    }
+
+    fn core(&mut self) -> &mut Core {
+        self.core.as_mut().unwrap()
+    }
+
+    /// Commits, and gives the messages with their receivers.
+    fn commit(&mut self) -> Vec<(u32, Vec<u8>)> {
+        let outputs = self.core().commit().unwrap();
+        let mut sent = Vec::new();
+        for output in outputs {
+            match output {
+                Output::Node(to, bytes) => sent.push((to, bytes)),
+                Output::Deliver(bytes) => keep(&mut self.parts, &bytes),
+            }
+        }
+        sent
+    }
+
+    /// Kills the process, and starts it again with what its disk has.
+    fn crash(&mut self, random: &mut Random) {
+        let last = self.core().node().last();
+        let disk = self.core.take().unwrap().journal.into_disk();
+        self.open(disk.crashed(|| random.chance(50))).unwrap();
+        assert_eq!(self.core().node().last(), last, "node {}", self.own);
+    }
+}
+
+fn keep(parts: &mut BTreeMap<u64, Vec<u8>>, bytes: &[u8]) {
+    let part = Delivery::decode(bytes).unwrap();
+    parts.insert(part.offset, part.content.bytes);
+}
+
+/// Bytes by which the journal has grown.
+fn growth(host: &mut Host, act: impl FnOnce(&mut Core)) -> u64 {
+    let length = host.core().journal_length();
+    act(host.core());
+    host.commit();
+    host.core().journal_length() - length
+}
+
+/// A tick of all, and all messages that follow, but those that the network loses.
+fn pass(hosts: &mut [Host], mut loses: impl FnMut() -> bool) {
+    hosts.iter_mut().for_each(|it| it.core().tick());
+    loop {
+        let sent: Vec<_> = hosts.iter_mut().map(|it| (it.own, it.commit())).collect();
+        let mut is_quiet = true;
+        for (from, messages) in sent {
+            for (to, bytes) in messages {
+                is_quiet = false;
+                if !loses() {
+                    hosts[to as usize].core().receive(from, &bytes);
+                }
+            }
+        }
+        if is_quiet {
+            return;
+        }
+    }
+}
+
+fn assert_trusted(hosts: &mut [Host]) {
+    for host in hosts {
+        let node = host.core().node();
+        for other in 0..NODES {
+            assert_eq!(node.verdict(other), Verdict::Trusted, "{other} by {}", node.own);
+        }
+    }
+}
+
+#[test]
+fn nodes_that_are_killed_and_begin_their_journals_anew_deliver_all_and_are_trusted() {
+    for seed in 0..4 {
+        let mut random = Random::new(seed);
+        let mut hosts: Vec<Host> = (0..NODES).map(Host::new).collect();
+        let mut stream = BTreeMap::new();
+        let mut offset = 0;
+        for round in 0..60_u8 {
+            let part = vec![round; usize::from(round % 7) + 1];
+            assert!(hosts[0].core().local(part.clone()));
+            stream.insert(offset, part);
+            offset += u64::from(round % 7) + 1;
+            let mut losses = Random::new(seed + u64::from(round));
+            pass(&mut hosts, || losses.chance(20));
+            for host in &mut hosts {
+                if random.chance(10) {
+                    host.crash(&mut random);
+                }
+                if random.chance(5) {
+                    let mut empty = ModelDisk::default();
+                    // The disk of a journal that a crash has cut short is thrown away.
+                    empty.fails_after = random.chance(30).then_some(1);
+                    let moved = host.core().move_to(empty);
+                    assert!(moved.is_ok() || matches!(moved, Err(DurableError::Journal(_))));
+                }
+                // Inputs that wait are lost, and were answered by nobody.
+                if random.chance(5) {
+                    host.core().tick();
+                    host.crash(&mut random);
+                }
+            }
+        }
+        (0..120).for_each(|_| pass(&mut hosts, || false));
+        for host in &hosts {
+            assert_eq!(host.parts, stream, "seed {seed}, node {}", host.own);
+        }
+        assert_trusted(&mut hosts);
+    }
+}
+
+#[test]
+fn a_node_whose_journal_was_restored_from_a_copy_is_suspected_for_good() {
+    let mut hosts: Vec<Host> = (0..NODES).map(Host::new).collect();
+    let mut random = Random::new(1);
+    assert!(hosts[0].core().local(b"one".to_vec()));
+    pass(&mut hosts, || false);
+    let copy = hosts[0].core.take().unwrap().journal.into_disk();
+    hosts[0].open(copy.clone()).unwrap();
+    assert!(hosts[0].core().local(b"two".to_vec()));
+    (0..40).for_each(|_| pass(&mut hosts, || false));
+    assert_trusted(&mut hosts);
+    hosts[0].open(copy.crashed(|| random.chance(50))).unwrap();
+    assert!(hosts[0].core().local(b"another".to_vec()));
+    (0..200).for_each(|_| pass(&mut hosts, || false));
+    for witness in [1, 2] {
+        assert_ne!(hosts[witness].core().node().verdict(0), Verdict::Trusted, "by {witness}");
+    }
+}
+
+#[test]
+fn messages_that_change_nothing_let_no_journal_grow() {
+    let mut hosts: Vec<Host> = (0..NODES).map(Host::new).collect();
+    assert!(hosts[0].core().local(b"part".to_vec()));
+    let sent = hosts[0].commit();
+    let (_, part) = sent.iter().find(|it| it.0 == 1).unwrap();
+    assert!(growth(&mut hosts[1], |it| it.receive(0, part)) > 0);
+    // It is answered again.
+    assert_eq!(growth(&mut hosts[1], |it| it.receive(0, part)), 0);
+    hosts[1].core().receive(0, part);
+    assert!(hosts[1].commit().iter().any(|it| it.0 == 0));
+    let question = Message::Audit { after: 0, nonce: [3; 16] }.encode();
+    for (from, bytes) in [(0, &question), (0, &vec![255; 9]), (9, part)] {
+        assert_eq!(growth(&mut hosts[1], |it| it.receive(from, bytes)), 0);
+    }
+    assert_eq!(growth(&mut hosts[2], |it| it.receive(0, part)), 0, "it is for another node");
+}
+
+#[test]
+fn copies_that_come_before_one_commit_are_kept_once() {
+    let mut source = Host::new(0);
+    assert!(source.core().local(b"part".to_vec()));
+    let sent = source.commit();
+    let [once, often] = [1, 5].map(|copies| {
+        let mut host = Host::new(1);
+        growth(&mut host, |it| (0..copies).for_each(|_| it.receive(0, &sent[0].1)))
+    });
+    assert!(once > 0 && once == often, "{once} {often}");
+}
+
+// A question that is repeated is no change, unless another one comes before it is taken: taken
+// then, it would be an entry of the log that the journal has not.
+#[test]
+fn a_question_that_was_known_when_it_came_makes_no_entry_that_is_not_durable() {
+    let audit = |digit: u8| Message::Audit { after: 0, nonce: [digit; 16] }.encode();
+    let mut host = Host::new(0);
+    host.core().receive(1, &audit(1));
+    host.commit();
+    (0..20).for_each(|_| host.core().tick());
+    host.core().receive(1, &audit(2));
+    host.core().receive(1, &audit(1));
+    host.commit();
+    (0..20).for_each(|_| host.core().tick());
+    host.commit();
+    assert_eq!(host.core().node().last(), 2);
+    host.crash(&mut Random::new(1));
+}
+
+#[test]
+fn parts_that_come_out_of_order_before_one_commit_are_all_taken() {
+    let mut hosts: Vec<Host> = (0..2).map(Host::new).collect();
+    assert!(hosts[0].core().local(b"one".to_vec()));
+    assert!(hosts[0].core().local(b"two".to_vec()));
+    for (_, part) in hosts[0].commit().iter().filter(|it| it.0 == 1) {
+        hosts[1].core().receive(0, part);
+    }
+    hosts[1].commit();
+    assert_eq!(hosts[1].parts.len(), 2);
+}
+
+#[test]
+fn a_journal_of_another_node_or_group_is_refused() {
+    let disk = || Host::new(1).core.unwrap().journal.into_disk();
+    let is_refused = |error| matches!(error, Some(DurableError::Journal(JournalError::OtherOwner)));
+    assert!(is_refused(Host::new(0).open(disk()).err()));
+    let mut other = Group::clone(&group());
+    other.options.audit += 1;
+    let tree = Tree::new(NODES, 2);
+    let opened = Durable::open(Arc::new(other), &identity(1), &tree, disk(), |_| {});
+    assert!(is_refused(opened.err()));
+    let opened = Durable::open(group(), &identity(1), &Tree::new(NODES, 3), disk(), |_| {});
+    assert!(is_refused(opened.err()));
+}
+
+#[test]
+fn a_journal_whose_snapshot_is_cut_off_is_refused() {
+    let mut host = Host::new(1);
+    let owner = host.core().owner.clone();
+    let mut journal = Journal::open(ModelDisk::default(), &owner, |_| {}).unwrap();
+    let part = host.core().node().snapshot();
+    journal.append(&encode(&Record::Part(part)));
+    journal.commit().unwrap();
+    let opened = host.open(journal.into_disk());
+    assert!(matches!(opened, Err(DurableError::Record)));
+}
