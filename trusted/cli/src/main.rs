@@ -10,11 +10,14 @@ mod chain;
 mod device;
 mod keys;
 mod log;
+mod metrics_file;
 mod new_group;
 mod operation;
 mod peer_review;
+mod process;
 mod search;
 mod source;
+mod state;
 
 use std::process::ExitCode;
 

@@ -15,7 +15,7 @@ use smt::pki::{
 use smt_mesh::Member;
 use zeroize::Zeroizing;
 
-use crate::bft::state;
+use crate::state;
 
 /// Why a group is not made.
 #[derive(Debug, thiserror::Error)]

@@ -4,10 +4,8 @@
 mod client;
 mod config;
 mod init;
-pub(crate) mod metrics;
-pub(crate) mod replica;
+mod replica;
 mod sim;
-pub(crate) mod state;
 
 use clap::Subcommand;
 

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `smt-trusted bft replica`: a replica as a process.
-//!
-//! Threads take messages from sessions, and one works on them: it takes all that wait, makes them
-//! durable by one write, and then sends what follows from them. Each peer has a thread that sends.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 use smt_attestation::{DeviceId, Epoch, GroupSecret, Start};
 use smt_bft::{
     AnyService, AttestorError, Durable, DurableError, Identity, Message, Output, OwnDevice,
@@ -19,13 +13,13 @@ use smt_bft::{
 };
 use smt_device_client::{Client, Device, DeviceError};
 use smt_journal::{FileDisk, JournalError};
-use smt_mesh::{Arrival, Closer, Member, Mesh, SessionError, messages};
+use smt_mesh::{Member, Mesh, messages};
 
 use crate::a2m::device_fault;
 use crate::bft::config::{DeviceConfig, ReplicaConfig};
-use crate::bft::metrics::MetricsFile;
-use crate::bft::state::{State, StateError};
+use crate::process::{Process, ProcessError, System, Taken};
 use crate::source::ConfigError;
+use crate::state::{State, StateError};
 
 /// Runs a replica
 #[derive(Args)]
@@ -53,9 +47,9 @@ pub(crate) enum ReplicaError {
     /// The directory cannot be used.
     #[error(transparent)]
     State(#[from] StateError),
-    /// Sessions cannot be had.
+    /// The process does not begin.
     #[error(transparent)]
-    Session(#[from] SessionError),
+    Process(#[from] ProcessError),
     /// A part of the log is damaged.
     #[error(
         "{0}; a damaged log is left behind by a new epoch: start with --epoch, or restart the \
@@ -80,7 +74,7 @@ pub(crate) enum ReplicaError {
     /// There is no randomness.
     #[error("the operating system gives no random numbers: {0}")]
     Random(getrandom::Error),
-    /// A file or a signal cannot be had.
+    /// The log cannot be used, for a reason of a later version of it.
     #[error("the operating system failed: {0}")]
     File(String, #[source] io::Error),
 }
@@ -103,40 +97,16 @@ impl From<DurableError> for ReplicaError {
     }
 }
 
-/// Packets that become durable together at most.
-const TOGETHER_MAX: usize = 256;
-/// Bytes from which on no further packet becomes durable with them.
-const TOGETHER_BYTES_MAX: usize = 16 << 20;
-/// Between two lines of metrics.
-const METRICS_EVERY: Duration = Duration::from_secs(10);
-/// For messages on their way when the process ends.
-const GRACE: Duration = Duration::from_secs(1);
-
 type Core = Durable<AnyService, FileDisk>;
 
 impl ReplicaArguments {
     pub(crate) fn run(self) -> Result<(), ReplicaError> {
         let config = ReplicaConfig::read(&self.config)?;
-        let metrics = self.metrics.as_deref().map(MetricsFile::open).transpose();
-        let metrics =
-            metrics.map_err(|it| ReplicaError::File("the file of --metrics".into(), it))?;
-        let signals = Signals::new([SIGINT, SIGTERM]);
-        let signals = signals.map_err(|it| ReplicaError::File("catching signals".into(), it))?;
+        let process = Process::begin(self.metrics.as_deref())?;
         let core = open_core(&config, self.epoch)?;
-        let mesh = Mesh::open(&config.place)?;
-        let closer = mesh.closer();
-        std::thread::spawn(move || end_by_signal(signals, &closer));
-        let mut out = io::stdout().lock();
-        let told = writeln!(out, "listening on {}", mesh.local_address());
-        told.and_then(|()| out.flush())
-            .map_err(|it| ReplicaError::File("standard output".into(), it))?;
-        drop(out);
         let (own, view) = (config.replica, core.metrics().view);
-        let mut process = Process { core, own, mesh, metrics, view, began: Instant::now() };
-        let ended = process.work(Duration::from_millis(config.group.tick_ms.into()));
-        process.mesh.close(GRACE);
-        process.tell_end();
-        ended
+        let replica = Replica { core, own, view };
+        process.run(replica, &config.place, Duration::from_millis(config.group.tick_ms.into()))
     }
 }
 
@@ -187,66 +157,23 @@ fn open_device(
     }
 }
 
-/// Has the mesh end on the first signal, and ends the process on the second.
-pub(crate) fn end_by_signal(mut signals: Signals, closer: &Closer) {
-    let mut signals = signals.forever();
-    signals.next();
-    closer.end();
-    if let Some(signal) = signals.next() {
-        std::process::exit(128 + signal);
-    }
-}
-
-struct Process {
+/// A replica, and what its log was told of it.
+struct Replica {
     core: Core,
     own: u32,
-    mesh: Mesh,
-    metrics: Option<MetricsFile>,
     view: u64,
-    began: Instant,
 }
 
-impl Process {
-    /// Works until the end is asked for.
-    fn work(&mut self, tick: Duration) -> Result<(), ReplicaError> {
-        let mut next_tick = Instant::now();
-        let mut next_metrics = Instant::now() + METRICS_EVERY;
-        loop {
-            let mut wait = next_tick.saturating_duration_since(Instant::now());
-            let (mut taken, mut bytes) = (0, 0);
-            while taken < TOGETHER_MAX && bytes < TOGETHER_BYTES_MAX {
-                match self.mesh.next(wait) {
-                    Arrival::Packet(member, packet) => {
-                        bytes += packet.len();
-                        self.take(member, &packet);
-                    }
-                    Arrival::Nothing => break,
-                    Arrival::End => return Ok(()),
-                }
-                // Only those that are there already become durable together.
-                wait = Duration::ZERO;
-                taken += 1;
-            }
-            if Instant::now() >= next_tick {
-                self.core.tick();
-                // Ticks that were missed are not made up for: all timeouts would end at once.
-                next_tick = Instant::now() + tick;
-            }
-            let outputs = self.core.commit()?;
-            outputs.into_iter().for_each(|it| self.send(it));
-            self.tell_view();
-            if Instant::now() >= next_metrics {
-                next_metrics = Instant::now() + METRICS_EVERY;
-                self.write_metrics();
-            }
-        }
-    }
+impl System for Replica {
+    type Error = ReplicaError;
 
-    /// Takes a packet of a member. Members cannot speak for each other where that would matter:
-    /// what they say is attested or signed, and questions name the replica that gets the answer.
-    fn take(&mut self, from: Member, packet: &[u8]) {
+    /// Members cannot speak for each other where that would matter: what they say is attested or
+    /// signed, and questions name the replica that gets the answer.
+    fn take(&mut self, from: Member, packet: &[u8]) -> Taken {
+        let mut taken = Taken::default();
         // An empty message tells of a session alone.
         for message in messages(packet).filter(|it| !it.is_empty()) {
+            taken.count += 1;
             let may_say = match (from, Message::decode(message)) {
                 (Member::Replica(own), Some(Message::Status(status))) => status.from == own,
                 (Member::Replica(_), Some(_)) => true,
@@ -256,30 +183,34 @@ impl Process {
             if may_say {
                 self.core.receive(message);
             } else {
-                self.mesh.traffic().refused.fetch_add(1, Ordering::Relaxed);
+                taken.refused += 1;
             }
         }
+        taken
     }
 
-    fn send(&self, output: Output) {
-        match output {
-            Output::Replica(to, bytes) => self.mesh.to_replica(to, bytes),
-            Output::Replicas(bytes) => self.mesh.to_replicas(&bytes),
-            Output::Client(to, bytes) => self.mesh.to_client(to, bytes),
+    fn tick(&mut self) {
+        self.core.tick();
+    }
+
+    fn commit(&mut self, mesh: &Mesh) -> Result<(), ReplicaError> {
+        for output in self.core.commit()? {
+            match output {
+                Output::Replica(to, bytes) => mesh.to_replica(to, bytes),
+                Output::Replicas(bytes) => mesh.to_replicas(&bytes),
+                Output::Client(to, bytes) => mesh.to_client(to, bytes),
+            }
         }
-    }
-
-    fn tell_view(&mut self) {
         let metrics = self.core.metrics();
         if metrics.view != self.view {
             self.view = metrics.view;
             tracing::info!(view = metrics.view, executed = metrics.executed, "view entered");
         }
+        Ok(())
     }
 
     fn numbers(&self) -> serde_json::Value {
-        let (metrics, traffic) = (self.core.metrics(), self.mesh.traffic());
-        let count = |it: &AtomicU64| it.load(Ordering::Relaxed);
+        let metrics = self.core.metrics();
         serde_json::json!({
             "replica": self.own,
             "view": metrics.view,
@@ -290,25 +221,6 @@ impl Process {
             "is_active": metrics.is_active,
             "statements_reissued": metrics.reissued,
             "log_bytes": self.core.log_length(),
-            "packets_received": count(&traffic.received),
-            "messages_sent": count(&traffic.sent),
-            "messages_dropped": count(&traffic.dropped),
-            "refused": count(&traffic.refused),
-            "seconds": self.began.elapsed().as_secs(),
         })
-    }
-
-    fn write_metrics(&mut self) {
-        let numbers = self.numbers();
-        if let Some(file) = &mut self.metrics {
-            file.write(numbers);
-        }
-    }
-
-    /// The summary, when the process ends.
-    fn tell_end(&mut self) {
-        self.write_metrics();
-        let numbers = self.numbers();
-        tracing::warn!(%numbers, "ended");
     }
 }

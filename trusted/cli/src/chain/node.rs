@@ -1,32 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `smt-trusted chain node`: a node as a process.
 //!
-//! Threads take messages from sessions, and one works on them: it takes all that wait, makes them
-//! durable by one write, and then sends what follows from them. Each peer has a thread that sends,
-//! and one thread speaks with etcd: the chain waits for none of them.
+//! One more thread than other systems have speaks with etcd: the chain does not wait for it.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 use smt_attestation::GroupSecret;
 use smt_bft::{AnyService, SigningKey};
 use smt_chain::{Configuration, Durable, DurableError, Identity, Message, Output};
 use smt_journal::{FileDisk, JournalError};
-use smt_mesh::{Arrival, Member, Mesh, SessionError, messages};
+use smt_mesh::{Member, Mesh, messages};
 
-use crate::bft::metrics::MetricsFile;
-use crate::bft::replica::end_by_signal;
-use crate::bft::state::{State, StateError, log_path};
 use crate::chain::config::NodeConfig;
 use crate::chain::etcd::Etcd;
 use crate::chain::reconfigure::Reconfiguration;
+use crate::process::{Process, ProcessError, System, Taken};
 use crate::source::ConfigError;
+use crate::state::{State, StateError, log_path};
 
 /// Runs a node
 #[derive(Args)]
@@ -69,18 +63,15 @@ pub(crate) enum NodeError {
          may fail, and form a new group when you can"
     )]
     Lost(String),
-    /// Sessions cannot be had.
+    /// The process does not begin.
     #[error(transparent)]
-    Session(#[from] SessionError),
+    Process(#[from] ProcessError),
     /// A part of the log is damaged.
     #[error("{0}; leave this node off, as one of the f nodes that may fail")]
     Damaged(JournalError),
     /// The log cannot be used.
     #[error(transparent)]
     Log(DurableError),
-    /// A file or a signal cannot be had.
-    #[error("the operating system failed: {0}")]
-    File(String, #[source] io::Error),
 }
 
 impl NodeError {
@@ -104,59 +95,34 @@ impl From<DurableError> for NodeError {
     }
 }
 
-/// Messages from which on no further packet becomes durable with them.
-const TOGETHER_MAX: usize = 4096;
-/// Bytes from which on none does either.
-const TOGETHER_BYTES_MAX: usize = 16 << 20;
 /// Messages of a client's packet that are looked at. A client has one request at a time, and each
 /// may cost the verification of a signature.
 const OF_CLIENT_MAX: usize = 64;
-/// Between two lines of metrics.
-const METRICS_EVERY: Duration = Duration::from_secs(10);
-/// For messages on their way when the process ends.
-const GRACE: Duration = Duration::from_secs(1);
+/// Requests and configurations of a node's packet that are looked at: each costs the verification
+/// of signatures, and a node that has more sends them again.
+const OF_NODE_MAX: usize = 1024;
 
 impl NodeArguments {
     pub(crate) fn run(self) -> Result<(), NodeError> {
         let config = NodeConfig::read(&self.config)?;
-        let metrics = self.metrics.as_deref().map(MetricsFile::open).transpose();
-        let metrics = metrics.map_err(|it| NodeError::File("the file of --metrics".into(), it))?;
-        let signals = Signals::new([SIGINT, SIGTERM]);
-        let signals = signals.map_err(|it| NodeError::File("catching signals".into(), it))?;
+        let process = Process::begin(self.metrics.as_deref())?;
         let core = open_core(&config)?;
-        let mesh = Mesh::open(&config.place)?;
-        let closer = mesh.closer();
-        std::thread::spawn(move || end_by_signal(signals, &closer));
-        let mut out = io::stdout().lock();
-        let told = writeln!(out, "listening on {}", mesh.local_address());
-        told.and_then(|()| out.flush())
-            .map_err(|it| NodeError::File("standard output".into(), it))?;
-        drop(out);
         let etcd = Etcd::new(config.group.etcd.clone());
         let poll = Duration::from_millis(config.group.etcd.poll_ms.into());
         let accused = core.node().accusation();
         let own = (config.node, SigningKey::from_bytes(&config.signing_key), accused);
         let known = (config.group.group.clone(), core.node().made().cloned());
         let service = Reconfiguration::start(etcd, poll, known, own);
-        let (own, nodes) = (config.node, config.group.group.replicas);
-        let configuration = core.metrics().configuration;
-        let (began, faulty) = (Instant::now(), BTreeSet::new());
-        let mut process = Process {
+        let node = ChainNode {
+            own: config.node,
+            nodes: config.group.group.replicas,
+            configuration: core.metrics().configuration,
             core,
-            own,
-            nodes,
-            mesh,
             service,
             accused,
-            metrics,
-            configuration,
-            faulty,
-            began,
+            faulty: BTreeSet::new(),
         };
-        let ended = process.work(Duration::from_millis(config.group.tick_ms.into()));
-        process.mesh.close(GRACE);
-        process.tell_end();
-        ended
+        process.run(node, &config.place, Duration::from_millis(config.group.tick_ms.into()))
     }
 }
 
@@ -186,94 +152,93 @@ fn open_core(config: &NodeConfig) -> Result<Core, NodeError> {
     Ok(core)
 }
 
-struct Process {
+/// A node, its service of configurations, and what its log was told of it.
+struct ChainNode {
     core: Core,
     own: u32,
     nodes: u32,
-    mesh: Mesh,
     service: Reconfiguration,
     /// The configuration that this node accuses, as the service was told.
     accused: Option<u64>,
-    metrics: Option<MetricsFile>,
     configuration: u64,
     /// The nodes that were told to be faulty.
     faulty: BTreeSet<u32>,
-    began: Instant,
 }
 
-impl Process {
-    /// Works until the end is asked for.
-    fn work(&mut self, tick: Duration) -> Result<(), NodeError> {
-        let mut next_tick = Instant::now();
-        let mut next_metrics = Instant::now() + METRICS_EVERY;
-        loop {
-            let mut wait = next_tick.saturating_duration_since(Instant::now());
-            let (mut taken, mut bytes) = (0, 0);
-            while taken < TOGETHER_MAX && bytes < TOGETHER_BYTES_MAX {
-                match self.mesh.next(wait) {
-                    Arrival::Packet(member, packet) => {
-                        bytes += packet.len();
-                        taken += self.take(member, &packet);
-                    }
-                    Arrival::Nothing => break,
-                    Arrival::End => return Ok(()),
-                }
-                // Only those that are there already become durable together.
-                wait = Duration::ZERO;
-            }
-            if let Some(newest) = self.service.newest() {
-                self.core.configure(&newest);
-            }
-            if Instant::now() >= next_tick {
-                self.core.tick();
-                // Ticks that were missed are not made up for: all timeouts would end at once.
-                next_tick = Instant::now() + tick;
-            }
-            let outputs = self.core.commit()?;
-            outputs.into_iter().for_each(|it| self.send(it));
-            self.tell();
-            if Instant::now() >= next_metrics {
-                next_metrics = Instant::now() + METRICS_EVERY;
-                self.write_metrics();
-            }
-        }
-    }
+impl System for ChainNode {
+    type Error = NodeError;
 
-    /// Takes a packet of a member, and returns how many messages it had. Members cannot speak for
-    /// each other where that would matter: what they say is attested or signed, and questions name
-    /// the node that gets the answer.
-    fn take(&mut self, from: Member, packet: &[u8]) -> usize {
-        let mut count = 0;
+    /// Members cannot speak for each other where that would matter: what they say is attested or
+    /// signed, and questions name the node that gets the answer.
+    fn take(&mut self, from: Member, packet: &[u8]) -> Taken {
+        let (mut taken, mut signed) = (Taken::default(), 0);
         // An empty message tells of a session alone.
         for message in messages(packet).filter(|it| !it.is_empty()) {
-            count += 1;
-            let may_say = match (from, Message::decode(message)) {
+            taken.count += 1;
+            let decoded = Message::decode(message);
+            let is_signed = matches!(decoded, Some(Message::Request(_) | Message::Made(_)));
+            signed += usize::from(is_signed);
+            let may_say = match (from, decoded) {
+                (Member::Replica(_), _) if is_signed && signed > OF_NODE_MAX => false,
                 (Member::Replica(own), Some(Message::Status(status))) => status.from == own,
                 (Member::Replica(_), Some(_)) => true,
-                (Member::Client(_), _) if count > OF_CLIENT_MAX => false,
+                (Member::Client(_), _) if taken.count > OF_CLIENT_MAX => false,
                 (Member::Client(own), Some(Message::Request(it))) => it.client == own,
                 _ => false,
             };
             if may_say {
                 self.core.receive(message);
             } else {
-                self.mesh.traffic().refused.fetch_add(1, Ordering::Relaxed);
+                taken.refused += 1;
             }
         }
-        // A packet without messages is work as well.
-        count.max(1)
+        taken
     }
 
-    fn send(&self, output: Output) {
-        match output {
-            Output::Node(to, bytes) => self.mesh.to_replica(to, bytes),
-            Output::Nodes(bytes) => self.mesh.to_replicas(&bytes),
-            Output::Client(to, bytes) => self.mesh.to_client(to, bytes),
-            // The service hears of what the node accuses, for as long as it does: `tell`.
-            Output::Accuse(_) => {}
+    fn take_others(&mut self) -> Result<(), NodeError> {
+        if let Some(newest) = self.service.newest() {
+            self.core.configure(&newest);
         }
+        Ok(())
     }
 
+    fn tick(&mut self) {
+        self.core.tick();
+    }
+
+    fn commit(&mut self, mesh: &Mesh) -> Result<(), NodeError> {
+        for output in self.core.commit()? {
+            match output {
+                Output::Node(to, bytes) => mesh.to_replica(to, bytes),
+                Output::Nodes(bytes) => mesh.to_replicas(&bytes),
+                Output::Client(to, bytes) => mesh.to_client(to, bytes),
+                // The service hears of what the node accuses, for as long as it does: `tell`.
+                Output::Accuse(_) => {}
+            }
+        }
+        self.tell();
+        Ok(())
+    }
+
+    fn numbers(&self) -> serde_json::Value {
+        let (metrics, service) = (self.core.metrics(), self.service.seen());
+        let count = |it: &AtomicU64| it.load(Ordering::Relaxed);
+        serde_json::json!({
+            "node": self.own,
+            "configuration": metrics.configuration,
+            "order": self.order(),
+            "committed": metrics.committed,
+            "accusations": metrics.accusations,
+            "faulty": self.faulty,
+            "log_bytes": self.core.log_length(),
+            "etcd_answers": service.is_reachable.load(Ordering::Relaxed),
+            "etcd_failures": count(&service.failures),
+            "configurations_written": count(&service.made),
+        })
+    }
+}
+
+impl ChainNode {
     /// Tells the service what the node accuses, and the log of a new configuration and of nodes
     /// that are found to lie.
     fn tell(&mut self) {
@@ -298,42 +263,5 @@ impl Process {
     /// The nodes of the chain, the head first.
     fn order(&self) -> Vec<u32> {
         Configuration::of_number(self.configuration, self.nodes).order
-    }
-
-    fn numbers(&self) -> serde_json::Value {
-        let (metrics, traffic) = (self.core.metrics(), self.mesh.traffic());
-        let service = self.service.seen();
-        let count = |it: &AtomicU64| it.load(Ordering::Relaxed);
-        serde_json::json!({
-            "node": self.own,
-            "configuration": metrics.configuration,
-            "order": self.order(),
-            "committed": metrics.committed,
-            "accusations": metrics.accusations,
-            "faulty": self.faulty,
-            "log_bytes": self.core.log_length(),
-            "etcd_answers": service.is_reachable.load(Ordering::Relaxed),
-            "etcd_failures": count(&service.failures),
-            "configurations_written": count(&service.made),
-            "packets_received": count(&traffic.received),
-            "messages_sent": count(&traffic.sent),
-            "messages_dropped": count(&traffic.dropped),
-            "refused": count(&traffic.refused),
-            "seconds": self.began.elapsed().as_secs(),
-        })
-    }
-
-    fn write_metrics(&mut self) {
-        let numbers = self.numbers();
-        if let Some(file) = &mut self.metrics {
-            file.write(numbers);
-        }
-    }
-
-    /// The summary, when the process ends.
-    fn tell_end(&mut self) {
-        self.write_metrics();
-        let numbers = self.numbers();
-        tracing::warn!(%numbers, "ended");
     }
 }
