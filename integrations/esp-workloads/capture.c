@@ -19,6 +19,7 @@
 #define PATTERN_BYTES 64
 #define SPIS 16
 #define FRAME 70000
+#define SHOWN 256
 
 struct pattern {
     const char *text;
@@ -52,6 +53,17 @@ static void count_spi(unsigned spi) {
     }
 }
 
+// The first frame that holds a pattern, for whoever did not expect one.
+static void show(const char *pattern, const unsigned char *frame, size_t length) {
+    static int has_shown;
+    if (has_shown++)
+        return;
+    fprintf(stderr, "%s in %zu bytes: ", pattern, length);
+    for (size_t at = 0; at < length && at < SHOWN; at++)
+        fprintf(stderr, "%02x", frame[at]);
+    fprintf(stderr, "\n");
+}
+
 static void look(const unsigned char *frame, size_t length) {
     if (length < ETH_HLEN + 20)
         return;
@@ -67,8 +79,10 @@ static void look(const unsigned char *frame, size_t length) {
         other++;
     }
     for (int at = 0; at < pattern_count; at++)
-        if (memmem(frame, length, patterns[at].bytes, patterns[at].length))
+        if (memmem(frame, length, patterns[at].bytes, patterns[at].length)) {
             patterns[at].found++;
+            show(patterns[at].text, frame, length);
+        }
 }
 
 static void add_pattern(const char *text) {

@@ -296,12 +296,13 @@ fn parts(config: &Config, wiring: Wiring, events: &EventLog) -> Parts {
     } else {
         0
     };
+    let takes_udp = wiring.queue.takes_udp_segments();
     Parts {
         queue: wiring.queue,
         underlay: wiring.underlay,
         path: config.path_properties(),
         outbound: OutboundPath::new(config.underlay.mtu.into(), config.offloads.segmentation),
-        inbound: InboundPath::new(flows),
+        inbound: InboundPath::new(flows).with_udp(takes_udp),
         database,
         slots,
         commands: wiring.commands,

@@ -81,6 +81,15 @@ impl InboundPath {
         }
     }
 
+    /// Whether datagrams of UDP are coalesced ([`Coalescer::set_udp`]).
+    #[must_use]
+    pub fn with_udp(mut self, takes_udp: bool) -> Self {
+        if let Some(coalescer) = &mut self.coalescer {
+            coalescer.set_udp(takes_udp);
+        }
+        self
+    }
+
     /// Opens the packet in `buffer` and hands over what is complete, at the latest with
     /// [`Self::flush`]. A message for IKE stays in the buffer, and dummies and keepalives end here.
     ///

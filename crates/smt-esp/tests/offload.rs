@@ -303,6 +303,34 @@ fn a_packet_without_payload_comes_after_what_its_flow_has_gathered() {
     assert_eq!(packets, [first, empty, other]);
 }
 
+// Linux before 6.2 refuses super-packets of UDP at its TUN device.
+#[test]
+fn datagrams_of_udp_stay_alone_for_a_host_that_takes_no_super_packets_of_them() {
+    let packets: Vec<_> = { (0..4_u8) }.map(|it| udp(V4, &[it; 100])).collect();
+    let segments: Vec<_> = { (0..4_u32) }
+        .map(|it| tcp(V6, 1 + it * 100, ACK, &bytes(100)))
+        .collect();
+    for (takes_udp, expected) in [(true, 2), (false, 5)] {
+        let mut delivered = Vec::new();
+        let mut deliver = |packet: &[u8], offload: Offload| {
+            delivered.push((packet.to_vec(), offload));
+        };
+        let mut coalescer = Coalescer::new(4);
+        coalescer.set_udp(takes_udp);
+        for packet in packets.iter().chain(&segments) {
+            coalescer.push(packet, &mut deliver);
+        }
+        coalescer.flush(&mut deliver);
+        assert_eq!(delivered.len(), expected, "{takes_udp}");
+        let alone: Vec<_> = { delivered.iter() }
+            .filter(|it| it.1.segmentation.is_none())
+            .map(|it| it.0.clone())
+            .collect();
+        let expected = if takes_udp { &packets[..0] } else { &packets };
+        assert_eq!(alone, expected);
+    }
+}
+
 #[test]
 fn the_oldest_flow_makes_room_for_a_new_one() {
     let mut delivered = Vec::new();

@@ -74,6 +74,7 @@ pub enum TunError {
 #[derive(Debug)]
 pub struct TunQueue {
     file: File,
+    takes_udp_segments: bool,
 }
 
 impl TunQueue {
@@ -135,8 +136,17 @@ impl TunQueue {
         let length = TUN_HEADER_LEN as c_int;
         set_integer(&file, TUNSETVNETHDRSZ, length).map_err(other("set its header's length"))?;
         set_integer(&file, TUNSETVNETLE, 1).map_err(other("set its header's byte order"))?;
-        set_offloads(&file, offloads)?;
-        Ok(Self { file })
+        let takes_udp_segments = set_offloads(&file, offloads)?;
+        Ok(Self {
+            file,
+            takes_udp_segments,
+        })
+    }
+
+    /// Whether the host takes super-packets of UDP (Linux since 6.2). Others refuse them.
+    #[must_use]
+    pub const fn takes_udp_segments(&self) -> bool {
+        self.takes_udp_segments
     }
 
     /// Reads a virtio-net header and the packet behind it. Nothing if no packet waits.
@@ -176,8 +186,10 @@ impl AsFd for TunQueue {
     }
 }
 
-/// Offloads of UDP are left out where the kernel does not know them yet.
-fn set_offloads(file: &File, offloads: TunOffloads) -> Result<(), TunError> {
+/// Sets the offloads, and tells whether the kernel knows those of UDP, which are left out if not.
+fn set_offloads(file: &File, offloads: TunOffloads) -> Result<bool, TunError> {
+    let with_udp = libc::TUN_F_CSUM | libc::TUN_F_USO4 | libc::TUN_F_USO6;
+    let knows_udp = set_value(file, TUNSETOFFLOAD, c_ulong::from(with_udp)).is_ok();
     let mut flags = 0;
     if offloads.checksums {
         flags |= libc::TUN_F_CSUM;
@@ -185,14 +197,12 @@ fn set_offloads(file: &File, offloads: TunOffloads) -> Result<(), TunError> {
             flags |= libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN;
         }
     }
-    if offloads.checksums && offloads.udp_segmentation {
-        let with_udp = flags | libc::TUN_F_USO4 | libc::TUN_F_USO6;
-        if set_value(file, TUNSETOFFLOAD, c_ulong::from(with_udp)).is_ok() {
-            return Ok(());
-        }
+    if offloads.checksums && offloads.udp_segmentation && knows_udp {
+        flags |= libc::TUN_F_USO4 | libc::TUN_F_USO6;
     }
     let set = set_value(file, TUNSETOFFLOAD, c_ulong::from(flags));
-    set.map_err(other("set its offloads"))
+    set.map_err(other("set its offloads"))?;
+    Ok(knows_udp)
 }
 
 fn refused(name: &str, reason: io::Error) -> TunError {

@@ -17,6 +17,8 @@ use crate::selector::Flow;
 #[derive(Debug)]
 pub struct Coalescer {
     slots: Vec<Slot>,
+    /// Whether datagrams of UDP are coalesced.
+    takes_udp: bool,
     /// Grows with each super-packet that begins, so that the oldest is known.
     age: u64,
 }
@@ -81,7 +83,17 @@ impl Coalescer {
     #[must_use]
     pub fn new(flows: usize) -> Self {
         let slots = (0..flows.max(1)).map(|_| Slot::new()).collect();
-        Self { slots, age: 0 }
+        Self {
+            slots,
+            takes_udp: true,
+            age: 0,
+        }
+    }
+
+    /// Whether datagrams of UDP are coalesced, as they are at first. A Linux before 6.2 refuses
+    /// such super-packets ([`SegmentKind::Udp`]), and would lose all datagrams in them.
+    pub const fn set_udp(&mut self, takes_udp: bool) {
+        self.takes_udp = takes_udp;
     }
 
     /// Takes a packet, and hands over what is complete: packets as they came, and super-packets.
@@ -111,7 +123,8 @@ impl Coalescer {
             }
             slot.finish(deliver);
         }
-        if candidate.is_last(0) {
+        let is_alone = !candidate.is_tcp() && !self.takes_udp;
+        if is_alone || candidate.is_last(0) {
             deliver(candidate.packet, verified());
             return;
         }
