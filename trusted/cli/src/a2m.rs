@@ -17,6 +17,7 @@ use crate::caller::ClientError;
 use crate::chain::NodeError;
 use crate::keys::{self, KeyError};
 use crate::new_group::InitError;
+use crate::peer_review::{ReviewedError, VerifyError};
 
 #[derive(Subcommand)]
 pub(crate) enum A2mCommand {
@@ -104,6 +105,10 @@ pub(crate) enum CommandError {
     Replica(#[from] ReplicaError),
     #[error(transparent)]
     Node(#[from] NodeError),
+    #[error(transparent)]
+    Reviewed(#[from] ReviewedError),
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
     #[error(transparent)]
     Client(#[from] ClientError),
     #[error("the operating system: standard input or output failed")]

@@ -44,10 +44,11 @@ const DAYS: u32 = 365;
 pub(crate) struct NewGroup {
     directory: PathBuf,
     authority: CertificateAuthority,
+    has_secret: bool,
 }
 
 impl NewGroup {
-    /// Makes the directory, the authority and the group's secret.
+    /// Makes the directory and the authority.
     pub(crate) fn create(directory: &Path) -> Result<Self, InitError> {
         let directory = directory.to_path_buf();
         let failed = |error| InitError::File(directory.display().to_string(), error);
@@ -55,12 +56,18 @@ impl NewGroup {
         let validity = Validity::days(DAYS + 1)?;
         let name = "smt-trusted group";
         let authority = CertificateAuthority::new(name, validity, KeyKind::EcdsaP256)?;
-        let group = Self { directory, authority };
+        let group = Self { directory, authority, has_secret: false };
         let key = group.authority.key_pem();
         group.write("authority.key", key.as_bytes(), 0o600)?;
         group.write("authority.pem", group.authority.certificate_pem().as_bytes(), 0o644)?;
-        group.secret("group.secret")?;
         Ok(group)
+    }
+
+    /// Makes the group's secret, with which its devices attest.
+    pub(crate) fn with_secret(mut self) -> Result<Self, InitError> {
+        self.secret("group.secret")?;
+        self.has_secret = true;
+        Ok(self)
     }
 
     /// Makes all files of a member, whose names begin with `noun`, and returns the public key by
@@ -86,9 +93,11 @@ impl NewGroup {
                 let directory = self.directory.join(format!("{name}.state"));
                 let failed = |error| InitError::File(directory.display().to_string(), error);
                 state::create(&directory).map_err(failed)?;
-                format!(
-                    "{noun} = {number}\nstate = \"{name}.state\"\ngroup_secret = \"group.secret\"\n"
-                )
+                let secret = match self.has_secret {
+                    true => "group_secret = \"group.secret\"\n",
+                    false => "",
+                };
+                format!("{noun} = {number}\nstate = \"{name}.state\"\n{secret}")
             }
             Member::Client(_) => format!("client = {number}\n"),
         };

@@ -96,10 +96,12 @@ impl Source {
         Certificates { authority, certificate, key }
     }
 
-    /// Addresses and public keys of the members that serve, each with its own.
+    /// Addresses and public keys of the members that serve, each with its own. `field` is the name
+    /// of the keys.
     pub(crate) fn addresses_and_keys<'a>(
         &self,
         noun: &str,
+        field: &'static str,
         members: impl Iterator<Item = (&'a Spanned<String>, &'a Spanned<String>)>,
     ) -> Result<(Vec<String>, Vec<PublicKey>), ConfigError> {
         let (mut addresses, mut keys) = (Vec::new(), Vec::new());
@@ -110,10 +112,10 @@ impl Source {
                 return Err(self.field("address", address.span(), why));
             }
             addresses.push(text);
-            let public = self.key("reply_key", key)?;
+            let public = self.key(field, key)?;
             if keys.contains(&public) {
                 let why = format!("another {noun} has this key");
-                return Err(self.field("reply_key", key.span(), why));
+                return Err(self.field(field, key.span(), why));
             }
             keys.push(public);
         }

@@ -17,16 +17,19 @@ use crate::rule::{Broken, Rule};
 use crate::state::{At, Made, State};
 
 /// Why a witness suspects a node. Each ends when the node answers.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, thiserror::Error)]
 pub enum Suspicion {
     /// It does not show its log.
+    #[error("it does not show its log")]
     Audit,
     /// It gives no receipt for the message of a sender.
+    #[error("it gives no receipt for a message of node {from}")]
     Receipt {
         /// The sender.
         from: u32,
     },
     /// Its messages to a receiver have no receipt, and it does not tell.
+    #[error("its messages to node {to} have no receipt, and it does not tell of them")]
     Forwarding {
         /// The receiver.
         to: u32,

@@ -27,8 +27,6 @@ use crate::node::{Effect, Node, Output};
 const VERSION: u32 = 1;
 /// Bytes of a record that has a part of a snapshot.
 const PART: usize = 16 << 20;
-/// A journal is begun anew when it has so many bytes behind its snapshot, or as many as that has.
-const GROWTH: u64 = 64 << 20;
 /// Messages of one peer that are answered after one commit.
 const ANSWERS_MAX: usize = 64;
 
@@ -112,7 +110,7 @@ pub struct Durable<A, D> {
     node: Node<A>,
     journal: Journal<D>,
     owner: Vec<u8>,
-    /// Bytes of the journal when it was begun.
+    /// Bytes of the journal when it was opened or begun.
     begun: u64,
     /// Inputs that the node takes when they are durable.
     waiting: Vec<Waiting>,
@@ -226,9 +224,10 @@ impl<A: Application, D: Disk> Durable<A, D> {
         Ok(self.node.outputs())
     }
 
-    /// Whether the journal has become long enough to be begun anew.
-    pub fn is_long(&self) -> bool {
-        self.journal.length().saturating_sub(self.begun) >= GROWTH.max(self.begun)
+    /// Bytes by which the journal has grown since it was opened or begun anew. It is worth the work
+    /// to begin it anew when these are as many as it had then.
+    pub fn journal_growth(&self) -> u64 {
+        self.journal.length().saturating_sub(self.begun)
     }
 
     /// Begins the journal anew on an empty disk, with all that the node knows. The caller has kept

@@ -215,15 +215,25 @@ impl<A: Application> Node<A> {
 
     /// The opinion of this node on another one. Only witnesses suspect.
     pub fn verdict(&self, node: u32) -> Verdict {
-        if let Some(evidence) = self.exposed.get(&node) {
+        if let Some(evidence) = self.evidence(node) {
             return Verdict::Exposed(Box::new(evidence.clone()));
         }
-        let audited = self.audits.get(&node);
-        let suspicions = audited.map(|it| it.suspicions(&self.group.options, self.broken));
-        match suspicions {
-            Some(suspicions) if !suspicions.is_empty() => Verdict::Suspected(suspicions),
-            _ => Verdict::Trusted,
+        let suspicions = self.suspicions(node);
+        match suspicions.is_empty() {
+            true => Verdict::Trusted,
+            false => Verdict::Suspected(suspicions),
         }
+    }
+
+    /// The evidence against a node that is exposed.
+    pub fn evidence(&self, node: u32) -> Option<&Evidence> {
+        self.exposed.get(&node)
+    }
+
+    /// Why this node suspects another one, as its witness.
+    pub fn suspicions(&self, node: u32) -> Vec<Suspicion> {
+        let audited = self.audits.get(&node);
+        audited.map_or_else(Vec::new, |it| it.suspicions(&self.group.options, self.broken))
     }
 
     /// The index up to which this node has audited another one, if it is its witness.

@@ -181,7 +181,7 @@ impl GroupConfig {
             return Err(source.field("replicas", file.replicas.span(), why));
         }
         let members = file.replicas.get_ref().iter().map(|it| (&it.address, &it.reply_key));
-        let (addresses, reply_keys) = source.addresses_and_keys("replica", members)?;
+        let (addresses, reply_keys) = source.addresses_and_keys("replica", "reply_key", members)?;
         let mut epochs = Vec::new();
         for it in file.replicas.get_ref() {
             let epoch = it.epoch.as_ref().map_or(1, |it| *it.get_ref());

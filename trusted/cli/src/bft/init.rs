@@ -35,7 +35,7 @@ impl InitArguments {
         if !matches!(self.replicas.len(), 3 | 5 | 7 | 9) {
             return Err(InitError::Count(self.replicas.len(), "replicas"));
         }
-        let group = NewGroup::create(&self.directory)?;
+        let group = NewGroup::create(&self.directory)?.with_secret()?;
         let service = self.service.name();
         let mut text = format!("stream = 1\nservice = \"{service}\"\n");
         for (number, address) in (0..).zip(&self.replicas) {

@@ -186,7 +186,7 @@ impl GroupConfig {
             return Err(source.field("nodes", file.nodes.span(), why));
         }
         let members = file.nodes.get_ref().iter().map(|it| (&it.address, &it.reply_key));
-        let (addresses, reply_keys) = source.addresses_and_keys("node", members)?;
+        let (addresses, reply_keys) = source.addresses_and_keys("node", "reply_key", members)?;
         let clients = source.clients(&file.clients)?;
         let options = read_options(&source, &file.options)?;
         let tick_ms = source.bounded("tick_ms", &file.options.tick_ms, 1..10_001)?;

@@ -49,7 +49,7 @@ impl InitArguments {
         if let Some(why) = refuse_prefix(&prefix) {
             return Err(InitError::Argument("--etcd-prefix", why));
         }
-        let group = NewGroup::create(&self.directory)?;
+        let group = NewGroup::create(&self.directory)?.with_secret()?;
         let mut text = format!("stream = 1\nservice = \"{}\"\n", self.service.name());
         if self.clients == 0 {
             text += "clients = []\n";

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `smt-trusted peer-review` as a user runs it.
-#![allow(clippy::unwrap_used, reason = "a test may panic")]
+//! The search by simulations.
 
-use std::process::Command;
+use crate::processes::command;
 
 #[test]
 fn a_search_of_reviewed_trees_prints_its_table_and_gives_it_again() {
-    let search = || {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_smt-trusted"));
-        command.args(["peer-review", "sim", "--seed", "5", "--count", "4"]).output().unwrap()
-    };
+    let search =
+        || command(&["peer-review", "sim", "--seed", "5", "--count", "4"]).output().unwrap();
     let output = search();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text}");

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `smt-trusted peer-review node`: a node of a tree as a process.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use smt_journal::{FileDisk, JournalError};
+use smt_mesh::{Member, Mesh, messages};
+use smt_peer_review::{Durable, DurableError, Message, Output, Suspicion, Tree};
+
+use crate::peer_review::config::NodeConfig;
+use crate::peer_review::input::Input;
+use crate::peer_review::output::OutputFile;
+use crate::process::{Process, ProcessError, System, Taken};
+use crate::source::ConfigError;
+use crate::state::{State, StateError, log_path};
+
+/// Runs a node
+///
+/// Node 0 is the source: it sends its input to its children, which forward it to theirs. All nodes
+/// write what they get to their output. A node that is started again goes on where it was.
+#[derive(Args)]
+pub(crate) struct NodeArguments {
+    /// The node's configuration file
+    #[arg(long)]
+    config: PathBuf,
+    /// The stream, which the source sends: a file, or - for standard input. A source that is
+    /// started again goes on in the file where it was, and cannot in standard input
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+    /// Bytes of the input that are sent as one part, at most
+    #[arg(long, value_name = "BYTES", default_value_t = 16_384)]
+    part_bytes: usize,
+    /// Writes the stream to this file
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Appends a line of JSON with the node's numbers to this file, each ten seconds and at the end
+    #[arg(long, value_name = "FILE")]
+    metrics: Option<PathBuf>,
+}
+
+/// Why a node of a reviewed tree does not run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReviewedError {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// An argument has a value that it cannot have.
+    #[error("your request: {0}")]
+    Request(String),
+    /// The directory is none of a node.
+    #[error(
+        "your files: {0} is not the directory that `peer-review init` has made for this node: is \
+         `state` right, and the disk mounted? If the directory is lost, the group must be formed \
+         anew: the node would be suspected for good"
+    )]
+    Missing(String),
+    /// The journal is lost.
+    #[error(
+        "your files: {0} has no journal of this node any more, and without it the node would sign \
+         other entries than before: leave it off, and form the group anew when you can"
+    )]
+    Lost(String),
+    /// The directory cannot be used.
+    #[error(transparent)]
+    State(StateError),
+    /// The process does not begin.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// The journal is of another node, or its configuration was changed.
+    #[error(
+        "your files: {0} was written under another configuration, or by another version: `node`, \
+         `stream`, `faults`, `degree`, the `key` of each node, and all options but `tick_ms` must \
+         be as they were"
+    )]
+    OtherOwner(String),
+    /// The journal cannot be used.
+    #[error(transparent)]
+    Journal(#[from] DurableError),
+    /// The node cannot go on.
+    #[error("{0}")]
+    Failed(String),
+    /// A file cannot be read or written.
+    #[error("your files: {} cannot be used", .0.display())]
+    File(PathBuf, #[source] io::Error),
+}
+
+type Core = Durable<Tree, FileDisk>;
+
+/// Parts that wait for a receipt of a child, before the source sends more.
+const WINDOW: usize = 64;
+/// Messages that wait for a receipt of a child, from which on no further ones are taken: they come
+/// again, so a slow child slows the stream down, and loses nothing.
+const HELD_FROM: usize = 1024;
+/// After an attempt to begin the journal anew that has failed.
+const PAUSE: Duration = Duration::from_secs(60);
+/// Bytes of a message beside a part of the stream.
+const HEADER: usize = 32;
+
+impl NodeArguments {
+    pub(crate) fn run(self) -> Result<(), ReviewedError> {
+        let config = NodeConfig::read(&self.config)?;
+        self.check(&config)?;
+        let process = Process::begin(self.metrics.as_deref())?;
+        let output = self.output.as_ref().map(|path| {
+            let output = OutputFile::open(path);
+            output.map(|it| (path.clone(), it)).map_err(|it| ReviewedError::File(path.clone(), it))
+        });
+        let mut output = output.transpose()?;
+        let core = open_core(&config, output.as_mut())?;
+        let input = self.input.as_ref().map(|path| {
+            let input = Input::open(path, core.node().application().length(), self.part_bytes);
+            input.map(|it| (path.clone(), it)).map_err(|it| ReviewedError::File(path.clone(), it))
+        });
+        let input = input.transpose()?;
+        let node = ReviewedNode {
+            own: config.identity.node,
+            nodes: config.group.group.nodes(),
+            state: config.state,
+            core,
+            input,
+            output,
+            suspected: BTreeMap::new(),
+            exposed: BTreeSet::new(),
+            held: 0,
+            journal_bytes: config.journal_bytes,
+            next_move: Instant::now(),
+        };
+        process.run(node, &config.place, Duration::from_millis(config.group.tick_ms.into()))
+    }
+
+    fn check(&self, config: &NodeConfig) -> Result<(), ReviewedError> {
+        if self.input.is_some() && config.identity.node != 0 {
+            let why =
+                format!("--input is for node 0, the source, not node {}", config.identity.node);
+            return Err(ReviewedError::Request(why));
+        }
+        let most = config.group.group.options.body - HEADER;
+        if !(1..=most).contains(&self.part_bytes) {
+            let why = format!("--part-bytes {} is not 1 to {most}", self.part_bytes);
+            return Err(ReviewedError::Request(why));
+        }
+        Ok(())
+    }
+}
+
+fn open_core(
+    config: &NodeConfig,
+    mut output: Option<&mut (PathBuf, OutputFile)>,
+) -> Result<Core, ReviewedError> {
+    let state = State::open(&config.state, None).map_err(|error| match error {
+        StateError::Missing(name) => ReviewedError::Missing(name),
+        StateError::LogGone(_) => ReviewedError::Lost(config.state.display().to_string()),
+        error => ReviewedError::State(error),
+    })?;
+    let (began, path) = (Instant::now(), log_path(&config.state, state.epoch));
+    let mut failed = None;
+    let deliver = |bytes: Vec<u8>| {
+        if let (Some((path, output)), None) = (&mut output, &failed) {
+            let written = output.write(&bytes);
+            failed = written.err().map(|error| ReviewedError::File(path.clone(), error));
+        }
+    };
+    let group = config.group.group.clone();
+    let core = Durable::open(group, &config.identity, &config.group.tree, state.log, deliver);
+    let core = core.map_err(|error| match error {
+        DurableError::Journal(JournalError::OtherOwner) => {
+            ReviewedError::OtherOwner(path.display().to_string())
+        }
+        error => ReviewedError::Journal(error),
+    })?;
+    if let Some(failed) = failed {
+        return Err(failed);
+    }
+    if let Some((path, output)) = output {
+        refuse_other(&core, path, output)?;
+    }
+    State::begun(&config.state, state.epoch).map_err(ReviewedError::State)?;
+    let (inputs, ms, entries) = (core.replayed(), began.elapsed().as_millis(), core.node().last());
+    tracing::info!(inputs, ms, entries, bytes = core.node().application().length(), "journal read");
+    tracing::info!("a kernel in this process signs: who reads its memory can forge");
+    Ok(core)
+}
+
+/// The output has as much of the stream as the node, or it is another file.
+fn refuse_other(core: &Core, path: &Path, output: &OutputFile) -> Result<(), ReviewedError> {
+    let has = output.length();
+    let length = core.node().application().length();
+    if has == length {
+        return Ok(());
+    }
+    Err(ReviewedError::Request(format!(
+        "--output {} has {has} bytes, and the node has {length} of the stream: it is another file, \
+         or one that was changed",
+        path.display()
+    )))
+}
+
+/// A node, its files, and what its log was told of others.
+struct ReviewedNode {
+    own: u32,
+    nodes: u32,
+    state: PathBuf,
+    core: Core,
+    input: Option<(PathBuf, Input)>,
+    output: Option<(PathBuf, OutputFile)>,
+    suspected: BTreeMap<u32, Vec<Suspicion>>,
+    exposed: BTreeSet<u32>,
+    /// Messages that were not taken because a child is slow.
+    held: u64,
+    /// Bytes by which the journal grows before it is begun anew.
+    journal_bytes: u64,
+    /// When the journal may be begun anew.
+    next_move: Instant,
+}
+
+impl System for ReviewedNode {
+    type Error = ReviewedError;
+
+    fn take(&mut self, from: Member, packet: &[u8]) -> Taken {
+        let mut taken = Taken::default();
+        let is_held = self.core.node().backlog() >= HELD_FROM;
+        // An empty message tells of a session alone.
+        for message in messages(packet).filter(|it| !it.is_empty()) {
+            taken.count += 1;
+            let Member::Replica(from) = from else {
+                taken.refused += 1;
+                continue;
+            };
+            if is_held && matches!(Message::decode(message), Some(Message::Sent(_))) {
+                self.held += 1;
+            } else {
+                self.core.receive(from, message);
+            }
+        }
+        taken
+    }
+
+    fn take_others(&mut self) -> Result<(), ReviewedError> {
+        let mut waiting = self.core.node().backlog();
+        while let Some((path, input)) = self.input.as_ref().filter(|_| waiting < WINDOW) {
+            match input.next().map_err(|error| ReviewedError::File(path.clone(), error))? {
+                None => break,
+                Some(part) if part.is_empty() => {
+                    tracing::info!("the input has ended");
+                    self.input = None;
+                }
+                Some(part) => {
+                    let length = part.len();
+                    if !self.core.local(part) {
+                        let why = format!("the node takes no further part, of {length} bytes");
+                        return Err(ReviewedError::Failed(why));
+                    }
+                    waiting += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn tick(&mut self) {
+        self.core.tick();
+    }
+
+    fn commit(&mut self, mesh: &Mesh) -> Result<(), ReviewedError> {
+        for output in self.core.commit()? {
+            match output {
+                Output::Node(to, bytes) => mesh.to_replica(to, bytes),
+                Output::Deliver(bytes) => self.deliver(&bytes)?,
+            }
+        }
+        if let Some(failure) = self.core.node().failure() {
+            return Err(ReviewedError::Failed(failure.to_string()));
+        }
+        self.tell_verdicts()?;
+        if self.core.journal_growth() >= self.journal_bytes && Instant::now() >= self.next_move {
+            self.begin_anew()?;
+        }
+        Ok(())
+    }
+
+    fn numbers(&self) -> serde_json::Value {
+        let node = self.core.node();
+        let audited = (0..self.nodes).filter_map(|it| Some((it.to_string(), node.audited(it)?)));
+        serde_json::json!({
+            "node": self.own,
+            "entries": node.last(),
+            "parts": node.application().count(),
+            "bytes": node.application().length(),
+            "waiting": node.backlog(),
+            "held": self.held,
+            "audited": audited.collect::<BTreeMap<_, _>>(),
+            "suspected": self.suspected.keys().collect::<Vec<_>>(),
+            "exposed": self.exposed,
+            "journal_bytes": self.core.journal_length(),
+        })
+    }
+}
+
+impl ReviewedNode {
+    fn deliver(&mut self, bytes: &[u8]) -> Result<(), ReviewedError> {
+        match &mut self.output {
+            Some((path, output)) => {
+                output.write(bytes).map_err(|error| ReviewedError::File(path.clone(), error))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Tells the log of verdicts that have changed, and writes evidence to a file.
+    fn tell_verdicts(&mut self) -> Result<(), ReviewedError> {
+        for other in (0..self.nodes).filter(|it| *it != self.own) {
+            let node = self.core.node();
+            if let Some(evidence) = node.evidence(other) {
+                if self.exposed.insert(other) {
+                    let path = self.state.join(format!("evidence-{other}"));
+                    let written = write_whole(&path, &evidence.encode());
+                    written.map_err(|error| ReviewedError::File(path.clone(), error))?;
+                    tracing::warn!(node = other, evidence = %path.display(), "exposed");
+                }
+                self.suspected.remove(&other);
+                continue;
+            }
+            let suspicions = node.suspicions(other);
+            if suspicions.is_empty() {
+                if self.suspected.remove(&other).is_some() {
+                    tracing::warn!(node = other, "trusted again");
+                }
+            } else if self.suspected.get(&other) != Some(&suspicions) {
+                let why: Vec<_> = suspicions.iter().map(ToString::to_string).collect();
+                tracing::warn!(node = other, why = why.join("; "), "suspected");
+                self.suspected.insert(other, suspicions);
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins the journal anew: it would grow for ever.
+    fn begin_anew(&mut self) -> Result<(), ReviewedError> {
+        // A restart delivers only what came since then.
+        if let Some((path, output)) = &self.output {
+            output.sync().map_err(|error| ReviewedError::File(path.clone(), error))?;
+        }
+        let path = log_path(&self.state, 1);
+        let (new, before) = (path.with_extension("new"), self.core.journal_length());
+        let moved = match fs::remove_file(&new) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(JournalError::from(error)),
+            _ => FileDisk::open(&new),
+        };
+        match moved.map_err(DurableError::from).and_then(|disk| self.core.move_to(disk)) {
+            Ok(()) => {
+                let renamed = fs::rename(&new, &path).and_then(|()| sync_directory(&path));
+                // What comes next is in the new journal, which has to have the name.
+                renamed.map_err(|error| ReviewedError::File(path, error))?;
+                let after = self.core.journal_length();
+                // A snapshot that is long is not written again for a little.
+                self.journal_bytes = self.journal_bytes.max(after);
+                tracing::info!(before, after, "journal begun anew");
+            }
+            Err(error) => {
+                tracing::error!(%error, "the journal cannot be begun anew, and grows on");
+                self.next_move = Instant::now() + PAUSE;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes a file that has all of the bytes once it has its name.
+fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let new = path.with_extension("new");
+    let mut options = OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o644).open(&new)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&new, path)?;
+    sync_directory(path)
+}
+
+fn sync_directory(of: &Path) -> io::Result<()> {
+    of.parent().map_or(Ok(()), |it| File::open(it)?.sync_all())
+}
