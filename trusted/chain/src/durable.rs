@@ -25,6 +25,8 @@ use crate::node::{Identity, Metrics, Node, Output};
 
 /// The version of what a node makes of its inputs. A log of another version is refused.
 const VERSION: u32 = 3;
+/// The beginning of a log's owner. The version follows.
+const LOG: &str = "SMT chain log";
 
 /// A record of the log.
 #[derive(Deserialize, Serialize)]
@@ -83,6 +85,7 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
         empty: S,
         disk: D,
     ) -> Result<Self, DurableError> {
+        Journal::refuse_older(&disk, (0..VERSION).map(|it| encode(&(LOG, it))))?;
         let owner = owner(&group, identity.node, &empty);
         let mut node = Node::new(group, identity, empty).map_err(DurableError::Device)?;
         let (mut replayed, mut is_readable) = (0, true);
@@ -232,7 +235,7 @@ fn owner(group: &Group, node: u32, empty: &impl Service) -> Vec<u8> {
     let options = group.options;
     let sizes = encode(&(options.operation, options.window, options.retained, options.timeout));
     let configuration = digest("configuration", &[&members, &sizes, &empty.snapshot()]);
-    encode(&("SMT chain log", VERSION, node, configuration))
+    encode(&(LOG, VERSION, node, configuration))
 }
 
 #[cfg(all(test, feature = "sim"))]
@@ -405,6 +408,14 @@ mod tests {
         let again = open(2, durable.into_disk()).unwrap();
         assert_eq!(again.node().made(), Some(&made));
         assert_eq!(again.node().newest(), 5);
+    }
+
+    #[test]
+    fn a_log_of_an_older_version_is_refused_as_such() {
+        let owner = encode(&(LOG, VERSION - 1, 0_u32, [0_u8; 32]));
+        let disk = Journal::open(ModelDisk::default(), &owner, |_| ()).unwrap().into_disk();
+        let error = open(0, disk).err().unwrap();
+        assert!(matches!(error, DurableError::Journal(JournalError::OlderFormat)));
     }
 
     #[test]
