@@ -23,6 +23,7 @@ mod change;
 mod client;
 mod digest;
 mod durable;
+mod effect;
 mod follow;
 mod group;
 mod ledger;
