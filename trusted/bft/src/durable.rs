@@ -552,6 +552,20 @@ mod tests {
     }
 
     #[test]
+    fn a_question_of_any_length_is_not_kept() {
+        let [mut leader, _] = executed();
+        for (count, has_answer) in [(1 << 16, true), ((1 << 16) + 1, false)] {
+            let positions = vec![(2, 1, 0); count];
+            let question = Status { from: 2, positions, wants_state: false };
+            leader.receive(&Message::Status(question).encode());
+            assert_eq!(!leader.questions.is_empty(), has_answer, "{count}");
+            assert_eq!(!leader.commit().unwrap().is_empty(), has_answer, "{count}");
+            leader.tick();
+            leader.commit().unwrap();
+        }
+    }
+
+    #[test]
     fn a_replica_that_asks_for_the_state_in_each_tick_has_it_in_each_eighth_one() {
         let [mut leader, mut follower] = executed();
         let view = leader.replica.views.get_mut(&0).unwrap();

@@ -14,6 +14,10 @@ const RESENT: usize = 32;
 /// Bytes from which on no further statement of a stream answers it.
 const RESENT_BYTES: usize = 1 << 20;
 
+/// Streams of a question, at most: it is kept until the next tick. A replica has one of each epoch
+/// of each device.
+const POSITIONS_MAX: usize = 1 << 16;
+
 /// A replica or a client that asks.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Asker {
@@ -57,7 +61,8 @@ impl<S: Service> Replica<S> {
 
     /// Whether another replica of the group asks.
     fn may_ask(&self, status: &Status) -> bool {
-        status.from < self.group.replicas && status.from != self.own
+        let is_other = status.from < self.group.replicas && status.from != self.own;
+        is_other && status.positions.len() <= POSITIONS_MAX
     }
 
     /// Whether a statement is no longer than those of correct replicas. A longer one would take the
