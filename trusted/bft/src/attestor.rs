@@ -43,7 +43,7 @@ pub enum OwnDevice {
 
 impl OwnDevice {
     /// The device and its start.
-    pub fn start(&self) -> Start {
+    pub(crate) fn start(&self) -> Start {
         match self {
             Self::Library { start, .. } => *start,
             Self::Process { device, .. } => device.own(),

@@ -28,7 +28,10 @@ impl<S: Service> Replica<S> {
         view: u64,
         references: &[Reference],
     ) -> Verdict {
-        if self.group.leader(view) != from.device {
+        // Before any wait: the statement is kept while it waits.
+        let is_long =
+            references.len() > self.group.quorum() && !self.broken.lacks(Rule::ChangeQuorum);
+        if self.group.leader(view) != from.device || is_long {
             return Verdict::Faulty;
         }
         if self.views.contains_key(&view) {

@@ -102,7 +102,7 @@ impl Client {
     }
 
     /// The latest view that f + 1 replicas are in or beyond: liars alone do not move it.
-    pub fn view(&self) -> u64 {
+    pub(crate) fn view(&self) -> u64 {
         let mut views: Vec<u64> = self.views.values().copied().collect();
         views.sort_unstable_by(|a, b| b.cmp(a));
         views.get(self.group.faults()).copied().unwrap_or(0)

@@ -82,6 +82,11 @@ impl Group {
         }
     }
 
+    /// Whether a group may have so many members: 2f + 1, as many as a device has room for.
+    pub fn may_have(members: usize) -> bool {
+        matches!(members, 3 | 5 | 7 | 9)
+    }
+
     /// How many replicas may lie or be down at once: f.
     pub fn faults(&self) -> usize {
         (self.replicas.saturating_sub(1) / 2) as usize
@@ -93,7 +98,7 @@ impl Group {
     }
 
     /// The leader of a view.
-    pub fn leader(&self, view: u64) -> u32 {
+    pub(crate) fn leader(&self, view: u64) -> u32 {
         u32::try_from(view % u64::from(self.replicas.max(1))).unwrap_or(0)
     }
 }

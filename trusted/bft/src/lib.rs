@@ -23,6 +23,7 @@ mod change;
 mod client;
 mod digest;
 mod durable;
+mod effect;
 mod follow;
 mod group;
 mod ledger;
@@ -50,6 +51,6 @@ pub use message::{
     Attested, Batch, Checkpoint, Message, Opening, Reference, State, Statement, Status,
 };
 pub use replica::{Identity, Metrics, Output, Replica};
-pub use request::{Reply, Request, SignatureBytes, is_public_key, public_key};
+pub use request::{Reply, Request, SignatureBytes, is_public_key, public_key, sign, verifies};
 pub use rule::Rule;
 pub use service::{Counter, KeyValue, KeyValueOperation, Service};

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use smt_attestation::Attestation;
 
 use crate::digest::{Digest, digest};
+use crate::group::Options;
 use crate::request::{Reply, Request};
 
 /// Requests that are ordered together.
@@ -20,6 +21,13 @@ const BATCH_BYTES_MAX: usize = 128 << 10;
 pub(crate) fn fits_statement(operations: impl Iterator<Item = usize>) -> bool {
     let (count, bytes) = operations.fold((0, 0), |(count, bytes), it| (count + 1, bytes + it));
     count == 1 || bytes <= BATCH_BYTES_MAX
+}
+
+/// Bytes of a statement at most. A request has up to 100 beside its operation, and what orders no
+/// requests is far below the rest.
+pub(crate) fn statement_bytes_max(options: &Options) -> usize {
+    let operations = options.operation.max(BATCH_BYTES_MAX);
+    operations.saturating_add(options.batch.saturating_mul(100)).saturating_add(1024)
 }
 
 /// A statement in a replica's attested stream. Each receiver takes each stream without a gap, so
@@ -156,7 +164,7 @@ pub struct Opening {
 
 impl Opening {
     /// The hash that an ENTER states.
-    pub fn digest(&self) -> Digest {
+    pub(crate) fn digest(&self) -> Digest {
         digest("opening", &[&encode(self)])
     }
 }

@@ -5,13 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use smt_attestation::{Ballot, DeviceId, Epoch, Kind, Start, Vote};
 
+use crate::digest::Digest;
 use crate::ledger::{extend, state_digest};
-use crate::message::{Attested, Checkpoint, Opening, State, Statement, decode};
+use crate::message::{Attested, Batch, Checkpoint, Opening, State, Statement, decode};
 use crate::replica::Replica;
 use crate::rule::Rule;
 use crate::service::Service;
 use crate::track::{Stream, Track};
 use crate::view::View;
+
+/// Batches by their places, each with the hash of the log up to it.
+type Log = BTreeMap<u64, (Digest, Batch)>;
 
 impl<S: Service> Replica<S> {
     /// Votes for devices that have restarted, and wants a view that has them as members.
@@ -117,39 +121,48 @@ impl<S: Service> Replica<S> {
         })))
     }
 
-    /// Takes a state that f + 1 have proved, when it is of a later view.
-    pub(crate) fn take_state(&mut self, state: State) {
+    /// The checkpoint of a state, and the log from there on, if f + 1 have proved it all and it is
+    /// of a later view.
+    pub(crate) fn checked(&self, state: &State) -> Option<(Checkpoint, Log)> {
         let opening = &state.opening;
+        let most = self.group.replicas as usize;
         let is_later = self.own_track().at.is_none_or(|at| at.0 < opening.view);
-        let is_shaped = opening.epochs.len() == self.group.replicas as usize;
+        let is_shaped = opening.epochs.len() == most
+            && state.enters.len() <= most
+            && state.proof.len() <= most
+            && state.enters.iter().chain(&state.proof).all(|it| self.fits(it));
         if !is_later || !is_shaped || opening.view < self.own_track().promised {
-            return;
+            return None;
         }
         // f + 1 members, one of them correct, have entered the view that begins like this.
         if !self.is_entered(opening, &state.enters) {
-            return;
+            return None;
         }
-        let Some(checkpoint) = self.proved(&state) else {
-            return;
-        };
-        let mut log = BTreeMap::new();
+        let checkpoint = self.proved(state)?;
+        let mut log = Log::new();
         let mut chain = checkpoint.chain;
         for (place, batch) in (checkpoint.sequence + 1..).zip(&state.log) {
             chain = extend(&chain, batch);
             log.insert(place, (chain, batch.clone()));
         }
         let length = checkpoint.sequence.checked_add(state.log.len() as u64);
-        if length != Some(opening.start) || chain != opening.chain {
+        let is_whole = length == Some(opening.start) && chain == opening.chain;
+        is_whole.then_some((checkpoint, log))
+    }
+
+    /// Takes a state that is proved.
+    pub(crate) fn take_state(&mut self, state: State) {
+        let Some((checkpoint, log)) = self.checked(&state) else {
             return;
-        }
+        };
         if checkpoint.sequence > self.ledger.executed
-            && !self.ledger.install(checkpoint, state.proof.clone(), &state.snapshot)
+            && !self.ledger.install(checkpoint, state.proof, &state.snapshot)
         {
             return;
         }
         self.metrics.states += 1;
-        self.follow_from(opening);
-        let opening = state.opening.clone();
+        self.follow_from(&state.opening);
+        let opening = state.opening;
         self.decided = self.decided.max((opening.view, opening.start));
         self.views.entry(opening.view).or_insert_with(|| View::new(opening, log));
     }

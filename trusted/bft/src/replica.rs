@@ -18,8 +18,6 @@ use crate::service::Service;
 use crate::track::{Stream, Track};
 use crate::view::View;
 
-/// How many statements of a stream answer one question.
-const RESENT: usize = 32;
 /// After so many ticks the leader hears again of a request that waits.
 const FORWARD: u32 = 4;
 
@@ -64,7 +62,7 @@ pub struct Metrics {
 /// A request that waits to be executed.
 pub(crate) struct Pending {
     pub(crate) request: Request,
-    age: u32,
+    pub(crate) age: u32,
     /// Where this replica, as the leader of a view, has ordered it.
     pub(crate) ordered: Option<u64>,
 }
@@ -176,10 +174,13 @@ impl<S: Service> Replica<S> {
         match message {
             Message::Request(request) => self.take_request(request),
             Message::Statement(statement) => self.take_statement(statement),
-            // A question changes nothing, and a log need not have it.
-            Message::Status(status) => return self.answer(&status),
             Message::State(state) => self.take_state(*state),
-            Message::Reply(_) => return,
+            // A question changes nothing, and a log need not have it.
+            Message::Status(_) | Message::Reply(_) => {
+                let answer = self.answer(&message);
+                self.outputs.extend(answer);
+                return;
+            }
         }
         self.advance();
     }
@@ -187,6 +188,7 @@ impl<S: Service> Replica<S> {
     /// Time passes. The unit is the caller's; a tick should be a fraction of a second, and longer
     /// than a round trip.
     pub fn tick(&mut self) {
+        self.drop_done();
         let limit = self.group.options.timeout << self.attempts.min(6);
         if self.is_late(limit) && self.metrics.is_active {
             self.attempts = self.attempts.saturating_add(1);
@@ -203,9 +205,11 @@ impl<S: Service> Replica<S> {
         self.advance();
     }
 
-    /// Bytes of the longest operation.
-    pub(crate) fn operation_max(&self) -> usize {
-        self.group.options.operation
+    /// Drops requests that came to be executed with the state of others. They would be late for
+    /// ever, since no leader orders them again.
+    fn drop_done(&mut self) {
+        let ledger = &self.ledger;
+        self.pending.retain(|_, it| ledger.is_new(&it.request));
     }
 
     /// Whether a tick would change nothing: no request waits, and no view is wanted.
@@ -285,6 +289,9 @@ impl<S: Service> Replica<S> {
     }
 
     fn take_statement(&mut self, statement: Attested) {
+        if !self.fits(&statement) {
+            return;
+        }
         let Some((device, epoch, counter, kind)) = self.authenticate(&statement) else {
             return;
         };
@@ -307,18 +314,19 @@ impl<S: Service> Replica<S> {
     }
 
     fn take_request(&mut self, request: Request) {
-        if !self.is_genuine(&request) {
-            return;
-        }
         if !self.ledger.is_new(&request) {
-            self.repeat_reply(&request);
-            return;
-        }
-        let known = self.pending.get(&request.client);
-        if known.is_none_or(|it| it.request.number < request.number) {
+            let answer = self.answer(&Message::Request(request));
+            self.outputs.extend(answer);
+        } else if self.is_wanted(&request) && self.is_genuine(&request) {
             self.forward(request.clone());
             self.pending.insert(request.client, Pending { request, age: 0, ordered: None });
         }
+    }
+
+    /// Whether a request is newer than the one of its client that waits.
+    pub(crate) fn is_wanted(&self, request: &Request) -> bool {
+        let known = self.pending.get(&request.client);
+        known.is_none_or(|it| it.request.number < request.number)
     }
 
     /// Sends a request to the leader, who may not have heard of it.
@@ -335,31 +343,13 @@ impl<S: Service> Replica<S> {
             return true;
         }
         let key = self.group.clients.get(&request.client);
-        request.operation.len() <= self.operation_max()
+        request.operation.len() <= self.group.options.operation
             && key.is_some_and(|key| request.is_signed_by(key))
     }
 
     fn leader(&self) -> Option<u32> {
         let view = self.own_track().at?.0;
         Some(self.group.leader(view))
-    }
-
-    /// Sends to another replica what it says that it lacks, of all streams: a liar that speaks to
-    /// some only is heard by all.
-    fn answer(&mut self, status: &Status) {
-        if status.from >= self.group.replicas || status.from == self.own {
-            return;
-        }
-        let known: BTreeMap<_, _> =
-            status.positions.iter().map(|(device, epoch, at)| ((*device, *epoch), *at)).collect();
-        let mut missing = Vec::new();
-        for (key, stream) in self.streams.iter().filter(|it| it.0.0 != status.from) {
-            let at = known.get(key).copied().unwrap_or(0);
-            missing.extend(stream.after(at, RESENT).cloned().map(Message::Statement));
-        }
-        missing.extend(status.wants_state.then(|| self.state_for_others()).flatten());
-        let outputs = missing.iter().map(|it| Output::Replica(status.from, it.encode()));
-        self.outputs.extend(outputs);
     }
 
     /// Executes the log of a view up to a place that f + 1 have committed to.
@@ -380,7 +370,8 @@ impl<S: Service> Replica<S> {
                     self.pending.remove(&request.client);
                     self.attempts = 0;
                 }
-                self.reply(request.client, answer);
+                let reply = self.reply_of(request.client, answer);
+                self.outputs.push(reply);
             }
             if next.is_multiple_of(self.group.options.interval.max(1)) {
                 let checkpoint = self.ledger.take_snapshot();
@@ -391,20 +382,19 @@ impl<S: Service> Replica<S> {
         }
     }
 
-    fn repeat_reply(&mut self, request: &Request) {
-        let last = self.ledger.answer(request.client).cloned();
-        if let Some(answer) = last.filter(|answer| answer.number == request.number) {
-            self.reply(request.client, answer);
-        }
+    /// The answer to a request that was executed: this one, and no other under its number.
+    pub(crate) fn answered(&self, request: &Request) -> Option<&Answer> {
+        let is_it = |it: &&Answer| it.number == request.number && it.request == request.digest();
+        self.ledger.answer(request.client).filter(is_it)
     }
 
-    fn reply(&mut self, client: u32, answer: Answer) {
+    pub(crate) fn reply_of(&self, client: u32, answer: Answer) -> Output {
         let Answer { number, request, result } = answer;
         let (replica, view) = (self.own, self.metrics.view);
         let signature = [[0; 32]; 2];
         let reply = Reply { replica, view, client, number, request, result, signature };
         let reply = Message::Reply(reply.sign(&self.reply_key));
-        self.outputs.push(Output::Client(client, reply.encode()));
+        Output::Client(client, reply.encode())
     }
 
     /// A view was entered: all requests get their time again.

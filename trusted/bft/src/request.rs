@@ -30,7 +30,7 @@ impl Request {
     pub fn sign(key: &SigningKey, client: u32, number: u64, body: ([u8; 16], Vec<u8>)) -> Self {
         let (nonce, operation) = body;
         let mut request = Self { client, number, nonce, operation, signature: [[0; 32]; 2] };
-        request.signature = halves(key.sign(&request.digest()));
+        request.signature = sign(key, &request.digest());
         request
     }
 
@@ -69,7 +69,7 @@ pub struct Reply {
 impl Reply {
     /// Signs the reply with the key of the replica's host.
     pub fn sign(mut self, key: &SigningKey) -> Self {
-        self.signature = halves(key.sign(&self.digest()));
+        self.signature = sign(key, &self.digest());
         self
     }
 
@@ -95,11 +95,14 @@ pub fn is_public_key(key: &PublicKey) -> bool {
     VerifyingKey::from_bytes(key).is_ok_and(|it| !it.is_weak())
 }
 
-fn halves(signature: Signature) -> SignatureBytes {
+/// Signs a hash.
+pub fn sign(key: &SigningKey, digest: &Digest) -> SignatureBytes {
+    let signature = key.sign(digest);
     [*signature.r_bytes(), *signature.s_bytes()]
 }
 
-fn verifies(key: &PublicKey, digest: &Digest, [r, s]: &SignatureBytes) -> bool {
+/// Whether the owner of `key` has signed a hash.
+pub fn verifies(key: &PublicKey, digest: &Digest, [r, s]: &SignatureBytes) -> bool {
     let signature = Signature::from_components(*r, *s);
     VerifyingKey::from_bytes(key).is_ok_and(|key| key.verify_strict(digest, &signature).is_ok())
 }

@@ -14,6 +14,8 @@ const CHANGES: usize = 2 * WANTED_MAX as usize;
 pub(crate) const WANTED_MAX: u32 = 1024;
 /// How many statements may wait for an earlier one.
 const AHEAD: u64 = 1024;
+/// Bytes of the statements that may wait for an earlier one, or for what they refer to.
+const AHEAD_BYTES: usize = 8 << 20;
 
 /// Where a sender stands after the statements that were taken: a function of its stream alone, thus
 /// the same for all who have taken as much.
@@ -78,12 +80,47 @@ impl Stream {
         Self { track, statements: BTreeMap::new() }
     }
 
-    /// Keeps an authentic statement.
+    /// Keeps an authentic statement, if there is room. Those that are further from their turn give
+    /// way to it: they are asked for again.
     pub(crate) fn put(&mut self, counter: u64, statement: Attested) {
-        let taken = self.track.counter;
-        if counter > taken && counter - taken <= AHEAD {
-            self.statements.entry(counter).or_insert(statement);
+        if !self.has_room(counter, statement.body.len()) {
+            return;
         }
+        self.statements.entry(counter).or_insert(statement);
+        let mut waiting = self.waiting(u64::MAX);
+        while waiting > AHEAD_BYTES
+            && let Some(last) = self.statements.last_entry()
+            && *last.key() > self.track.counter + 1
+        {
+            waiting -= last.remove().body.len();
+        }
+    }
+
+    /// Whether a statement of this counter and length may still be taken, is not here, and would be
+    /// kept.
+    pub(crate) fn lacks(&self, counter: u64, length: usize) -> bool {
+        !self.track.is_faulty
+            && !self.statements.contains_key(&counter)
+            && self.has_room(counter, length)
+    }
+
+    /// Whether a statement may wait here. The next one may at any time; another one beside those
+    /// that come before it. One that had to give way thus does not come back before another one was
+    /// taken.
+    fn has_room(&self, counter: u64, length: usize) -> bool {
+        match counter.checked_sub(self.track.counter) {
+            None | Some(0) => false,
+            Some(1) => true,
+            Some(ahead) => {
+                ahead <= AHEAD && self.waiting(counter).saturating_add(length) <= AHEAD_BYTES
+            }
+        }
+    }
+
+    /// Bytes of the statements that wait, up to this counter, which is above those that were taken.
+    fn waiting(&self, counter: u64) -> usize {
+        let first = self.track.counter.saturating_add(1);
+        self.statements.range(first..=counter).map(|it| it.1.body.len()).sum()
     }
 
     /// The statement after those that were taken.
@@ -118,5 +155,36 @@ impl Stream {
             self.statements = self.statements.split_off(&(track.counter + 1));
             self.track = track;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+
+    fn said(bytes: usize) -> Attested {
+        Attested { attestation: [[0; 32]; 2], body: vec![0; bytes] }
+    }
+
+    #[test]
+    fn statements_that_wait_for_an_earlier_one_have_bounded_bytes() {
+        let mut stream = Stream::default();
+        for counter in 2..=1024 {
+            if stream.lacks(counter, 64 << 10) {
+                stream.put(counter, said(64 << 10));
+            }
+        }
+        let waiting = |it: &Stream| it.statements.values().map(|it| it.body.len()).sum::<usize>();
+        assert_eq!(waiting(&stream), AHEAD_BYTES);
+        let last = *stream.statements.keys().last().unwrap();
+        assert!(!stream.lacks(last + 1, 1), "it is asked for again when others were taken");
+        // The next one has room at any time, and ends the wait.
+        assert!(stream.lacks(1, AHEAD_BYTES));
+        stream.put(1, said(64 << 10));
+        assert_eq!(stream.next().map(|it| it.0), Some(1));
+        assert!(waiting(&stream) <= AHEAD_BYTES && !stream.statements.contains_key(&last));
+        stream.took(1, 1 << 20);
+        assert!(stream.lacks(last, 64 << 10), "there is room again");
     }
 }

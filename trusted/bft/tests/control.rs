@@ -51,7 +51,7 @@ fn first_seed(rule: Rule) -> u64 {
         Rule::CheckpointQuorum => 170,
         Rule::DistinctVotes => 230,
         Rule::LongestLog => 300,
-        Rule::Promise => 3_600,
+        Rule::Promise => 7_300,
         _ => 0,
     }
 }

@@ -7,9 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use serde::{Deserialize, Serialize};
-use smt_bft::{Digest, Group, SignatureBytes};
+use smt_bft::{Digest, Group, SignatureBytes, SigningKey};
 
 use crate::digest::digest;
 use crate::message::encode;
@@ -29,19 +28,16 @@ impl Accusation {
     /// Signs an accusation.
     #[must_use]
     pub fn sign(group: &Group, node: u32, number: u64, key: &SigningKey) -> Self {
-        let signature = key.sign(&said(group, node, number));
-        Self { node, number, signature: [*signature.r_bytes(), *signature.s_bytes()] }
+        let signature = smt_bft::sign(key, &said(group, node, number));
+        Self { node, number, signature }
     }
 
     /// Whether a node of the group has signed this.
     #[must_use]
     pub fn is_genuine(&self, group: &Group) -> bool {
-        let Some(key) = group.reply_keys.get(self.node as usize) else {
-            return false;
-        };
         let said = said(group, self.node, self.number);
-        let signature = Signature::from_components(self.signature[0], self.signature[1]);
-        VerifyingKey::from_bytes(key).is_ok_and(|it| it.verify_strict(&said, &signature).is_ok())
+        let key = group.reply_keys.get(self.node as usize);
+        key.is_some_and(|key| smt_bft::verifies(key, &said, &self.signature))
     }
 }
 

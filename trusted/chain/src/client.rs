@@ -41,7 +41,7 @@ impl Client {
 
     /// Takes a configuration of the trusted service, which tells where the head is. Answers tell it
     /// too, when the nodes have entered one.
-    pub fn configure(&mut self, configuration: Configuration) {
+    pub(crate) fn configure(&mut self, configuration: Configuration) {
         if configuration.number > self.configuration.number {
             self.configuration = configuration;
         }

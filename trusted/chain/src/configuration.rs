@@ -32,34 +32,29 @@ impl Configuration {
     }
 
     /// Whether this is an order of so many nodes.
-    #[must_use]
-    pub fn is_of(&self, nodes: u32) -> bool {
+    pub(crate) fn is_of(&self, nodes: u32) -> bool {
         let mut sorted = self.order.clone();
         sorted.sort_unstable();
         sorted.into_iter().eq(0..nodes)
     }
 
     /// The first node.
-    #[must_use]
-    pub fn head(&self) -> Option<u32> {
+    pub(crate) fn head(&self) -> Option<u32> {
         self.order.first().copied()
     }
 
     /// The place of a node, from 0.
-    #[must_use]
-    pub fn position(&self, node: u32) -> Option<usize> {
+    pub(crate) fn position(&self, node: u32) -> Option<usize> {
         self.order.iter().position(|it| *it == node)
     }
 
     /// The node before this one.
-    #[must_use]
-    pub fn before(&self, node: u32) -> Option<u32> {
+    pub(crate) fn before(&self, node: u32) -> Option<u32> {
         self.order.get(self.position(node)?.checked_sub(1)?).copied()
     }
 
     /// The node after this one.
-    #[must_use]
-    pub fn after(&self, node: u32) -> Option<u32> {
+    pub(crate) fn after(&self, node: u32) -> Option<u32> {
         self.order.get(self.position(node)? + 1).copied()
     }
 }

@@ -24,7 +24,9 @@ use crate::message::{Message, decode, encode};
 use crate::node::{Identity, Metrics, Node, Output};
 
 /// The version of what a node makes of its inputs. A log of another version is refused.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
+/// The beginning of a log's owner. The version follows.
+const LOG: &str = "SMT chain log";
 
 /// A record of the log.
 #[derive(Deserialize, Serialize)]
@@ -83,6 +85,7 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
         empty: S,
         disk: D,
     ) -> Result<Self, DurableError> {
+        Journal::refuse_older(&disk, (0..VERSION).map(|it| encode(&(LOG, it))))?;
         let owner = owner(&group, identity.node, &empty);
         let mut node = Node::new(group, identity, empty).map_err(DurableError::Device)?;
         let (mut replayed, mut is_readable) = (0, true);
@@ -117,7 +120,10 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
         let Some(message) = Message::decode(bytes) else {
             return;
         };
-        let hash = digest("input", &[bytes]);
+        // One message may come in several forms of bytes, since a number of variable length has
+        // more than one. The log has the shortest.
+        let bytes = message.encode();
+        let hash = digest("input", &[&bytes]);
         if self.hashes.contains(&hash) {
             return;
         }
@@ -129,7 +135,7 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
             Effect::Change if !self.journal.has_room(bytes.len()) => {}
             Effect::Change => {
                 self.hashes.insert(hash);
-                self.journal.append(&encode(&Record::Message(bytes.to_vec())));
+                self.journal.append(&encode(&Record::Message(bytes)));
                 self.waiting.push(Input::Message(message));
             }
         }
@@ -229,7 +235,7 @@ fn owner(group: &Group, node: u32, empty: &impl Service) -> Vec<u8> {
     let options = group.options;
     let sizes = encode(&(options.operation, options.window, options.retained, options.timeout));
     let configuration = digest("configuration", &[&members, &sizes, &empty.snapshot()]);
-    encode(&("SMT chain log", VERSION, node, configuration))
+    encode(&(LOG, VERSION, node, configuration))
 }
 
 #[cfg(all(test, feature = "sim"))]
@@ -350,6 +356,43 @@ mod tests {
         assert!(once > 0 && once == often, "{once} {often}");
     }
 
+    // One more byte, and a device that lies fills the memory and the disks of all others.
+    #[test]
+    fn a_statement_that_is_longer_than_the_longest_order_is_neither_kept_nor_logged() {
+        let mut liar = open(1, ModelDisk::default()).unwrap();
+        let mut said = |operation: usize| {
+            let body = ([0; 16], vec![0; operation]);
+            let request = Request::sign(&client_key(1), 1, 1, body);
+            let (configuration, place, output) = (0, 1, [0; 32]);
+            let order = Statement::Order { configuration, place, request, output };
+            let said = liar.node.attest(&order).unwrap();
+            (said.body.len(), Message::Statement(said).encode())
+        };
+        let (length, bytes) = said(64 + 1024);
+        assert!(length > 64 + 1024);
+        let mut durable = open(0, ModelDisk::default()).unwrap();
+        assert_eq!(growth(&mut durable, |it| it.receive(&bytes)), 0);
+        durable.node.receive(&bytes);
+        assert!(durable.node.streams[1].lacks(1, 1), "it was not kept");
+        let (length, bytes) = said(64);
+        assert!(length < 64 + 1024);
+        assert!(growth(&mut durable, |it| it.receive(&bytes)) > 0);
+    }
+
+    // Numbers of variable length have more than one form. Once, each form of a message was in the
+    // log, up to the next commit.
+    #[test]
+    fn copies_of_a_message_in_other_bytes_are_in_the_log_once() {
+        let bytes = request(1, 1, 8);
+        let other = [&[0x80, 0x00], &bytes[1..]].concat();
+        assert_eq!(Message::decode(&other), Message::decode(&bytes));
+        let both = [&[&bytes, &bytes], &[&bytes, &other], &[&other, &bytes]].map(|copies| {
+            let mut durable = open(0, ModelDisk::default()).unwrap();
+            growth(&mut durable, |it| copies.iter().for_each(|bytes| it.receive(bytes)))
+        });
+        assert!(both[0] == both[1] && both[0] == both[2], "{both:?}");
+    }
+
     #[test]
     fn a_configuration_is_taken_with_its_proof_and_kept() {
         let mut durable = open(2, ModelDisk::default()).unwrap();
@@ -365,6 +408,14 @@ mod tests {
         let again = open(2, durable.into_disk()).unwrap();
         assert_eq!(again.node().made(), Some(&made));
         assert_eq!(again.node().newest(), 5);
+    }
+
+    #[test]
+    fn a_log_of_an_older_version_is_refused_as_such() {
+        let owner = encode(&(LOG, VERSION - 1, 0_u32, [0_u8; 32]));
+        let disk = Journal::open(ModelDisk::default(), &owner, |_| ()).unwrap().into_disk();
+        let error = open(0, disk).err().unwrap();
+        assert!(matches!(error, DurableError::Journal(JournalError::OlderFormat)));
     }
 
     #[test]

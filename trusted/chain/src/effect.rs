@@ -68,7 +68,8 @@ impl<S: Service + Clone> Node<S> {
             return false;
         };
         let stream = self.streams.get(header.device.0 as usize);
-        header.device.0 != self.own && stream.is_some_and(|it| it.lacks(header.counter))
+        header.device.0 != self.own
+            && stream.is_some_and(|it| it.lacks(header.counter, statement.body.len()))
     }
 
     /// Whether a tick changes nothing.

@@ -8,6 +8,9 @@ use crate::node::{Node, Output};
 
 /// The most doublings of the time that a configuration has to be opened.
 const DOUBLINGS: u32 = 16;
+/// The most choices between two doublings: those of seven nodes. Nine nodes have 126 choices, and
+/// would have used up all that they may freeze after eight doublings.
+const ROUND_MAX: u32 = 35;
 
 /// An accusation of this node.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +53,7 @@ impl<S: Service + Clone> Node<S> {
         let limit = self.group.options.timeout;
         let track = self.own_track();
         if track.at.0 < track.promised {
-            let limit = self.opening_limit();
+            let limit = opening_limit(limit, self.group.replicas, track.frozen);
             self.waited = self.waited.saturating_add(1);
             return self.waited > limit;
         }
@@ -61,19 +64,19 @@ impl<S: Service + Clone> Node<S> {
         });
         ages.max().is_some_and(|age| age > limit)
     }
+}
 
-    /// The ticks in which a configuration is to be opened. They double with each round of choices
-    /// in vain: what is wrong then is no node, but the network, and the configurations that others
-    /// let a node freeze in vain would run out (`Track::may_freeze`).
-    fn opening_limit(&self) -> u32 {
-        let choices = Configuration::choices(self.group.replicas).max(1);
-        let rounds = self.own_track().frozen / choices;
-        self.group.options.timeout.saturating_mul(1 << rounds.min(DOUBLINGS))
-    }
+/// The ticks in which a configuration is to be opened, after so many that were frozen in vain. They
+/// double with each round of choices: what is wrong then is no node, but the network, and the
+/// configurations that others let a node freeze in vain would run out (`Track::may_freeze`).
+fn opening_limit(timeout: u32, nodes: u32, frozen: u32) -> u32 {
+    let round = Configuration::choices(nodes).clamp(1, ROUND_MAX);
+    timeout.saturating_mul(1 << (frozen / round).min(DOUBLINGS))
 }
 
 #[cfg(all(test, feature = "sim"))]
 mod tests {
+    use super::opening_limit;
     use crate::configuration::Configuration;
     use crate::sim::together::Together;
 
@@ -94,6 +97,19 @@ mod tests {
         });
         assert!(is_answered, "{:?}", nodes.nodes[0].metrics());
         assert!(nodes.nodes.iter().all(|it| it.faulty().count() == 0));
+    }
+
+    // Once, nine nodes had frozen all that they may after 32,130 timeouts without a network: nine
+    // hours, if a timeout is a second. With more choices in a round, the time doubled too rarely.
+    #[test]
+    fn groups_of_all_sizes_try_each_choice_soon_and_freeze_for_a_year_of_seconds() {
+        for nodes in [3, 5, 7, 9] {
+            let limits = |count| (0..count).map(|it| u64::from(opening_limit(1, nodes, it)));
+            let of_all_choices = limits(Configuration::choices(nodes)).sum::<u64>();
+            assert!(of_all_choices <= 420, "{nodes} nodes: {of_all_choices}");
+            let of_all_freezes = limits(1024).sum::<u64>();
+            assert!(of_all_freezes > 365 * 86_400, "{nodes} nodes: {of_all_freezes}");
+        }
     }
 
     #[test]

@@ -61,6 +61,10 @@ impl<S: Service + Clone> Node<S> {
         configuration: u64,
         references: &[Reference],
     ) -> Verdict {
+        // Before any wait: the statement is kept while it waits.
+        if !self.is_quorum(references) {
+            return Verdict::Faulty;
+        }
         // The service makes configurations, and no node: this one may come yet.
         let Some(order) = self.configurations.get(&configuration).cloned() else {
             return Verdict::Wait;
@@ -82,7 +86,13 @@ impl<S: Service + Clone> Node<S> {
             };
             frozen.push(it.at);
         }
-        let Some((latest, start)) = self.beginning(references, &frozen) else {
+        // All that was committed has f + 1 proofs in the latest of these configurations, or before
+        // it: those and these f + 1 have a node in common, which can hide nothing.
+        let beginning = match self.broken.lacks(Rule::LongestLog) {
+            true => frozen.iter().min(),
+            false => frozen.iter().max(),
+        };
+        let Some((latest, start)) = beginning.copied() else {
             return Verdict::Faulty;
         };
         let Some(before) = self.logs.get(&latest) else {
@@ -93,21 +103,13 @@ impl<S: Service + Clone> Node<S> {
         Verdict::Taken
     }
 
-    /// The log with which a configuration begins: its configuration and its length. Nothing if the
-    /// FREEZEs are no quorum.
-    fn beginning(&self, references: &[Reference], frozen: &[(u64, u64)]) -> Option<(u64, u64)> {
+    /// Whether these are FREEZEs of f + 1 distinct nodes.
+    fn is_quorum(&self, references: &[Reference]) -> bool {
         let is_ascending = references.windows(2).all(|it| it[0].node < it[1].node);
         let is_distinct = is_ascending || self.broken.lacks(Rule::DistinctFreezes);
-        let lacks_quorum = self.broken.lacks(Rule::FreezeQuorum);
-        if (references.len() != self.group.quorum() && !lacks_quorum) || !is_distinct {
-            return None;
-        }
-        // All that was committed has f + 1 proofs in the latest of these configurations, or before
-        // it: those and these f + 1 have a node in common, which can hide nothing.
-        match self.broken.lacks(Rule::LongestLog) {
-            true => frozen.iter().min().copied(),
-            false => frozen.iter().max().copied(),
-        }
+        let is_enough =
+            references.len() == self.group.quorum() || self.broken.lacks(Rule::FreezeQuorum);
+        is_enough && is_distinct
     }
 
     /// The FREEZEs with which this node can open a configuration.
@@ -139,3 +141,25 @@ impl<S: Service + Clone> Node<S> {
 
 /// How many logs are remembered, for streams that are behind.
 const LOGS: usize = 64;
+
+#[cfg(all(test, feature = "sim"))]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use crate::message::{Message, Reference, Statement};
+    use crate::sim::together::Together;
+
+    // It would wait for a configuration that the service need not make.
+    #[test]
+    fn an_open_with_more_or_fewer_freezes_than_a_quorum_is_faulty_at_once() {
+        for (count, is_faulty) in [(0, true), (1, true), (2, false), (3, true)] {
+            let mut nodes = Together::new(2);
+            let reference = |node| Reference { node, counter: 1, mac: [0; 32] };
+            let freezes = (0..count).map(reference).collect();
+            let open = Statement::Open { configuration: 7, freezes };
+            let said = nodes.nodes[1].attest(&open).unwrap();
+            nodes.nodes[0].receive(&Message::Statement(said).encode());
+            assert_eq!(nodes.nodes[0].faulty().count() == 1, is_faulty, "{count}");
+        }
+    }
+}

@@ -21,8 +21,8 @@ use crate::state;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum InitError {
     /// The number of members is even, or out of bounds.
-    #[error("your request: {0} {1}: a group has 2f + 1 of them, 3, 5, 7 or 9")]
-    Count(usize, &'static str),
+    #[error("your request: {0}")]
+    Count(String),
     /// An argument has a value that it cannot have.
     #[error("your request: {0}: {1}")]
     Argument(&'static str, String),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use data_encoding::HEXLOWER;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use smt_bft::{AnyService, PublicKey, ServiceKind};
+use smt_bft::{AnyService, Group, PublicKey, ServiceKind};
 use smt_mesh::Certificates;
 use toml::Spanned;
 use zeroize::Zeroizing;
@@ -30,6 +30,12 @@ pub(crate) enum ConfigError {
     /// A file of a secret is none.
     #[error("your files: {}: {why}", .path.display())]
     Secret { path: PathBuf, why: &'static str },
+}
+
+/// Why a group cannot have so many members of this name; nothing if it can.
+pub(crate) fn refuse_count(count: usize, nouns: &str) -> Option<String> {
+    let why = || format!("{count} {nouns}: a group has 2f + 1 of them, 3, 5, 7 or 9");
+    (!Group::may_have(count)).then(why)
 }
 
 /// The services that can be replicated.

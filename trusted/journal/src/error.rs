@@ -19,7 +19,10 @@ pub enum JournalError {
     #[error("your request: the log was written under another configuration")]
     OtherOwner,
     /// The log was written by an older version.
-    #[error("your request: the log has an older format, which this version does not read")]
+    #[error(
+        "your request: an older version of this program has written the log, and this one does not \
+         read it"
+    )]
     OlderFormat,
     /// There is no salt for a new log.
     #[error("the operating system gives no random numbers: {0}")]

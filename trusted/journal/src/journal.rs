@@ -33,7 +33,7 @@ impl<D: Disk> Journal<D> {
     /// [`JournalError::Random`], [`JournalError::Disk`].
     pub fn open(disk: D, owner: &[u8], mut each: impl FnMut(&[u8])) -> Result<Self, JournalError> {
         let length = disk.length()?;
-        refuse_older(&disk, length)?;
+        refuse_unsalted(&disk, length)?;
         let (salt, end, blocks, collected) = (Vec::new(), 0, 0, Vec::new());
         let mut journal = Self { disk, salt, end, blocks, collected, is_stopped: false };
         let mut last = None;
@@ -130,6 +130,24 @@ impl<D: Disk> Journal<D> {
         self.disk
     }
 
+    /// Refuses a log that an older version has written: its owner begins with one of these.
+    /// [`Journal::open`] could not tell it from a log of another owner.
+    ///
+    /// # Errors
+    /// [`JournalError::OlderFormat`], [`JournalError::Disk`].
+    pub fn refuse_older(
+        disk: &D,
+        mut beginnings: impl Iterator<Item = Vec<u8>>,
+    ) -> Result<(), JournalError> {
+        let first = Block::read(disk, (0, disk.length()?), &[])?;
+        let owner = first.as_ref().and_then(|it| it.records().next());
+        let is_older = owner.is_some_and(|owner| beginnings.any(|it| owner.starts_with(&it)));
+        match is_older {
+            true => Err(JournalError::OlderFormat),
+            false => Ok(()),
+        }
+    }
+
     fn next_block(&self, length: u64) -> Result<Option<Block>, JournalError> {
         let salt = self.salt_of(self.blocks);
         let block = Block::read(&self.disk, (self.end, length), salt)?;
@@ -172,8 +190,8 @@ impl<D: Disk> Journal<D> {
     }
 }
 
-/// A log of the older format would look like a torn one, and be cut off.
-fn refuse_older(disk: &impl Disk, length: u64) -> Result<(), JournalError> {
+/// A log without salt would look like a torn one, and be cut off.
+fn refuse_unsalted(disk: &impl Disk, length: u64) -> Result<(), JournalError> {
     let mut first = [0; OLDER_MAGIC.len()];
     if length >= first.len() as u64 {
         disk.read_at(0, &mut first)?;

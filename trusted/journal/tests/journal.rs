@@ -129,6 +129,23 @@ fn a_log_of_the_format_without_salt_is_refused_and_not_cut_off() {
     assert!(matches!(open(disk).err(), Some(JournalError::OlderFormat)));
 }
 
+#[test]
+fn a_log_whose_owner_is_that_of_an_older_version_is_refused_as_such() {
+    let (mut journal, _) = open(ModelDisk::default()).unwrap();
+    journal.append(b"one");
+    journal.commit().unwrap();
+    let disk = journal.into_disk();
+    let refuse = |disk: &ModelDisk, beginnings: &[&[u8]]| {
+        let beginnings = beginnings.iter().map(|it| it.to_vec());
+        Journal::refuse_older(disk, beginnings)
+    };
+    let older = refuse(&disk, &[b"another", &OWNER[..2]]);
+    assert!(matches!(older, Err(JournalError::OlderFormat)));
+    refuse(&disk, &[b"another"]).unwrap();
+    refuse(&ModelDisk::default(), &[&OWNER[..2]]).unwrap();
+    open(disk).unwrap();
+}
+
 /// A disk that notes where it is written.
 struct Noted(ModelDisk, Vec<u64>);
 

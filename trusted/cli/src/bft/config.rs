@@ -13,7 +13,7 @@ use smt_mesh::{Certificates, Member, Place};
 use toml::Spanned;
 use zeroize::Zeroizing;
 
-use crate::source::{ClientEntry, ConfigError, ServiceName, Source, read_secret};
+use crate::source::{ClientEntry, ConfigError, ServiceName, Source, read_secret, refuse_count};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -175,9 +175,7 @@ impl GroupConfig {
     /// Reads and checks the file of a group.
     pub(crate) fn read(path: &Path) -> Result<Self, ConfigError> {
         let (source, file) = Source::read::<GroupFile>(path)?;
-        let count = file.replicas.get_ref().len();
-        if !matches!(count, 3 | 5 | 7 | 9) {
-            let why = format!("{count} replicas: a group has 2f + 1 of them, 3, 5, 7 or 9");
+        if let Some(why) = refuse_count(file.replicas.get_ref().len(), "replicas") {
             return Err(source.field("replicas", file.replicas.span(), why));
         }
         let members = file.replicas.get_ref().iter().map(|it| (&it.address, &it.reply_key));

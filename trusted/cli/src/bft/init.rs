@@ -9,7 +9,7 @@ use data_encoding::HEXLOWER;
 use smt_mesh::Member;
 
 use crate::new_group::{InitError, NewGroup};
-use crate::source::ServiceName;
+use crate::source::{ServiceName, refuse_count};
 
 /// Makes configuration, keys and certificates of a new group in a new directory
 ///
@@ -32,8 +32,8 @@ pub(crate) struct InitArguments {
 
 impl InitArguments {
     pub(crate) fn run(self) -> Result<(), InitError> {
-        if !matches!(self.replicas.len(), 3 | 5 | 7 | 9) {
-            return Err(InitError::Count(self.replicas.len(), "replicas"));
+        if let Some(why) = refuse_count(self.replicas.len(), "replicas") {
+            return Err(InitError::Count(why));
         }
         let group = NewGroup::create(&self.directory)?.with_secret()?;
         let service = self.service.name();

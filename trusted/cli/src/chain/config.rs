@@ -11,7 +11,7 @@ use toml::Spanned;
 use ureq::http::Uri;
 use zeroize::Zeroizing;
 
-use crate::source::{ClientEntry, ConfigError, ServiceName, Source, read_secret};
+use crate::source::{ClientEntry, ConfigError, ServiceName, Source, read_secret, refuse_count};
 
 /// The longest packet between members. The longest message, a request that is ordered, is far
 /// shorter, and several travel together up to 1 MiB.
@@ -180,9 +180,7 @@ impl GroupConfig {
     /// Reads and checks the file of a group.
     pub(crate) fn read(path: &Path) -> Result<Self, ConfigError> {
         let (source, file) = Source::read::<GroupFile>(path)?;
-        let count = file.nodes.get_ref().len();
-        if !matches!(count, 3 | 5 | 7 | 9) {
-            let why = format!("{count} nodes: a group has 2f + 1 of them, 3, 5, 7 or 9");
+        if let Some(why) = refuse_count(file.nodes.get_ref().len(), "nodes") {
             return Err(source.field("nodes", file.nodes.span(), why));
         }
         let members = file.nodes.get_ref().iter().map(|it| (&it.address, &it.reply_key));

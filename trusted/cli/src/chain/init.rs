@@ -10,7 +10,7 @@ use smt_mesh::Member;
 
 use crate::chain::config::{refuse_endpoint, refuse_prefix};
 use crate::new_group::{InitError, NewGroup};
-use crate::source::ServiceName;
+use crate::source::{ServiceName, refuse_count};
 
 /// Makes configuration, keys and certificates of a new group in a new directory
 ///
@@ -39,8 +39,8 @@ pub(crate) struct InitArguments {
 
 impl InitArguments {
     pub(crate) fn run(self) -> Result<(), InitError> {
-        if !matches!(self.nodes.len(), 3 | 5 | 7 | 9) {
-            return Err(InitError::Count(self.nodes.len(), "nodes"));
+        if let Some(why) = refuse_count(self.nodes.len(), "nodes") {
+            return Err(InitError::Count(why));
         }
         if let Some(why) = self.endpoints.iter().find_map(|it| refuse_endpoint(it)) {
             return Err(InitError::Argument("--etcd", why));

@@ -242,6 +242,8 @@ impl ChainNode {
     /// Tells the service what the node accuses, and the log of a new configuration and of nodes
     /// that are found to lie.
     fn tell(&mut self) {
+        // It may have come from others, and etcd have lost it.
+        self.service.know(self.core.node().made());
         let accused = self.core.node().accusation();
         if accused != self.accused {
             self.accused = accused;

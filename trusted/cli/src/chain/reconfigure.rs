@@ -40,6 +40,16 @@ impl Seen {
     fn newest(&self) -> MutexGuard<'_, Option<Made>> {
         self.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Remembers a configuration that f + 1 nodes have made, if it is newer. True if it is.
+    fn learn(&self, made: Option<&Made>) -> bool {
+        let mut newest = self.newest();
+        let is_new = number_of(made) > number_of(newest.as_ref());
+        if is_new {
+            *newest = made.cloned();
+        }
+        is_new
+    }
 }
 
 /// A node's connection to the service of configurations. Its thread ends with it.
@@ -75,6 +85,12 @@ impl Reconfiguration {
     /// The newest configuration that f + 1 nodes have made.
     pub(crate) fn newest(&self) -> Option<Made> {
         self.seen.newest().clone()
+    }
+
+    /// Hears of a configuration that the node has proved, from other nodes for example: if etcd has
+    /// an older one, after its data was restored from a copy, the next look puts this one back.
+    pub(crate) fn know(&self, made: Option<&Made>) {
+        self.seen.learn(made);
     }
 
     pub(crate) fn seen(&self) -> &Seen {
@@ -125,11 +141,11 @@ impl Worker {
             );
         }
         let in_etcd = number_of(proven.as_ref());
-        self.learn(proven);
+        self.seen.learn(proven.as_ref());
         let (mut found, written) = self.read_accusations()?;
         found.extend(self.own);
         // All that is proved is known, even if etcd takes nothing: writing only tells others.
-        let is_new = self.learn(Made::of(&self.group, &found));
+        let is_new = self.seen.learn(Made::of(&self.group, &found).as_ref());
         self.write_own(&written)?;
         let known = self.seen.newest().clone();
         // If another node was faster, the next look finds its configuration.
@@ -174,16 +190,6 @@ impl Worker {
             _ => {}
         }
         Ok(())
-    }
-
-    /// Remembers a configuration that f + 1 nodes have made, if it is newer. True if it is.
-    fn learn(&self, made: Option<Made>) -> bool {
-        let mut newest = self.seen.newest();
-        let is_new = number_of(made.as_ref()) > number_of(newest.as_ref());
-        if is_new {
-            *newest = made;
-        }
-        is_new
     }
 
     /// Tells once that etcd fails, and once that it answers again.
@@ -250,6 +256,34 @@ mod tests {
         assert!(worker.work().is_err());
         assert_eq!(number_of(worker.seen.newest().as_ref()), 1);
         assert!(asked.join().unwrap()[4].contains("requestPut"));
+    }
+
+    fn made(number: u64) -> Made {
+        let by = [0, 1].map(|it| Accusation::sign(&group(), it, number - 1, &key(it)));
+        Made { number, accusations: by.to_vec() }
+    }
+
+    // Etcd was restored from a copy, and the others have told the node of what came after it.
+    #[test]
+    fn a_configuration_that_other_nodes_have_told_of_is_put_back_into_etcd() {
+        let value = BASE64.encode(&configuration_text(&made(3)));
+        let kvs = format!(r#"[{{"mod_revision":"8","value":"{value}"}}]"#);
+        let old = format!(r#"{{"responses":[{{"response_range":{{"kvs":{kvs}}}}}]}}"#);
+        let answers = [("200 OK", old.as_str()), NONE, NONE, NONE];
+        let written = ("200 OK", r#"{"succeeded":true}"#);
+        let (etcd, asked) = answer(&[&answers[..], &[written]].concat());
+        let mut worker = worker(etcd, None);
+        let (accusations, _) = channel();
+        let service = Reconfiguration { accusations, seen: worker.seen.clone() };
+        service.know(Some(&made(5)));
+        service.know(Some(&made(4)));
+        service.know(None);
+        worker.work().unwrap();
+        let asked = asked.join().unwrap();
+        let put = format!(r#""value":"{}""#, BASE64.encode(&configuration_text(&made(5))));
+        assert!(asked[4].contains(r#""modRevision":"8""#) && asked[4].contains(&put), "{asked:?}");
+        assert_eq!(number_of(service.newest().as_ref()), 5);
+        assert_eq!(service.seen().made.load(Ordering::Relaxed), 1);
     }
 
     #[test]

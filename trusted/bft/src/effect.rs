@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The effects of messages on a replica: its log needs only those that may change it.
+
+use std::collections::BTreeMap;
+
+use smt_attestation::Kind;
+
+use crate::message::{Attested, Message, Status, statement_bytes_max};
+use crate::replica::{Output, Replica};
+use crate::service::Service;
+
+/// How many statements of a stream answer one question.
+const RESENT: usize = 32;
+/// Bytes from which on no further statement of a stream answers it.
+const RESENT_BYTES: usize = 1 << 20;
+
+/// Streams of a question, at most: it is kept until the next tick. A replica has one of each epoch
+/// of each device.
+const POSITIONS_MAX: usize = 1 << 16;
+
+/// A replica or a client that asks.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum Asker {
+    Replica(u32),
+    Client(u32),
+}
+
+/// The most that comes of a message.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Effect {
+    /// Nothing, now or later.
+    Nothing,
+    /// An answer ([`Replica::answer`]), and no change.
+    Answer(Asker),
+    /// A change, if the message is authentic.
+    Change,
+}
+
+impl<S: Service> Replica<S> {
+    /// The effect of a message. Whatever is taken before it does not turn the two lesser ones into
+    /// a change that the group would miss: it is as if the network had lost the message.
+    ///
+    /// MACs of statements are not verified here: a device in another process verifies them, once.
+    pub(crate) fn effect_of(&self, message: &Message) -> Effect {
+        match message {
+            Message::Status(it) if self.may_ask(it) => Effect::Answer(Asker::Replica(it.from)),
+            Message::Request(it) if !self.ledger.is_new(it) => match self.answered(it) {
+                Some(_) => Effect::Answer(Asker::Client(it.client)),
+                None => Effect::Nothing,
+            },
+            Message::Request(it) if self.is_wanted(it) && self.is_genuine(it) => Effect::Change,
+            Message::Statement(it) if self.may_take(it) => Effect::Change,
+            Message::State(it) if self.checked(it).is_some() => Effect::Change,
+            Message::Status(_)
+            | Message::Request(_)
+            | Message::Statement(_)
+            | Message::State(_)
+            | Message::Reply(_) => Effect::Nothing,
+        }
+    }
+
+    /// Whether another replica of the group asks.
+    fn may_ask(&self, status: &Status) -> bool {
+        let is_other = status.from < self.group.replicas && status.from != self.own;
+        is_other && status.positions.len() <= POSITIONS_MAX
+    }
+
+    /// Whether a statement is no longer than those of correct replicas. A longer one would take the
+    /// memory and the disks of all.
+    pub(crate) fn fits(&self, statement: &Attested) -> bool {
+        statement.body.len() <= statement_bytes_max(&self.group.options)
+    }
+
+    /// Whether a statement, if it is authentic, may still be taken.
+    fn may_take(&self, statement: &Attested) -> bool {
+        let Some(header) = statement.attestation().claim().filter(|_| self.fits(statement)) else {
+            return false;
+        };
+        let (device, epoch) = (header.device.0, header.epoch.0);
+        if device == self.own || device >= self.group.replicas {
+            return false;
+        }
+        let stream = self.streams.get(&(device, epoch));
+        // A vote is heard before its turn.
+        header.kind == Kind::Vote
+            || stream.is_none_or(|it| it.lacks(header.counter, statement.body.len()))
+    }
+
+    /// The answer to what can be answered without a change.
+    pub(crate) fn answer(&self, message: &Message) -> Vec<Output> {
+        match message {
+            Message::Status(status) if self.may_ask(status) => self.missing(status),
+            Message::Request(request) => {
+                let answer = self.answered(request).cloned();
+                Vec::from_iter(answer.map(|it| self.reply_of(request.client, it)))
+            }
+            Message::Status(_) | Message::Reply(_) | Message::Statement(_) | Message::State(_) => {
+                Vec::new()
+            }
+        }
+    }
+
+    /// All that another replica says that it lacks, of all streams: a liar that speaks to some only
+    /// is heard by all.
+    fn missing(&self, status: &Status) -> Vec<Output> {
+        let known: BTreeMap<_, _> =
+            status.positions.iter().map(|(device, epoch, at)| ((*device, *epoch), *at)).collect();
+        let to = |message: Message| Output::Replica(status.from, message.encode());
+        let mut outputs = Vec::new();
+        for (key, stream) in self.streams.iter().filter(|it| it.0.0 != status.from) {
+            let at = known.get(key).copied().unwrap_or(0);
+            let mut bytes = 0;
+            for statement in stream.after(at, RESENT) {
+                bytes += statement.body.len();
+                outputs.push(to(Message::Statement(statement.clone())));
+                if bytes >= RESENT_BYTES {
+                    break;
+                }
+            }
+        }
+        let state = status.wants_state.then(|| self.state_for_others()).flatten();
+        outputs.extend(state.map(to));
+        outputs
+    }
+}
