@@ -215,7 +215,7 @@ impl<A: Application, D: Disk> Durable<A, D> {
         }
         for (from, messages) in std::mem::take(&mut self.answered) {
             for message in messages {
-                // What was taken meanwhile may have made it a change, which is not durable.
+                // Inputs that were taken meanwhile may have made it a change, which is not durable.
                 if self.node.effect_of(from, &message) == Effect::Answer {
                     self.node.take(from, message);
                 }

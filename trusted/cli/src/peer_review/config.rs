@@ -181,7 +181,7 @@ fn read_options(source: &Source, entry: &OptionsEntry) -> Result<Options, Config
     Ok(Options {
         interval: source.bounded("interval", &entry.interval, 2..65_537)?.into(),
         body: source.bounded("body_bytes", &entry.body_bytes, 64..1_048_577)? as usize,
-        // That of the tree is short.
+        // A tree has a short one.
         state: 4096,
         // A node sends to its children.
         sends: NODES_MAX,

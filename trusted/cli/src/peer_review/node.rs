@@ -355,7 +355,7 @@ impl ReviewedNode {
         match moved.map_err(DurableError::from).and_then(|disk| self.core.move_to(disk)) {
             Ok(()) => {
                 let renamed = fs::rename(&new, &path).and_then(|()| sync_directory(&path));
-                // What comes next is in the new journal, which has to have the name.
+                // The next inputs are in the new journal, which has to have the name.
                 renamed.map_err(|error| ReviewedError::File(path, error))?;
                 let after = self.core.journal_length();
                 // A snapshot that is long is not written again for a little.

@@ -69,7 +69,7 @@ fn a_node_that_is_gone_is_suspected_and_trusted_again_once_it_is_back() {
 }
 
 #[test]
-fn what_is_appended_to_the_input_of_a_source_that_was_killed_is_sent_once() {
+fn bytes_that_are_appended_to_the_input_of_a_source_that_was_killed_are_sent_once() {
     let mut tree = Tree::of_files(5_500);
     ALL.into_iter().for_each(|it| tree.start(it));
     tree.wait_for_stream(&ALL);
