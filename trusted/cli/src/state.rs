@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A replica's directory: the epoch of its device, and the log of that epoch.
+//! A member's directory: the epoch of its device, and the log of that epoch.
 //!
 //! The file `epoch` has the number, and whether the log was begun. A log that was begun and is gone
 //! is not begun again in the same epoch: the device would use its counters twice.

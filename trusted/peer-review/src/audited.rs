@@ -223,7 +223,9 @@ impl<A: Application> Audited<State<A>> {
             }
             return Ok(None);
         }
-        if entries.len() > group.options.segment {
+        // Evidence with a longer entry would reach nobody. No correct node shows one.
+        let are_bounded = entries.iter().all(|it| it.is_bounded(&group.options));
+        if entries.len() > group.options.segment || !are_bounded {
             return Ok(None);
         }
         if !self.are_signed(entries, group) && !broken.lacks(Rule::Chain) {

@@ -6,7 +6,8 @@
 //! the log that others know. Inputs that the crash lost have had no consequence outside.
 //!
 //! The journal is the device's counter. A node whose journal is lost or restored from a copy signs
-//! two entries at one index: its witnesses suspect it for good, and whoever sees both exposes it.
+//! two entries at one index: its witnesses suspect it for good, and whoever sees both exposes it. A
+//! last block that the disk has damaged is cut off as one that a crash has torn, which is the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -100,6 +101,9 @@ pub enum DurableError {
     /// The device cannot have such a group.
     #[error("your files: the device cannot have such a group: {0}")]
     Device(#[from] DeviceError),
+    /// The node has failed, and no snapshot of it is taken.
+    #[error("the node has failed, and its journal is not begun anew")]
+    Failed,
     /// A record is none of a node.
     #[error("the host or its disk: the journal has a record that no node writes")]
     Record,
@@ -110,12 +114,14 @@ pub struct Durable<A, D> {
     node: Node<A>,
     journal: Journal<D>,
     owner: Vec<u8>,
-    /// Bytes of the journal when it was opened or begun.
+    /// Bytes of the snapshot with which the journal begins.
     begun: u64,
     /// Inputs that the node takes when they are durable.
     waiting: Vec<Waiting>,
     /// The hashes of the messages among them: a copy that comes meanwhile is not kept again.
     hashes: BTreeSet<Digest>,
+    /// Peers whose evidence has proved nothing since the last tick: to verify it takes long.
+    unproven: BTreeSet<u32>,
     /// Messages that change nothing and are answered, by sender.
     answered: BTreeMap<u32, Vec<Message>>,
     replayed: u64,
@@ -138,14 +144,15 @@ impl<A: Application, D: Disk> Durable<A, D> {
         let owner = owner(&group, identity.node, application);
         let mut replay = Replay::new(group, identity, application, deliver)?;
         let journal = Journal::open(disk, &owner, |record| replay.take(record))?;
-        let (node, replayed) = replay.end()?;
+        let (node, replayed, begun) = replay.end()?;
         Ok(Self {
             node,
-            begun: journal.length(),
+            begun,
             journal,
             owner,
             waiting: Vec::new(),
             hashes: BTreeSet::new(),
+            unproven: BTreeSet::new(),
             answered: BTreeMap::new(),
             replayed,
         })
@@ -158,8 +165,16 @@ impl<A: Application, D: Disk> Durable<A, D> {
         else {
             return;
         };
+        let is_evidence = matches!(message, Message::Evidence(_));
+        if is_evidence && self.unproven.contains(&from) {
+            return;
+        }
         match self.node.effect_of(from, &message) {
-            Effect::Nothing => {}
+            Effect::Nothing => {
+                if is_evidence {
+                    self.unproven.insert(from);
+                }
+            }
             Effect::Answer => {
                 let answered = self.answered.entry(from).or_default();
                 if answered.len() < ANSWERS_MAX {
@@ -175,6 +190,11 @@ impl<A: Application, D: Disk> Durable<A, D> {
                 }
             }
         }
+    }
+
+    /// Whether an input of so many bytes has room before the next commit.
+    pub fn has_room(&self, bytes: usize) -> bool {
+        self.journal.has_room(bytes)
     }
 
     /// Takes an input of the host, when it is durable. False if it is too long, or there is no room
@@ -195,6 +215,7 @@ impl<A: Application, D: Disk> Durable<A, D> {
 
     /// Time passes ([`Node::tick`]).
     pub fn tick(&mut self) {
+        self.unproven.clear();
         self.journal.append(&encode(&Record::Tick));
         self.waiting.push(Waiting::Tick);
     }
@@ -224,10 +245,10 @@ impl<A: Application, D: Disk> Durable<A, D> {
         Ok(self.node.outputs())
     }
 
-    /// Bytes by which the journal has grown since it was opened or begun anew. It is worth the work
-    /// to begin it anew when these are as many as it had then.
-    pub fn journal_growth(&self) -> u64 {
-        self.journal.length().saturating_sub(self.begun)
+    /// Bytes of the journal behind the snapshot with which it begins, and bytes of that. When the
+    /// first are as many as the others, it is worth the work to begin it anew.
+    pub fn journal_growth(&self) -> (u64, u64) {
+        (self.journal.length().saturating_sub(self.begun), self.begun)
     }
 
     /// Begins the journal anew on an empty disk, with all that the node knows. The caller has kept
@@ -237,6 +258,10 @@ impl<A: Application, D: Disk> Durable<A, D> {
     /// # Errors
     /// [`DurableError`]. The old journal goes on, unless the caller has replaced it.
     pub fn move_to(&mut self, disk: D) -> Result<(), DurableError> {
+        // The application of a node that has failed has gone on, and the log has not.
+        if self.node.failure().is_some() {
+            return Err(DurableError::Failed);
+        }
         let mut is_empty = true;
         let mut journal = Journal::open(disk, &self.owner, |_| is_empty = false)?;
         if !is_empty {
@@ -266,7 +291,7 @@ impl<A: Application, D: Disk> Durable<A, D> {
         &self.node
     }
 
-    /// How many inputs the journal had when it was opened.
+    /// How many inputs the journal had behind its snapshot when it was opened.
     pub fn replayed(&self) -> u64 {
         self.replayed
     }
@@ -285,6 +310,8 @@ struct Replay<'a, A, F> {
     node: Node<A>,
     /// The parts of a snapshot so far.
     parts: Vec<u8>,
+    /// Bytes of the snapshot that was whole.
+    begun: u64,
     count: u64,
     failure: Option<DurableError>,
 }
@@ -299,8 +326,8 @@ impl<'a, A: Application, F: FnMut(Vec<u8>)> Replay<'a, A, F> {
         group.check()?;
         let (own, device) = (identity.node, identity.device(&group, 0)?);
         let node = Node::new(group.clone(), own, device, identity.derived("nonces"), application)?;
-        let (parts, count, failure) = (Vec::new(), 0, None);
-        Ok(Self { group, identity, deliver, node, parts, count, failure })
+        let (parts, begun, count, failure) = (Vec::new(), 0, 0, None);
+        Ok(Self { group, identity, deliver, node, parts, begun, count, failure })
     }
 
     fn take(&mut self, record: &[u8]) {
@@ -311,8 +338,11 @@ impl<'a, A: Application, F: FnMut(Vec<u8>)> Replay<'a, A, F> {
 
     fn step(&mut self, record: &[u8]) -> Result<(), DurableError> {
         match decode(record).ok_or(DurableError::Record)? {
-            Record::Part(part) => self.parts.extend(part),
-            Record::Whole => self.restore()?,
+            Record::Part(part) => {
+                self.parts.extend(part);
+                return Ok(());
+            }
+            Record::Whole => return self.restore(),
             Record::Tick => self.node.tick(),
             Record::Local(input) => drop(self.node.local(input)),
             Record::Message(from, bytes) => self.node.receive(from, &bytes),
@@ -329,16 +359,18 @@ impl<'a, A: Application, F: FnMut(Vec<u8>)> Replay<'a, A, F> {
 
     fn restore(&mut self) -> Result<(), DurableError> {
         let bytes = std::mem::take(&mut self.parts);
+        self.begun = bytes.len() as u64;
         let (group, identity) = (self.group.clone(), self.identity);
         let is_whole = self.node.restore(&bytes, |entries| identity.device(&group, entries))?;
         is_whole.then_some(()).ok_or(DurableError::Record)
     }
 
-    fn end(self) -> Result<(Node<A>, u64), DurableError> {
+    /// The node, how many inputs it has taken, and the bytes of the snapshot before them.
+    fn end(self) -> Result<(Node<A>, u64, u64), DurableError> {
         match self.failure {
             Some(failure) => Err(failure),
             None if !self.parts.is_empty() => Err(DurableError::Record),
-            None => Ok((self.node, self.count)),
+            None => Ok((self.node, self.count, self.begun)),
         }
     }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::authenticator::{Sent, SentMessage, SignatureBytes, entry_digest};
 use crate::digest::{Digest, digest};
+use crate::group::Options;
 
 /// Something that happens to a node.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -54,6 +55,18 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Whether it is short enough to be shown as evidence: a fault of length needs no more than
+    /// twice what a correct node has.
+    pub(crate) fn is_bounded(&self, options: &Options) -> bool {
+        let (body, sends) = (2 * options.body, 2 * options.sends);
+        let is_short = match &self.input {
+            Input::Received(it) => it.body.len() <= body && it.authenticator.sent.len() <= sends,
+            Input::Local(input) => input.len() <= body,
+            Input::Audit { .. } | Input::Checkpoint { .. } => true,
+        };
+        is_short && self.sent.len() <= sends
+    }
+
     /// The digest of the entry at an index behind another one.
     pub(crate) fn digest(&self, index: u64, previous: &Digest) -> Digest {
         entry_digest(index, previous, &self.input.digest(), &self.sent)

@@ -60,6 +60,14 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// Messages without a receipt, from which on a node takes no further ones of others but some
+    /// that witnesses bring: a quarter of what it keeps for a receiver, and 1,024 at most.
+    pub(crate) fn held_from(&self) -> usize {
+        (self.retained / 4).clamp(1, 1024)
+    }
+}
+
 /// Why nodes and numbers make no group. The caller must form another one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]

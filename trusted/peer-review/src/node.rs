@@ -110,6 +110,10 @@ pub struct Node<A> {
     exposed: BTreeMap<u32, Evidence>,
     /// When each node was given evidence last.
     informed: BTreeMap<u32, u64>,
+    /// When a message of each sender was taken last that a witness had brought.
+    challenged: BTreeMap<u32, u64>,
+    /// How many messages were not taken because a receiver is slow.
+    held: u64,
     /// From which nonces are derived, and how many were.
     nonces: ([u8; 32], u64),
     ticks: u64,
@@ -157,6 +161,8 @@ impl<A: Application> Node<A> {
             seen: BTreeMap::new(),
             exposed: BTreeMap::new(),
             informed: BTreeMap::new(),
+            challenged: BTreeMap::new(),
+            held: 0,
             nonces: (secret, 0),
             ticks: 0,
             outputs: Vec::new(),
@@ -254,6 +260,11 @@ impl<A: Application> Node<A> {
         present.map(Outbox::count).max().unwrap_or(0)
     }
 
+    /// How many messages this node has not taken, because a receiver of its own is slow.
+    pub fn held(&self) -> u64 {
+        self.held
+    }
+
     /// The application's state.
     pub fn application(&self) -> &A {
         &self.host.state.application
@@ -296,6 +307,10 @@ impl<A: Application> Node<A> {
         }
         let last = self.host.state.received(from);
         if message.number == last + 1 || self.broken.lacks(Rule::Order) {
+            if self.holds_back(from, witness.is_some()) {
+                self.held += 1;
+                return;
+            }
             let authenticator = message.authenticator.clone();
             let Some(own) = self.record(Input::Received(Box::new(message.clone()))) else {
                 return;
@@ -311,6 +326,21 @@ impl<A: Application> Node<A> {
             witness.into_iter().for_each(|it| self.send(it, receipt.clone()));
             self.send(from, receipt);
         }
+    }
+
+    /// Whether a message is not taken now, because messages of this node wait for receipts: else a
+    /// slow receiver would lose some, and this node be suspected for them. It comes again. Those
+    /// that witnesses bring are taken slowly, and soon enough not to be suspected.
+    fn holds_back(&mut self, from: u32, is_challenge: bool) -> bool {
+        if self.backlog() < self.group.options.held_from() {
+            return false;
+        }
+        let closest = u64::from(self.group.options.suspect / 2);
+        let is_early = self.challenged.get(&from).is_some_and(|it| self.ticks < it + closest);
+        if is_challenge && !is_early {
+            self.challenged.insert(from, self.ticks);
+        }
+        !is_challenge || is_early
     }
 
     /// Takes a receipt: for a message of this node, or of one that it audits, which gets it too.
@@ -337,8 +367,14 @@ impl<A: Application> Node<A> {
         receipt.is_genuine(&self.group) || self.broken.lacks(Rule::Receipt)
     }
 
-    /// Tells the witnesses of both ends of a message that has no receipt.
+    /// Tells the witnesses of both ends of a message that has no receipt. Its own ones get the
+    /// receipt of the message before too: while receipts come, theirs would be older, and a message
+    /// behind others without a receipt tells nothing.
     fn complain(&mut self, message: &SentMessage) {
+        let receipt = self.host.outboxes.get(&message.to).and_then(Outbox::receipt).cloned();
+        for (to, receipt) in self.group.witnesses(self.own).zip(receipt.iter().cycle()) {
+            self.send(to, Message::Receipt(Box::new(receipt.clone())));
+        }
         let own = self.group.witnesses(self.own);
         let other = self.group.witnesses(message.to).filter(|it| *it != message.to);
         let mut to: Vec<u32> = own.chain(other).collect();

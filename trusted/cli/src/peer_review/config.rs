@@ -196,6 +196,7 @@ fn read_options(source: &Source, entry: &OptionsEntry) -> Result<Options, Config
 
 /// The longest evidence of a group, in bytes: the entries since a checkpoint and two segments.
 fn evidence_max(options: &Options) -> u64 {
-    let entry = options.body as u64 + ENTRY + 2 * SENT * options.sends as u64;
+    // A liar may show entries that are twice as long.
+    let entry = 2 * options.body as u64 + ENTRY + 4 * SENT * options.sends as u64;
     (options.interval + 2 * options.segment as u64) * entry + options.state as u64 + ENTRY
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use smt_journal::{FileDisk, JournalError};
 use smt_mesh::{Member, Mesh, messages};
-use smt_peer_review::{Durable, DurableError, Message, Output, Suspicion, Tree};
+use smt_peer_review::{Durable, DurableError, Output, Suspicion, Tree};
 
 use crate::peer_review::config::NodeConfig;
 use crate::peer_review::input::Input;
@@ -66,6 +66,9 @@ pub(crate) enum ReviewedError {
          other entries than before: leave it off, and form the group anew when you can"
     )]
     Lost(String),
+    /// The group's devices have one epoch.
+    #[error("your files: the directory is of epoch {0}, and nodes have epoch 1 alone")]
+    Epoch(u64),
     /// The directory cannot be used.
     #[error(transparent)]
     State(StateError),
@@ -94,9 +97,6 @@ type Core = Durable<Tree, FileDisk>;
 
 /// Parts that wait for a receipt of a child, before the source sends more.
 const WINDOW: usize = 64;
-/// Messages that wait for a receipt of a child, from which on no further ones are taken: they come
-/// again, so a slow child slows the stream down, and loses nothing.
-const HELD_FROM: usize = 1024;
 /// After an attempt to begin the journal anew that has failed.
 const PAUSE: Duration = Duration::from_secs(60);
 /// Bytes of a message beside a part of the stream.
@@ -118,16 +118,18 @@ impl NodeArguments {
             input.map(|it| (path.clone(), it)).map_err(|it| ReviewedError::File(path.clone(), it))
         });
         let input = input.transpose()?;
+        let directory = config.state.clone();
         let node = ReviewedNode {
             own: config.identity.node,
             nodes: config.group.group.nodes(),
-            state: config.state,
+            state: directory.clone(),
             core,
             input,
             output,
             suspected: BTreeMap::new(),
             exposed: BTreeSet::new(),
-            held: 0,
+            part_bytes: self.part_bytes,
+            path: log_path(&directory, 1),
             journal_bytes: config.journal_bytes,
             next_move: Instant::now(),
         };
@@ -158,7 +160,12 @@ fn open_core(
         StateError::LogGone(_) => ReviewedError::Lost(config.state.display().to_string()),
         error => ReviewedError::State(error),
     })?;
+    if state.epoch != 1 {
+        return Err(ReviewedError::Epoch(state.epoch));
+    }
     let (began, path) = (Instant::now(), log_path(&config.state, state.epoch));
+    // A journal that was being begun anew when the process was killed. This one is locked.
+    let _ = fs::remove_file(path.with_extension("new"));
     let mut failed = None;
     let deliver = |bytes: Vec<u8>| {
         if let (Some((path, output)), None) = (&mut output, &failed) {
@@ -183,7 +190,7 @@ fn open_core(
     State::begun(&config.state, state.epoch).map_err(ReviewedError::State)?;
     let (inputs, ms, entries) = (core.replayed(), began.elapsed().as_millis(), core.node().last());
     tracing::info!(inputs, ms, entries, bytes = core.node().application().length(), "journal read");
-    tracing::info!("a kernel in this process signs: who reads its memory can forge");
+    tracing::info!("a kernel in this process signs: whoever reads its memory can forge");
     Ok(core)
 }
 
@@ -211,8 +218,10 @@ struct ReviewedNode {
     output: Option<(PathBuf, OutputFile)>,
     suspected: BTreeMap<u32, Vec<Suspicion>>,
     exposed: BTreeSet<u32>,
-    /// Messages that were not taken because a child is slow.
-    held: u64,
+    /// Bytes of a part at most.
+    part_bytes: usize,
+    /// The journal.
+    path: PathBuf,
     /// Bytes by which the journal grows before it is begun anew.
     journal_bytes: u64,
     /// When the journal may be begun anew.
@@ -224,7 +233,6 @@ impl System for ReviewedNode {
 
     fn take(&mut self, from: Member, packet: &[u8]) -> Taken {
         let mut taken = Taken::default();
-        let is_held = self.core.node().backlog() >= HELD_FROM;
         // An empty message tells of a session alone.
         for message in messages(packet).filter(|it| !it.is_empty()) {
             taken.count += 1;
@@ -232,11 +240,7 @@ impl System for ReviewedNode {
                 taken.refused += 1;
                 continue;
             };
-            if is_held && matches!(Message::decode(message), Some(Message::Sent(_))) {
-                self.held += 1;
-            } else {
-                self.core.receive(from, message);
-            }
+            self.core.receive(from, message);
         }
         taken
     }
@@ -244,6 +248,9 @@ impl System for ReviewedNode {
     fn take_others(&mut self) -> Result<(), ReviewedError> {
         let mut waiting = self.core.node().backlog();
         while let Some((path, input)) = self.input.as_ref().filter(|_| waiting < WINDOW) {
+            if !self.core.has_room(self.part_bytes + HEADER) {
+                break;
+            }
             match input.next().map_err(|error| ReviewedError::File(path.clone(), error))? {
                 None => break,
                 Some(part) if part.is_empty() => {
@@ -278,7 +285,10 @@ impl System for ReviewedNode {
             return Err(ReviewedError::Failed(failure.to_string()));
         }
         self.tell_verdicts()?;
-        if self.core.journal_growth() >= self.journal_bytes && Instant::now() >= self.next_move {
+        let (growth, snapshot) = self.core.journal_growth();
+        // A snapshot that is long is not written again for a little.
+        let is_long = growth >= self.journal_bytes.max(snapshot);
+        if is_long && Instant::now() >= self.next_move {
             self.begin_anew()?;
         }
         Ok(())
@@ -293,7 +303,7 @@ impl System for ReviewedNode {
             "parts": node.application().count(),
             "bytes": node.application().length(),
             "waiting": node.backlog(),
-            "held": self.held,
+            "held": node.held(),
             "audited": audited.collect::<BTreeMap<_, _>>(),
             "suspected": self.suspected.keys().collect::<Vec<_>>(),
             "exposed": self.exposed,
@@ -346,7 +356,7 @@ impl ReviewedNode {
         if let Some((path, output)) = &self.output {
             output.sync().map_err(|error| ReviewedError::File(path.clone(), error))?;
         }
-        let path = log_path(&self.state, 1);
+        let path = self.path.clone();
         let (new, before) = (path.with_extension("new"), self.core.journal_length());
         let moved = match fs::remove_file(&new) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(JournalError::from(error)),
@@ -358,12 +368,12 @@ impl ReviewedNode {
                 // The next inputs are in the new journal, which has to have the name.
                 renamed.map_err(|error| ReviewedError::File(path, error))?;
                 let after = self.core.journal_length();
-                // A snapshot that is long is not written again for a little.
-                self.journal_bytes = self.journal_bytes.max(after);
                 tracing::info!(before, after, "journal begun anew");
             }
             Err(error) => {
                 tracing::error!(%error, "the journal cannot be begun anew, and grows on");
+                // The part of it that is written may have filled the disk.
+                let _ = fs::remove_file(&new);
                 self.next_move = Instant::now() + PAUSE;
             }
         }

@@ -21,6 +21,9 @@ impl OutputFile {
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
         let length = file.metadata()?.len();
+        if let Some(directory) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
+            File::open(directory)?.sync_all()?;
+        }
         Ok(Self { file, length })
     }
 

@@ -6,8 +6,8 @@ use crate::application::Application;
 use crate::authenticator::SentMessage;
 use crate::message::{Message, Segment};
 
-/// Messages of a sender behind a gap that are kept until the next commit: those before them may be
-/// among the inputs that wait for it.
+/// Messages of a sender, or entries of a log, behind a gap that are kept until the next commit:
+/// those before them may be among the inputs that wait for it.
 const AHEAD: u64 = 1024;
 
 /// The most that comes of a message.
@@ -59,6 +59,10 @@ impl<A: Application> Node<A> {
         if message.to != self.own || message.from() >= self.group.nodes() {
             return Effect::Nothing;
         }
+        let options = &self.group.options;
+        if message.body.len() > options.body || message.authenticator.sent.len() > options.sends {
+            return Effect::Nothing;
+        }
         let last = self.host.state.received(message.from());
         match message.number.checked_sub(last) {
             None | Some(0) => Effect::Answer,
@@ -71,7 +75,9 @@ impl<A: Application> Node<A> {
         else {
             return false;
         };
-        let is_next = !segment.entries.is_empty() && segment.after >= audited.index();
+        // Segments before it may be among the inputs that wait.
+        let ahead = segment.after.checked_sub(audited.index());
+        let is_next = !segment.entries.is_empty() && ahead.is_some_and(|it| it <= AHEAD);
         is_next || segment.receipts.iter().any(|it| audited.wants(it))
     }
 }

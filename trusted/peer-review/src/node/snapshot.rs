@@ -25,6 +25,7 @@ struct Snapshot {
     seen: BTreeMap<u32, Authenticator>,
     exposed: BTreeMap<u32, Evidence>,
     informed: BTreeMap<u32, u64>,
+    challenged: BTreeMap<u32, u64>,
     nonces: u64,
     ticks: u64,
 }
@@ -41,6 +42,7 @@ impl<A: Application> Node<A> {
             seen: self.seen.clone(),
             exposed: self.exposed.clone(),
             informed: self.informed.clone(),
+            challenged: self.challenged.clone(),
             nonces: self.nonces.1,
             ticks: self.ticks,
         })
@@ -74,6 +76,7 @@ impl<A: Application> Node<A> {
         self.seen = snapshot.seen;
         self.exposed = snapshot.exposed;
         self.informed = snapshot.informed;
+        self.challenged = snapshot.challenged;
         self.nonces.1 = snapshot.nonces;
         self.ticks = snapshot.ticks;
         Ok(true)
