@@ -306,8 +306,8 @@ fn a_packet_without_payload_comes_after_what_its_flow_has_gathered() {
 // Linux before 6.2 refuses super-packets of UDP at its TUN device.
 #[test]
 fn datagrams_of_udp_stay_alone_for_a_host_that_takes_no_super_packets_of_them() {
-    let packets: Vec<_> = { (0..4_u8) }.map(|it| udp(V4, &[it; 100])).collect();
-    let segments: Vec<_> = { (0..4_u32) }
+    let packets: Vec<_> = (0..4_u8).map(|it| udp(V4, &[it; 100])).collect();
+    let segments: Vec<_> = (0..4_u32)
         .map(|it| tcp(V6, 1 + it * 100, ACK, &bytes(100)))
         .collect();
     for (takes_udp, expected) in [(true, 2), (false, 5)] {
