@@ -139,15 +139,25 @@ fn read(directory: &Path) -> Result<Option<(u64, bool)>, StateError> {
     }
 }
 
-/// Replaces the file: the new one is on the disk before it has the name.
 fn write(directory: &Path, epoch: u64, is_begun: bool) -> io::Result<()> {
-    let new = directory.join("epoch.new");
+    let text = format!("{epoch} {}\n", if is_begun { "begun" } else { "new" });
+    replace(&directory.join("epoch"), text.as_bytes(), 0o600)
+}
+
+/// Replaces a file: the new one is on the disk before it has the name.
+pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let new = path.with_extension("new");
     let mut options = OpenOptions::new();
-    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-    writeln!(file, "{epoch} {}", if is_begun { "begun" } else { "new" })?;
+    let mut file = options.write(true).create(true).truncate(true).mode(mode).open(&new)?;
+    file.write_all(bytes)?;
     file.sync_all()?;
-    fs::rename(&new, directory.join("epoch"))?;
-    File::open(directory)?.sync_all()
+    rename(&new, path)
+}
+
+/// Gives a file the name of another one, durably.
+pub(crate) fn rename(new: &Path, path: &Path) -> io::Result<()> {
+    fs::rename(new, path)?;
+    path.parent().map_or(Ok(()), |it| File::open(it)?.sync_all())
 }
 
 #[cfg(test)]

@@ -158,8 +158,9 @@ impl<A: Application, D: Disk> Durable<A, D> {
         })
     }
 
-    /// Takes a message of another node, when it is durable. One that changes nothing leaves nothing
-    /// in the journal, and one for which there is no room is lost as on a network.
+    /// Takes a message of another node, when it is durable. One that cannot change the node, if its
+    /// signatures are right, leaves nothing in the journal, and one for which there is no room is
+    /// lost as on a network.
     pub fn receive(&mut self, from: u32, bytes: &[u8]) {
         let Some(message) = Message::decode(bytes).filter(|_| from < self.node.group.nodes())
         else {

@@ -2,11 +2,9 @@
 //! `smt-trusted peer-review node`: a node of a tree as a process.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use clap::Args;
 use smt_journal::{FileDisk, JournalError};
@@ -18,7 +16,7 @@ use crate::peer_review::input::Input;
 use crate::peer_review::output::OutputFile;
 use crate::process::{Process, ProcessError, System, Taken};
 use crate::source::ConfigError;
-use crate::state::{State, StateError, log_path};
+use crate::state::{State, StateError, log_path, rename, replace};
 
 /// Runs a node
 ///
@@ -329,7 +327,7 @@ impl ReviewedNode {
             if let Some(evidence) = node.evidence(other) {
                 if self.exposed.insert(other) {
                     let path = self.state.join(format!("evidence-{other}"));
-                    let written = write_whole(&path, &evidence.encode());
+                    let written = replace(&path, &evidence.encode(), 0o644);
                     written.map_err(|error| ReviewedError::File(path.clone(), error))?;
                     tracing::warn!(node = other, evidence = %path.display(), "exposed");
                 }
@@ -364,7 +362,7 @@ impl ReviewedNode {
         };
         match moved.map_err(DurableError::from).and_then(|disk| self.core.move_to(disk)) {
             Ok(()) => {
-                let renamed = fs::rename(&new, &path).and_then(|()| sync_directory(&path));
+                let renamed = rename(&new, &path);
                 // The next inputs are in the new journal, which has to have the name.
                 renamed.map_err(|error| ReviewedError::File(path, error))?;
                 let after = self.core.journal_length();
@@ -379,19 +377,4 @@ impl ReviewedNode {
         }
         Ok(())
     }
-}
-
-/// Writes a file that has all of the bytes once it has its name.
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let new = path.with_extension("new");
-    let mut options = OpenOptions::new();
-    let mut file = options.write(true).create(true).truncate(true).mode(0o644).open(&new)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&new, path)?;
-    sync_directory(path)
-}
-
-fn sync_directory(of: &Path) -> io::Result<()> {
-    of.parent().map_or(Ok(()), |it| File::open(it)?.sync_all())
 }

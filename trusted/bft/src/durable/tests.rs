@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Replicas with logs: what is written, what is refused, what is answered.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use super::*;
+use crate::message::{Attested, Reference, Statement};
+use crate::replica::Pending;
+use crate::request::Request;
+use crate::sim::group::{client_key, group, identity};
+use crate::{Counter, Status};
+use smt_attestation::{DeviceId, Epoch, Start};
+use smt_journal::ModelDisk;
+
+type Core = Durable<Counter, ModelDisk>;
+
+fn open_log(group: Group, device: u32, disk: ModelDisk) -> Result<Core, DurableError> {
+    let start = Start { device: DeviceId(device), epoch: Epoch(1), nonce: [0; 16] };
+    Durable::open(Arc::new(group), identity(start), Counter::default(), disk)
+}
+
+fn open(group: Group, device: u32) -> Core {
+    let mut durable = open_log(group, device, ModelDisk::default()).unwrap();
+    durable.commit().unwrap();
+    durable
+}
+
+fn durable() -> Core {
+    open(group(3), 0)
+}
+
+/// Bytes by which the log has grown.
+fn growth(durable: &mut Core, act: impl FnOnce(&mut Core)) -> u64 {
+    let length = durable.log_length();
+    act(durable);
+    durable.commit().unwrap();
+    durable.log_length() - length
+}
+
+/// A statement of a replica as a message.
+fn said(by: &mut Core, statement: &Statement) -> (Attested, Vec<u8>) {
+    let body = encode(statement);
+    let attestation = by.replica.device.attest(&body).unwrap();
+    let said = Attested::new(&attestation, body);
+    (said.clone(), Message::Statement(said).encode())
+}
+
+/// The leader and a follower that have executed `request(8)`.
+fn executed() -> [Core; 2] {
+    let [mut leader, mut follower] = [0, 1].map(|it| open(group(3), it));
+    leader.receive(&request(8));
+    for _ in 0..3 {
+        for output in leader.commit().unwrap() {
+            if let Output::Replica(1, bytes) | Output::Replicas(bytes) = output {
+                follower.receive(&bytes);
+            }
+        }
+        for output in follower.commit().unwrap() {
+            if let Output::Replica(0, bytes) | Output::Replicas(bytes) = output {
+                leader.receive(&bytes);
+            }
+        }
+    }
+    assert_eq!((leader.metrics().executed, follower.metrics().executed), (1, 1));
+    [leader, follower]
+}
+
+fn request(bytes: usize) -> Vec<u8> {
+    Message::Request(Request::sign(&client_key(1), 1, 1, ([0; 16], vec![0; bytes]))).encode()
+}
+
+#[test]
+fn a_request_that_is_too_long_leaves_nothing_in_the_log() {
+    let mut durable = durable();
+    let length = durable.log_length();
+    durable.receive(&request(1025));
+    durable.commit().unwrap();
+    assert_eq!(durable.log_length(), length);
+    durable.receive(&request(1024));
+    durable.commit().unwrap();
+    assert!(durable.log_length() > length);
+}
+
+#[test]
+fn messages_for_which_the_log_has_no_room_end_no_replica() {
+    let mut group = group(3);
+    group.options.operation = 60 << 20;
+    let mut other = open(group.clone(), 1);
+    let mut durable = open(group, 0);
+    let (statement, _) = said(&mut other, &Statement::ViewChange { view: 1 });
+    for number in 0..4 {
+        let body = vec![number; 50 << 20];
+        durable.receive(&Message::Statement(Attested { body, ..statement.clone() }).encode());
+    }
+    let length = durable.log_length();
+    durable.commit().unwrap();
+    assert_eq!((durable.log_length() - length) >> 20, 100, "two of them have room");
+}
+
+// One more byte, and a device that lies fills the memory and the disks of all others.
+#[test]
+fn a_statement_that_is_longer_than_the_longest_batch_is_neither_kept_nor_logged() {
+    let mut liar = open(group(3), 1);
+    let mut of_operation = |bytes: usize| {
+        let request = Request::sign(&client_key(1), 1, 1, ([0; 16], vec![0; bytes]));
+        let batch = Arc::new(vec![request]);
+        said(&mut liar, &Statement::Prepare { view: 1, sequence: 1, batch }).1
+    };
+    let (long, short) = (of_operation(140 << 10), of_operation(1024));
+    let mut durable = durable();
+    assert_eq!(growth(&mut durable, |it| it.receive(&long)), 0);
+    durable.replica.receive(&long);
+    assert!(durable.replica.streams[&(1, 1)].lacks(1, 1), "it was not kept");
+    assert!(growth(&mut durable, |it| it.receive(&short)) > 0);
+    assert_eq!(growth(&mut durable, |it| it.receive(&short)), 0, "it is known");
+}
+
+// It would wait for VIEW-CHANGEs that nobody need say.
+#[test]
+fn a_new_view_with_more_votes_than_a_quorum_is_faulty_at_once() {
+    for (count, is_faulty) in [(2, false), (3, true)] {
+        let [mut durable, mut liar] = [0, 1].map(|it| open(group(3), it));
+        let vote =
+            |device| Reference { device, epoch: 1, counter: 5 - u64::from(device), mac: [0; 32] };
+        let votes = (0..count).map(vote).collect();
+        let (_, bytes) = said(&mut liar, &Statement::NewView { view: 1, votes });
+        durable.receive(&bytes);
+        durable.commit().unwrap();
+        assert_eq!(durable.replica.streams[&(1, 1)].track.is_faulty, is_faulty, "{count}");
+    }
+}
+
+// Once, each of them had an answer of all that the replica has, as often as somebody asked.
+#[test]
+fn many_questions_of_a_replica_have_one_answer_in_each_tick() {
+    let [mut leader, _] = executed();
+    let question = Status { from: 2, positions: Vec::new(), wants_state: true };
+    let question = Message::Status(question).encode();
+    let mut answers = |time_passes: bool| {
+        if time_passes {
+            leader.tick();
+        }
+        (0..9).for_each(|_| leader.receive(&question));
+        let outputs = leader.commit().unwrap();
+        outputs.iter().filter(|it| matches!(it, Output::Replica(2, _))).count()
+    };
+    let once = answers(false);
+    assert!(once >= 2, "a PREPARE and a COMMIT");
+    assert_eq!([answers(false), answers(true), answers(false)], [0, once, 0]);
+}
+
+#[test]
+fn a_question_of_any_length_is_not_kept() {
+    let [mut leader, _] = executed();
+    for (count, has_answer) in [(1 << 16, true), ((1 << 16) + 1, false)] {
+        let positions = vec![(2, 1, 0); count];
+        let question = Status { from: 2, positions, wants_state: false };
+        leader.receive(&Message::Status(question).encode());
+        assert_eq!(!leader.questions.is_empty(), has_answer, "{count}");
+        assert_eq!(!leader.commit().unwrap().is_empty(), has_answer, "{count}");
+        leader.tick();
+        leader.commit().unwrap();
+    }
+}
+
+#[test]
+fn a_replica_that_asks_for_the_state_in_each_tick_has_it_in_each_eighth_one() {
+    let [mut leader, mut follower] = executed();
+    let view = leader.replica.views.get_mut(&0).unwrap();
+    let (enter, _) = said(&mut follower, &Statement::Enter { view: 0, opening: view.digest });
+    view.enters.extend([0, 1].map(|it| (it, enter.clone())));
+    let question = Status { from: 2, positions: Vec::new(), wants_state: true };
+    let question = Message::Status(question).encode();
+    let had: Vec<usize> = (0..17)
+        .filter(|_| {
+            leader.receive(&question);
+            let outputs = leader.commit().unwrap();
+            leader.tick();
+            outputs.iter().any(|it| match it {
+                Output::Replica(2, bytes) => {
+                    matches!(Message::decode(bytes), Some(Message::State(_)))
+                }
+                _ => false,
+            })
+        })
+        .collect();
+    assert_eq!(had, [0, 8, 16]);
+}
+
+#[test]
+fn a_request_that_was_executed_is_answered_once_in_each_tick_and_lets_no_log_grow() {
+    let [mut leader, _] = executed();
+    let length = leader.log_length();
+    let mut replies = |bytes: usize| {
+        (0..9).for_each(|_| leader.receive(&request(bytes)));
+        let outputs = leader.commit().unwrap();
+        leader.tick();
+        leader.commit().unwrap();
+        outputs.iter().filter(|it| matches!(it, Output::Client(1, _))).count()
+    };
+    // Another request under its number, which no correct client makes, has no answer.
+    assert_eq!([replies(8), replies(8), replies(7)], [1, 1, 0]);
+    assert_eq!(leader.log_length(), length);
+}
+
+#[test]
+fn copies_of_a_message_that_come_before_one_commit_are_in_the_log_once() {
+    let bytes = request(8);
+    let other = [&[0x80, 0x00], &bytes[1..]].concat();
+    assert_eq!(Message::decode(&other), Message::decode(&bytes));
+    let all = [vec![&bytes], vec![&bytes, &bytes], vec![&other, &bytes]].map(|copies| {
+        growth(&mut durable(), |it| copies.iter().for_each(|bytes| it.receive(bytes)))
+    });
+    assert!(all[0] > 0 && all[0] == all[1] && all[0] == all[2], "{all:?}");
+}
+
+// A replica that got the state of others had such a request wait for ever: it wanted one view
+// after the other, and took part in none.
+#[test]
+fn a_request_that_was_executed_and_waits_all_the_same_is_dropped() {
+    let [mut leader, _] = executed();
+    let Some(Message::Request(request)) = Message::decode(&request(8)) else {
+        panic!("it is a request");
+    };
+    leader.replica.pending.insert(1, Pending { request, age: 0, ordered: None });
+    leader.tick();
+    leader.commit().unwrap();
+    assert!(leader.replica.pending.is_empty());
+}
+
+#[test]
+fn a_log_of_an_older_version_is_refused_as_such() {
+    let owner = encode(&(LOG, VERSION - 1, 0_u32, 1_u64, [0_u8; 32]));
+    let disk = Journal::open(ModelDisk::default(), &owner, |_| ()).unwrap().into_disk();
+    let error = open_log(group(3), 0, disk).err().unwrap();
+    assert!(matches!(error, DurableError::Journal(JournalError::OlderFormat)));
+}
+
+#[test]
+fn questions_let_no_log_grow() {
+    let mut durable = durable();
+    // The first tick of a replica that has just begun may have something to do.
+    durable.tick();
+    durable.commit().unwrap();
+    let length = durable.log_length();
+    let question = Status { from: 1, positions: Vec::new(), wants_state: false };
+    for _ in 0..5 {
+        durable.receive(&Message::Status(question.clone()).encode());
+        durable.tick();
+        durable.commit().unwrap();
+    }
+    assert_eq!(durable.log_length(), length);
+}
