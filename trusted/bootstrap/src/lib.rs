@@ -28,8 +28,11 @@
 //! before root was there.
 #![forbid(unsafe_code)]
 
+mod certification;
 mod configuration;
 mod controller;
+mod credential;
+mod endorsement;
 mod error;
 mod evidence;
 mod manufacturer;
@@ -37,12 +40,19 @@ mod message;
 pub mod tls;
 mod vendor;
 
+pub use certification::{
+    Applicant, ApplicantReaction, Application, Certification, CertificationMessage, Certified,
+    Certifier, Claim,
+};
 pub use configuration::Configuration;
 pub use controller::{Controller, ControllerKeys, Reaction};
+pub use credential::make_credential;
+pub use endorsement::{Authorities, AuthorityError, Endorsement, EndorsementError};
 pub use error::BootstrapError;
 pub use evidence::{Evidence, Measurement, measure};
 pub use manufacturer::{DeviceCertificate, Manufacturer, public_key};
 pub use message::{Binding, ImageKey, MESSAGE_LEN_MAX, Message};
+pub use rustls::pki_types::UnixTime;
 pub use vendor::{Policy, Provisioned, Randomness, Vendor};
 
 /// Bytes of a public key (Ed25519).

@@ -13,7 +13,7 @@ fn both_ends_have_each_others_key_and_the_same_exporter() {
     let controller = std::thread::spawn(move || {
         let socket = listener.accept().unwrap().0;
         let mut connection = tls::accept(socket, &[1; 32], &public(&[2; 32])).unwrap();
-        connection.send(&Message::Nonce([7; 32])).unwrap();
+        connection.send(&Message::Nonce([7; 32]).encode()).unwrap();
         connection.binding
     });
     let mut vendor = tls::connect(TcpStream::connect(address).unwrap(), &[2; 32]).unwrap();

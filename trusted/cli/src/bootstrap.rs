@@ -20,6 +20,7 @@ use smt_device_client::SecretNumber;
 use zeroize::Zeroizing;
 
 use crate::a2m::CommandError;
+use crate::certification::CertifyRemote;
 use crate::device::DevicePlace;
 
 #[derive(Subcommand)]
@@ -36,6 +37,8 @@ pub(crate) enum ManufacturerCommand {
         #[command(flatten)]
         place: DevicePlace,
     },
+    /// Certifies a device that waits for this manufacturer, by its TPM's endorsement key
+    CertifyRemote(CertifyRemote),
 }
 
 #[derive(Subcommand)]
@@ -99,9 +102,9 @@ impl ManufacturerCommand {
                 let hardware_key = public_key(&store.hardware_seed());
                 let device = store.device().0;
                 let certificate = manufacturer.certify(device, hardware_key, quoting_key);
-                fs::write(place.directory.join("certificate"), certificate.encode())
-                    .map_err(StoreError::from)?;
+                write_certificate(&place.directory, &certificate)?;
             }
+            Self::CertifyRemote(command) => command.run()?,
         }
         Ok(())
     }
@@ -147,16 +150,14 @@ fn provision(
     policy: Policy,
     configuration: &Configuration,
 ) -> Result<Provisioned, CommandError> {
-    let socket = TcpStream::connect(address)
-        .map_err(|error| CommandError::Request(format!("no device waits at {address}: {error}")))?;
-    let mut connection = tls::connect(socket, seed)?;
+    let mut connection = tls::connect(connect(address)?, seed)?;
     let mut image_nonce = [0; 24];
     getrandom::fill(&mut image_nonce).map_err(io::Error::from)?;
     let randomness = Randomness { nonce: *random()?, key: random()?, image_nonce };
     let (mut vendor, hello) = Vendor::begin(policy, connection.binding, randomness, configuration);
     let mut next = Some(hello);
     while let Some(message) = next {
-        connection.send(&message)?;
+        connection.send(&message.encode())?;
         next = vendor.take(&connection.receive()?)?;
     }
     vendor.provisioned().ok_or_else(|| CommandError::Request("nothing was done".to_owned()))
@@ -167,28 +168,44 @@ fn provision(
 pub(crate) fn wait_for_vendor(place: &DevicePlace, vendors: &Vendors) -> Result<(), CommandError> {
     let vendor_key = hex(&vendors.vendor)?;
     let measurement = own_measurement()?;
-    let listen = &vendors.listen;
-    let listener = TcpListener::bind(listen)
-        .map_err(|error| CommandError::Request(format!("no way to listen at {listen}: {error}")))?;
+    let listener = listen(&vendors.listen)?;
     let mut tpm = place.prepare()?;
     confinement::hide().map_err(RunError::Confinement)?;
     let mut store = Store::open(&place.directory, tpm.as_mut())?;
     let certificate = read_certificate(&place.directory)?;
     eprintln!("smt-device: waits for its vendor at {}", listener.local_addr()?);
-    loop {
+    let groups = take_first(&listener, |socket| {
         let mut waiting = Waiting { store: &mut store, tpm: tpm.as_mut(), vendor_key, measurement };
+        waiting.take(socket, &certificate)
+    })?;
+    eprintln!("smt-device: has the secrets of {groups} groups");
+    Ok(())
+}
+
+/// Takes connections until one does what it came for. A stranger is sent away.
+pub(crate) fn take_first<T>(
+    listener: &TcpListener,
+    mut take: impl FnMut(TcpStream) -> Result<T, CommandError>,
+) -> Result<T, CommandError> {
+    loop {
         let (socket, _) = listener.accept().map_err(RunError::Serve)?;
-        match waiting.take(socket, &certificate) {
-            Ok(groups) => {
-                eprintln!("smt-device: has the secrets of {groups} groups");
-                return Ok(());
-            }
+        match take(socket) {
             Err(CommandError::Bootstrap(error)) if is_of_peer(&error) => {
                 eprintln!("smt-device: a connection was refused: {error}");
             }
-            Err(error) => return Err(error),
+            other => return other,
         }
     }
+}
+
+pub(crate) fn listen(address: &str) -> Result<TcpListener, CommandError> {
+    TcpListener::bind(address)
+        .map_err(|error| CommandError::Request(format!("no way to listen at {address}: {error}")))
+}
+
+pub(crate) fn connect(address: &str) -> Result<TcpStream, CommandError> {
+    TcpStream::connect(address)
+        .map_err(|error| CommandError::Request(format!("no device waits at {address}: {error}")))
 }
 
 /// Whether another peer may do better. A fault of the device itself ends the command.
@@ -225,14 +242,14 @@ impl Waiting<'_> {
             let message = connection.receive()?;
             let tpm = self.tpm.as_deref_mut();
             match controller.take(&message, |data| tpm.map(|it| quote(it, data)).transpose())? {
-                Reaction::Reply(reply) => connection.send(&reply)?,
+                Reaction::Reply(reply) => connection.send(&reply.encode())?,
                 Reaction::Store(configuration, reply) => {
                     let number = |(number, secret): &(u32, [u8; 32])| {
                         (SecretNumber(*number), Zeroizing::new(*secret))
                     };
                     let secrets: Vec<_> = configuration.secrets.iter().map(number).collect();
                     self.store.add_secrets(&secrets)?;
-                    connection.send(&reply)?;
+                    connection.send(&reply.encode())?;
                     return Ok(secrets.len());
                 }
             }
@@ -257,6 +274,14 @@ fn quoting_key(tpm: &mut Transport) -> Result<[u8; 64], StoreError> {
 /// The measurement of this program.
 pub(crate) fn own_measurement() -> io::Result<Measurement> {
     measure(Path::new("/proc/self/exe"))
+}
+
+pub(crate) fn write_certificate(
+    directory: &Path,
+    certificate: &DeviceCertificate,
+) -> Result<(), CommandError> {
+    let written = fs::write(directory.join("certificate"), certificate.encode());
+    Ok(written.map_err(StoreError::from)?)
 }
 
 fn read_certificate(directory: &Path) -> Result<DeviceCertificate, CommandError> {
@@ -290,7 +315,7 @@ fn make_key(directory: &Path) -> Result<Zeroizing<[u8; 32]>, CommandError> {
     Ok(seed)
 }
 
-fn read_key(directory: &Path) -> Result<Zeroizing<[u8; 32]>, CommandError> {
+pub(crate) fn read_key(directory: &Path) -> Result<Zeroizing<[u8; 32]>, CommandError> {
     let wrong = || CommandError::Request(format!("{} has no key", directory.display()));
     let path = directory.join("key");
     let metadata = fs::metadata(&path).map_err(|_| wrong())?;
@@ -303,7 +328,7 @@ fn read_key(directory: &Path) -> Result<Zeroizing<[u8; 32]>, CommandError> {
     <[u8; 32]>::try_from(&bytes[..]).map(Zeroizing::new).map_err(|_| wrong())
 }
 
-fn hex(text: &str) -> Result<[u8; 32], CommandError> {
+pub(crate) fn hex(text: &str) -> Result<[u8; 32], CommandError> {
     let mut bytes = [0; 32];
     let is_hex = text.len() == 64 && HEXLOWER.decode_mut(text.as_bytes(), &mut bytes) == Ok(32);
     let wrong = || CommandError::Request(format!("{text} is not 64 hex digits in lower case"));
@@ -331,7 +356,7 @@ fn read_secrets(device: u32) -> Result<Configuration, CommandError> {
 }
 
 /// Random bytes of the operating system.
-fn random() -> io::Result<Zeroizing<[u8; 32]>> {
+pub(crate) fn random() -> io::Result<Zeroizing<[u8; 32]>> {
     let mut bytes = Zeroizing::new([0; 32]);
     getrandom::fill(&mut *bytes)?;
     Ok(bytes)

@@ -16,6 +16,7 @@ use zeroize::Zeroizing;
 
 use crate::a2m::CommandError;
 use crate::bootstrap::{self, Vendors};
+use crate::certification::{Manufacturers, wait_for_manufacturer};
 
 #[derive(Subcommand)]
 pub(crate) enum DeviceCommand {
@@ -40,6 +41,13 @@ pub(crate) enum DeviceCommand {
         place: DevicePlace,
         #[command(flatten)]
         vendors: Vendors,
+    },
+    /// Waits for the device's manufacturer, proves its TPM to it, and stores the certificate
+    Apply {
+        #[command(flatten)]
+        place: DevicePlace,
+        #[command(flatten)]
+        manufacturers: Manufacturers,
     },
     /// Prints the measurement of this program, by which vendors know it
     Measure,
@@ -92,6 +100,7 @@ impl DeviceCommand {
                 store.add_secret(SecretNumber(secret), bytes)?;
             }
             Self::Provision { place, vendors } => bootstrap::wait_for_vendor(&place, &vendors)?,
+            Self::Apply { place, manufacturers } => wait_for_manufacturer(&place, &manufacturers)?,
             Self::Measure => {
                 writeln!(out, "{}", HEXLOWER.encode(&bootstrap::own_measurement()?))?;
             }

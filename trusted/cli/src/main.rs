@@ -6,6 +6,7 @@ mod a2m;
 mod bft;
 mod bootstrap;
 mod caller;
+mod certification;
 mod chain;
 mod device;
 mod keys;
