@@ -8,3 +8,4 @@ mod interface;
 mod process;
 mod rights;
 mod service;
+mod tpm;
