@@ -5,7 +5,9 @@ use std::io;
 
 use smt_device::tpm::{QuotingKeyFault, TpmError};
 
+use crate::accepted_events::AcceptError;
 use crate::endorsement::EndorsementError;
+use crate::event_log::EventLogError;
 
 /// Why a step was refused. Each text begins with whose fault it is.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +57,12 @@ pub enum BootstrapError {
     /// The platform booted something else.
     #[error("the device's host: its registers have another digest than yours: {0}")]
     Registers(String),
+    /// The log behind the platform's registers is none, or not that of these registers.
+    #[error("the device's host: its log of events is not the one behind its registers")]
+    EventLog(#[from] EventLogError),
+    /// The log behind the platform's registers has an event that is not accepted, or lacks one.
+    #[error("the device's host: it booted something else than what you accept")]
+    Event(#[from] AcceptError),
     /// The device's TPM does not quote, or does not open a credential.
     #[error("the device's TPM gives no quote, or is not the one of its certificate")]
     Tpm(#[from] TpmError),
