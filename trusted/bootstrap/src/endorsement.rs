@@ -54,7 +54,7 @@ pub enum EndorsementError {
 
 /// Why a file has no authorities.
 #[derive(Debug, thiserror::Error)]
-#[error("it has no certificates in PEM, or one that is none of X.509")]
+#[error("no certificates in PEM, or one that is none of X.509")]
 pub struct AuthorityError;
 
 /// The authorities of TPMs' vendors that a manufacturer takes, and certificates between those and

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `smt-trusted manufacturer` and `smt-trusted vendor`, and the device's side of both.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, BufRead, Write};
+use std::fmt::Display;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -10,8 +11,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use data_encoding::HEXLOWER;
 use smt_bootstrap::{
-    BootstrapError, Configuration, Controller, ControllerKeys, DeviceCertificate, Manufacturer,
-    Measurement, Policy, Provisioned, Randomness, Reaction, Vendor, measure, public_key, tls,
+    AcceptSyntaxError, AcceptedEvents, BootstrapError, Configuration, Controller, ControllerKeys,
+    DeviceCertificate, EVENT_LOG_LEN_MAX, EventLog, EventLogError, Manufacturer, Measurement,
+    Policy, Provisioned, Randomness, Reaction, Vendor, measure, public_key, tls,
 };
 use smt_device::confinement;
 use smt_device::tpm::{Quote, QuotingKey, TpmError, Transport};
@@ -77,6 +79,10 @@ pub(crate) struct Provision {
     /// Refuses devices whose host has booted something else than this digest of its registers
     #[arg(long)]
     registers: Option<String>,
+    /// Refuses devices whose host has booted with other events than the lines of this file, which
+    /// are `REGISTER TYPE DIGEST`, or `REGISTER any`
+    #[arg(long)]
+    events: Option<PathBuf>,
 }
 
 /// The vendor that a device waits for.
@@ -88,6 +94,10 @@ pub(crate) struct Vendors {
     /// The vendor's public key
     #[arg(long)]
     vendor: String,
+    /// The log of events that the host's firmware keeps:
+    /// /sys/kernel/security/tpm0/binary_bios_measurements
+    #[arg(long)]
+    event_log: Option<PathBuf>,
 }
 
 impl ManufacturerCommand {
@@ -128,6 +138,7 @@ impl Provision {
             revoked: self.revoked,
             needs_quote: self.tpm,
             registers: self.registers.as_deref().map(hex).transpose()?,
+            events: self.events.as_deref().map(read_accepted).transpose()?,
             vendor_key: public_key(&seed),
         };
         let configuration = read_secrets(self.device)?;
@@ -169,13 +180,16 @@ pub(crate) fn wait_for_vendor(place: &DevicePlace, vendors: &Vendors) -> Result<
     let vendor_key = hex(&vendors.vendor)?;
     let measurement = own_measurement()?;
     let listener = listen(&vendors.listen)?;
+    // Root alone reads the log, and root is what `prepare` gives up.
+    let event_log = vendors.event_log.as_deref().map(read_log).transpose()?.unwrap_or_default();
     let mut tpm = place.prepare()?;
     confinement::hide().map_err(RunError::Confinement)?;
     let mut store = Store::open(&place.directory, tpm.as_mut())?;
     let certificate = read_certificate(&place.directory)?;
     eprintln!("smt-device: waits for its vendor at {}", listener.local_addr()?);
     let groups = take_first(&listener, |socket| {
-        let mut waiting = Waiting { store: &mut store, tpm: tpm.as_mut(), vendor_key, measurement };
+        let (store, tpm, event_log) = (&mut store, tpm.as_mut(), &event_log);
+        let mut waiting = Waiting { store, tpm, vendor_key, measurement, event_log };
         waiting.take(socket, &certificate)
     })?;
     eprintln!("smt-device: has the secrets of {groups} groups");
@@ -219,6 +233,7 @@ struct Waiting<'a> {
     tpm: Option<&'a mut Transport>,
     vendor_key: [u8; 32],
     measurement: Measurement,
+    event_log: &'a [u8],
 }
 
 impl Waiting<'_> {
@@ -236,7 +251,8 @@ impl Waiting<'_> {
             self.measurement,
             [&self.store.hardware_seed(), &seed],
             [self.vendor_key, self.store.signing_key().public_key()],
-        );
+        )
+        .with_event_log(self.event_log.to_vec());
         let mut controller = Controller::begin(keys, connection.binding)?;
         loop {
             let message = connection.receive()?;
@@ -269,6 +285,38 @@ fn quoting_key(tpm: &mut Transport) -> Result<[u8; 64], StoreError> {
     let point = key.point();
     key.let_go(tpm)?;
     Ok(point)
+}
+
+/// Prints the events of a log as the lines by which a vendor accepts them.
+pub(crate) fn print_events(path: &Path) -> Result<(), CommandError> {
+    let log = EventLog::parse(&read_log(path)?).map_err(|error| wrong(path, &error))?;
+    let mut out = io::stdout().lock();
+    for event in log.events() {
+        writeln!(out, "{event}")?;
+    }
+    Ok(())
+}
+
+/// Reads a log, and no more of it than the longest one that is taken and a byte.
+fn read_log(path: &Path) -> Result<Vec<u8>, CommandError> {
+    let mut log = Vec::new();
+    File::open(path)
+        .and_then(|it| it.take(EVENT_LOG_LEN_MAX as u64 + 1).read_to_end(&mut log))
+        .map_err(|error| wrong(path, &error))?;
+    if log.len() > EVENT_LOG_LEN_MAX {
+        return Err(wrong(path, &EventLogError::TooLong));
+    }
+    Ok(log)
+}
+
+fn read_accepted(path: &Path) -> Result<AcceptedEvents, CommandError> {
+    let text = fs::read_to_string(path).map_err(|error| wrong(path, &error))?;
+    text.parse().map_err(|error: AcceptSyntaxError| wrong(path, &error))
+}
+
+/// A file that the request names, and what is wrong with it.
+pub(crate) fn wrong(path: &Path, why: &dyn Display) -> CommandError {
+    CommandError::Request(format!("{}: {why}", path.display()))
 }
 
 /// The measurement of this program.

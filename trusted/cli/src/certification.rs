@@ -9,14 +9,16 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use data_encoding::HEXLOWER;
 use smt_bootstrap::{
-    Applicant, ApplicantReaction, Application, Authorities, AuthorityError, Certification,
-    Certified, Certifier, Manufacturer, UnixTime, make_credential, public_key, tls,
+    Applicant, ApplicantReaction, Application, Authorities, Certification, Certified, Certifier,
+    Manufacturer, UnixTime, make_credential, public_key, tls,
 };
 use smt_device::tpm::{EndorsementKind, QuotingKey, TpmError, Transport, endorsement_certificate};
 use smt_device::{RunError, Store, StoreError, confinement};
 
 use crate::a2m::CommandError;
-use crate::bootstrap::{connect, hex, listen, random, read_key, take_first, write_certificate};
+use crate::bootstrap::{
+    connect, hex, listen, random, read_key, take_first, write_certificate, wrong,
+};
 use crate::device::DevicePlace;
 
 #[derive(Args)]
@@ -74,11 +76,10 @@ impl CertifyRemote {
             pem.extend(read(path)?);
             pem.push(b'\n');
         }
-        let of = |path: &PathBuf, AuthorityError| wrong(path, "has no certificates in PEM");
         let first = &self.authority[0];
-        let mut authorities = Authorities::of_pem(&pem).map_err(|error| of(first, error))?;
+        let mut authorities = Authorities::of_pem(&pem).map_err(|error| wrong(first, &error))?;
         for path in &self.intermediate {
-            authorities.add_between(&read(path)?).map_err(|error| of(path, error))?;
+            authorities.add_between(&read(path)?).map_err(|error| wrong(path, &error))?;
         }
         Ok(authorities)
     }
@@ -186,9 +187,5 @@ fn quoting_key(tpm: &mut Transport) -> Result<Vec<u8>, TpmError> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, CommandError> {
-    fs::read(path).map_err(|error| wrong(path, &format!("cannot be read: {error}")))
-}
-
-fn wrong(path: &Path, why: &str) -> CommandError {
-    CommandError::Request(format!("{} {why}", path.display()))
+    fs::read(path).map_err(|error| wrong(path, &error))
 }

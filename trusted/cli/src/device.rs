@@ -51,6 +51,11 @@ pub(crate) enum DeviceCommand {
     },
     /// Prints the measurement of this program, by which vendors know it
     Measure,
+    /// Prints the events of a log of firmware, as the lines by which vendors accept them
+    Events {
+        /// The log, for example /sys/kernel/security/tpm0/binary_bios_measurements
+        log: PathBuf,
+    },
     /// Runs the device in its next epoch, until it is killed
     Run {
         #[command(flatten)]
@@ -103,6 +108,10 @@ impl DeviceCommand {
             Self::Apply { place, manufacturers } => wait_for_manufacturer(&place, &manufacturers)?,
             Self::Measure => {
                 writeln!(out, "{}", HEXLOWER.encode(&bootstrap::own_measurement()?))?;
+            }
+            Self::Events { log } => {
+                drop(out);
+                bootstrap::print_events(&log)?;
             }
             Self::Run { place, socket, clients } => {
                 let socket = socket.unwrap_or_else(|| place.directory.join("socket"));
