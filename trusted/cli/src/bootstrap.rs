@@ -2,8 +2,8 @@
 //! `smt-trusted manufacturer` and `smt-trusted vendor`, and the device's side of both.
 
 use std::fmt::Display;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, Read, Write};
+use std::fs::{self, OpenOptions};
+use std::io::{self, BufRead, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -11,9 +11,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use data_encoding::HEXLOWER;
 use smt_bootstrap::{
-    AcceptSyntaxError, AcceptedEvents, BootstrapError, Configuration, Controller, ControllerKeys,
-    DeviceCertificate, EVENT_LOG_LEN_MAX, EventLog, EventLogError, Manufacturer, Measurement,
-    Policy, Provisioned, Randomness, Reaction, Vendor, measure, public_key, tls,
+    BootstrapError, Configuration, Controller, ControllerKeys, DeviceCertificate, Manufacturer,
+    Measurement, Policy, Provisioned, Randomness, Reaction, Vendor, measure, public_key, tls,
 };
 use smt_device::confinement;
 use smt_device::tpm::{Quote, QuotingKey, TpmError, Transport};
@@ -24,6 +23,7 @@ use zeroize::Zeroizing;
 use crate::a2m::CommandError;
 use crate::certification::CertifyRemote;
 use crate::device::DevicePlace;
+use crate::event_log::{read_accepted, read_log};
 
 #[derive(Subcommand)]
 pub(crate) enum ManufacturerCommand {
@@ -285,33 +285,6 @@ fn quoting_key(tpm: &mut Transport) -> Result<[u8; 64], StoreError> {
     let point = key.point();
     key.let_go(tpm)?;
     Ok(point)
-}
-
-/// Prints the events of a log as the lines by which a vendor accepts them.
-pub(crate) fn print_events(path: &Path) -> Result<(), CommandError> {
-    let log = EventLog::parse(&read_log(path)?).map_err(|error| wrong(path, &error))?;
-    let mut out = io::stdout().lock();
-    for event in log.events() {
-        writeln!(out, "{event}")?;
-    }
-    Ok(())
-}
-
-/// Reads a log, and no more of it than the longest one that is taken and a byte.
-fn read_log(path: &Path) -> Result<Vec<u8>, CommandError> {
-    let mut log = Vec::new();
-    File::open(path)
-        .and_then(|it| it.take(EVENT_LOG_LEN_MAX as u64 + 1).read_to_end(&mut log))
-        .map_err(|error| wrong(path, &error))?;
-    if log.len() > EVENT_LOG_LEN_MAX {
-        return Err(wrong(path, &EventLogError::TooLong));
-    }
-    Ok(log)
-}
-
-fn read_accepted(path: &Path) -> Result<AcceptedEvents, CommandError> {
-    let text = fs::read_to_string(path).map_err(|error| wrong(path, &error))?;
-    text.parse().map_err(|error: AcceptSyntaxError| wrong(path, &error))
 }
 
 /// A file that the request names, and what is wrong with it.

@@ -17,6 +17,7 @@ use zeroize::Zeroizing;
 use crate::a2m::CommandError;
 use crate::bootstrap::{self, Vendors};
 use crate::certification::{Manufacturers, wait_for_manufacturer};
+use crate::event_log;
 
 #[derive(Subcommand)]
 pub(crate) enum DeviceCommand {
@@ -111,7 +112,7 @@ impl DeviceCommand {
             }
             Self::Events { log } => {
                 drop(out);
-                bootstrap::print_events(&log)?;
+                event_log::print_events(&log)?;
             }
             Self::Run { place, socket, clients } => {
                 let socket = socket.unwrap_or_else(|| place.directory.join("socket"));

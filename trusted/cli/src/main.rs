@@ -9,6 +9,7 @@ mod caller;
 mod certification;
 mod chain;
 mod device;
+mod event_log;
 mod keys;
 mod log;
 mod metrics_file;
