@@ -143,6 +143,23 @@ fn an_event_has_one_digest_of_sha_256_and_others_that_the_log_names() {
     assert_eq!(with(head - 3, 31), Err(EventLogError::Head));
 }
 
+#[test]
+fn a_log_that_names_more_algorithms_than_a_tpm_has_is_refused() {
+    let with = |count: u32| {
+        let mut text = b"Spec ID Event03\0".to_vec();
+        text.extend([0, 0, 0, 0, 0, 2, 0, 2]);
+        text.extend(count.to_le_bytes());
+        text.extend((0..count).flat_map(|_| [0x0b, 0, 32, 0]));
+        text.push(0);
+        let mut log = [0_u32, 3].map(u32::to_le_bytes).concat();
+        log.extend([0; 20]);
+        log.extend((text.len() as u32).to_le_bytes());
+        EventLog::parse(&[log, text].concat()).map(|log| log.events().len())
+    };
+    assert_eq!(with(16), Ok(0));
+    assert_eq!(with(17), Err(EventLogError::Head));
+}
+
 /// A stream of numbers (splitmix64).
 struct Random(u64);
 
