@@ -9,6 +9,7 @@ use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, TrustAnchor, UnixTime};
 use sha2::{Digest, Sha256};
+use smt_device::tpm::EndorsementKind;
 use smt_device::tpm::derivation::SharedSecret;
 use webpki::{
     CertRevocationList, EndEntityCert, ExpirationPolicy, KeyUsage, OwnedCertRevocationList,
@@ -152,6 +153,18 @@ impl Authorities {
             .map_err(EndorsementError::Chain)?;
         Endorsement::of_spki(parsed.public_key().raw).ok_or(EndorsementError::Kind)
     }
+}
+
+/// The kind of the key in a certificate, which nobody has verified yet: its owner has the TPM make
+/// the key of this kind.
+///
+/// # Errors
+/// [`EndorsementError::Malformed`], [`EndorsementError::Kind`].
+pub fn endorsement_kind(certificate: &[u8]) -> Result<EndorsementKind, EndorsementError> {
+    let (_, parsed) = x509_parser::parse_x509_certificate(certificate)
+        .map_err(|_| EndorsementError::Malformed)?;
+    let key = Endorsement::of_spki(parsed.public_key().raw).ok_or(EndorsementError::Kind)?;
+    Ok(if key.spki.starts_with(&ECC_SPKI) { EndorsementKind::Ecc } else { EndorsementKind::Rsa })
 }
 
 /// The public part of an endorsement key (SubjectPublicKeyInfo).

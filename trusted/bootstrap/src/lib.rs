@@ -54,7 +54,9 @@ pub use certification::{
 pub use configuration::Configuration;
 pub use controller::{Controller, ControllerKeys, Reaction};
 pub use credential::make_credential;
-pub use endorsement::{Authorities, AuthorityError, Endorsement, EndorsementError};
+pub use endorsement::{
+    Authorities, AuthorityError, Endorsement, EndorsementError, endorsement_kind,
+};
 pub use error::BootstrapError;
 pub use event_kind::{EventKind, EventKindError};
 pub use event_log::{EVENT_LOG_LEN_MAX, Event, EventLog, EventLogError, REGISTERS};

@@ -10,7 +10,7 @@ use clap::Args;
 use data_encoding::HEXLOWER;
 use smt_bootstrap::{
     Applicant, ApplicantReaction, Application, Authorities, Certification, Certified, Certifier,
-    Manufacturer, UnixTime, make_credential, public_key, tls,
+    Manufacturer, UnixTime, endorsement_kind, make_credential, public_key, tls,
 };
 use smt_device::tpm::{EndorsementKind, QuotingKey, TpmError, Transport, endorsement_certificate};
 use smt_device::{RunError, Store, StoreError, confinement};
@@ -53,6 +53,9 @@ pub(crate) struct Manufacturers {
     /// The manufacturer's public key
     #[arg(long)]
     manufacturer: String,
+    /// The certificate of the TPM's endorsement key, in DER, if the TPM itself has none
+    #[arg(long)]
+    endorsement_certificate: Option<PathBuf>,
 }
 
 impl CertifyRemote {
@@ -117,12 +120,14 @@ pub(crate) fn wait_for_manufacturer(
 ) -> Result<(), CommandError> {
     let manufacturer = hex(&manufacturers.manufacturer)?;
     let listener = listen(&manufacturers.listen)?;
+    let certificate = manufacturers.endorsement_certificate.as_deref();
+    let certificate = certificate.map(read_certificate).transpose()?;
     let Some(mut tpm) = place.prepare()? else {
         return Err(CommandError::Request("a manufacturer far away wants a TPM: --tpm".to_owned()));
     };
     confinement::hide().map_err(RunError::Confinement)?;
     let store = Store::open(&place.directory, Some(&mut tpm))?;
-    let mut applying = Applying::new(&store, tpm, manufacturer)?;
+    let mut applying = Applying::new(&store, tpm, manufacturer, certificate)?;
     eprintln!("smt-device: waits for its manufacturer at {}", listener.local_addr()?);
     take_first(&listener, |socket| applying.take(socket, place))?;
     eprintln!("smt-device: has its certificate");
@@ -144,11 +149,15 @@ impl<'a> Applying<'a> {
         store: &'a Store,
         mut tpm: Transport,
         manufacturer: [u8; 32],
+        certificate: Option<(EndorsementKind, Vec<u8>)>,
     ) -> Result<Self, CommandError> {
-        let endorsement = endorsement_certificate(&mut tpm).map_err(StoreError::from)?;
+        let endorsement = match certificate {
+            Some(certificate) => Some(certificate),
+            None => endorsement_certificate(&mut tpm).map_err(StoreError::from)?,
+        };
         let (kind, endorsement) = endorsement.ok_or_else(|| {
-            let text =
-                "the TPM has no certificate of an endorsement key at 0x01c00002 or 0x01c0000a";
+            let text = "the TPM has no certificate of an endorsement key at 0x01c00002 or \
+                        0x01c0000a: give --endorsement-certificate";
             CommandError::Request(text.to_owned())
         })?;
         let quoting_key = quoting_key(&mut tpm).map_err(StoreError::from)?;
@@ -190,6 +199,12 @@ fn quoting_key(tpm: &mut Transport) -> Result<Vec<u8>, TpmError> {
     let public = key.public_area().to_vec();
     key.let_go(tpm)?;
     Ok(public)
+}
+
+fn read_certificate(path: &Path) -> Result<(EndorsementKind, Vec<u8>), CommandError> {
+    let certificate = read(path)?;
+    let kind = endorsement_kind(&certificate).map_err(|error| wrong(path, &error))?;
+    Ok((kind, certificate))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, CommandError> {

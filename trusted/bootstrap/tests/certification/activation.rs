@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use smt_bootstrap::{BootstrapError, CertificationMessage as Message, Certified};
+use smt_bootstrap::{BootstrapError, CertificationMessage as Message, Certified, endorsement_kind};
 use smt_device::tpm::{
     EndorsementKind, QuotingKey, TpmError, Transport, endorsement_certificate, judge_quoting_key,
 };
@@ -96,6 +96,7 @@ fn a_device_with_an_endorsed_tpm_is_certified_from_afar() {
         tpm.store(kind, &certificate);
         let found = endorsement_certificate(&mut tpm.way).unwrap().unwrap();
         assert_eq!(found, (kind, certificate));
+        assert_eq!(endorsement_kind(&found.1).unwrap(), kind);
         (world.quoting_key, world.endorsement) = (tpm.quoting_key.clone(), found.1);
         let certified = tpm.certify(&world, kind, |it| it);
         let certified = certified.unwrap();

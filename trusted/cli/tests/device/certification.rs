@@ -2,7 +2,10 @@
 //! A manufacturer that certifies a device from afar, as its users run it: a TPM in software has a
 //! certificate of the authority that swtpm's own tools make.
 
+use std::io::Read;
 use std::process::{Command, Output};
+
+use smt_device::tpm::{Transport, endorsement_certificate};
 
 use crate::bootstrap::{Roles, key_of, refusal, trusted};
 use crate::process::{Process, Tpm, succeeds};
@@ -38,9 +41,9 @@ fn endorse(roles: &Roles, name: &str) -> Option<String> {
 }
 
 /// The device's process, and where it waits for its manufacturer.
-fn apply(roles: &Roles, path: &str, tpm: &Tpm) -> (Process, String) {
-    let options = ["apply", path, "--manufacturer", &roles.manufacturer, "--tpm", &tpm.socket];
-    Roles::listen(&options, "waits for its manufacturer")
+fn apply(roles: &Roles, path: &str, tpm: &Tpm, options: &[&str]) -> (Process, String) {
+    let command = ["apply", path, "--manufacturer", &roles.manufacturer, "--tpm", &tpm.socket];
+    Roles::listen(&[&command, options].concat(), "waits for its manufacturer")
 }
 
 fn certify(roles: &Roles, address: &str, options: &[&str]) -> Output {
@@ -58,7 +61,7 @@ fn a_manufacturer_certifies_a_device_from_afar_by_its_tpm_and_a_vendor_takes_it(
     let tpm = Tpm::start(&roles.directory.0.join("ours")).unwrap();
     let path = roles.directory.path("1");
     succeeds(&["init", &path, "--number", "1", "--tpm", &tpm.socket], "");
-    let (mut process, address) = apply(&roles, &path, &tpm);
+    let (mut process, address) = apply(&roles, &path, &tpm, &[]);
     // Each refusal leaves the device waiting, and nothing certified.
     let zeros = "00".repeat(32);
     for (options, said) in [
@@ -76,13 +79,37 @@ fn a_manufacturer_certifies_a_device_from_afar_by_its_tpm_and_a_vendor_takes_it(
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let endorsement = text.split("endorsement ").nth(1).unwrap().split('\n').next().unwrap();
     // The digest that was printed takes this TPM again.
-    let (mut process, address) = apply(&roles, &path, &tpm);
+    let (mut process, address) = apply(&roles, &path, &tpm, &[]);
     let again = certify(&roles, &address, &["--authority", &ours, "--endorsement", endorsement]);
     assert!(again.status.success() && process.0.wait().unwrap().success());
     // The certificate is one that vendors take.
     let (_process, address) = roles.wait(&path, &["--tpm", &tpm.socket]);
     let options = ["--program", &roles.program, "--device", "1", "--tpm"];
     key_of(&roles.provision(&address, &options));
+}
+
+#[test]
+fn a_device_with_the_certificate_of_another_tpm_is_not_certified() {
+    let roles = Roles::new();
+    let (Some(_), Some(theirs)) = (endorse(&roles, "ours"), endorse(&roles, "theirs")) else {
+        return;
+    };
+    let [ours, other] = ["ours", "theirs"].map(|it| Tpm::start(&roles.directory.0.join(it)));
+    let (ours, other) = (ours.unwrap(), other.unwrap());
+    let stolen = roles.directory.path("stolen");
+    let mut way = Transport::open(&other.socket).unwrap();
+    let (_, certificate) = endorsement_certificate(&mut way).unwrap().unwrap();
+    std::fs::write(&stolen, certificate).unwrap();
+    let path = roles.directory.path("1");
+    succeeds(&["init", &path, "--number", "1", "--tpm", &ours.socket], "");
+    let shown = ["--endorsement-certificate", &stolen];
+    let (mut process, address) = apply(&roles, &path, &ours, &shown);
+    refusal(&certify(&roles, &address, &["--authority", &theirs]));
+    let mut text = String::new();
+    process.0.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+    assert!(!process.0.wait().unwrap().success());
+    assert!(text.contains("the TPM refuses TPM2_ActivateCredential"), "{text}");
+    assert!(!std::path::Path::new(&path).join("certificate").exists());
 }
 
 #[test]
