@@ -24,7 +24,7 @@ use crate::replica::{Identity, Metrics, Output, Replica};
 use crate::service::Service;
 
 /// The version of what a replica makes of its inputs. A log of another version is refused.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// Ticks from one state for a replica that asks to the next: it is all that the service knows.
 const STATE_EVERY: u32 = 8;
 /// The beginning of a log's owner. The version follows.
@@ -392,7 +392,8 @@ fn owner(group: &Group, identity: &Identity) -> Vec<u8> {
     let members = encode(&(&group.clients, &group.reply_keys, &group.epochs));
     let options = group.options;
     let sizes = (options.batch, options.operation, options.interval, options.window);
-    let rest = (options.retained, options.timeout, group.replicas, group.stream);
+    let (replicas, stream) = (group.replicas, group.stream);
+    let rest = (options.pipeline, options.retained, options.timeout, replicas, stream);
     let configuration = digest("configuration", &[&members, &encode(&sizes), &encode(&rest)]);
     encode(&(LOG, VERSION, start.device.0, start.epoch.0, configuration))
 }

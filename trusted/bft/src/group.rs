@@ -40,6 +40,9 @@ pub struct Options {
     pub interval: u64,
     /// How many batches are ordered at most beyond the stable checkpoint.
     pub window: u64,
+    /// While so many batches are under way, one that is not full waits: requests that come
+    /// meanwhile go with it.
+    pub pipeline: u64,
     /// How many statements of each stream a replica keeps for others, who missed some.
     pub retained: u64,
     /// After so many ticks without an answer a replica wants another leader, and a client asks all.
@@ -53,6 +56,7 @@ impl Default for Options {
             operation: 65_536,
             interval: 64,
             window: 256,
+            pipeline: 1,
             retained: 4096,
             timeout: 20,
         }

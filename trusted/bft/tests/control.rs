@@ -50,7 +50,7 @@ fn first_seed(rule: Rule) -> u64 {
         Rule::ChangeQuorum => 110,
         Rule::CheckpointQuorum => 170,
         Rule::DistinctVotes => 230,
-        Rule::LongestLog => 300,
+        Rule::LongestLog => 690,
         Rule::Promise => 7_300,
         _ => 0,
     }

@@ -41,6 +41,7 @@ struct OptionsEntry {
     operation_bytes: Spanned<u32>,
     checkpoint_interval: Spanned<u32>,
     window: Spanned<u32>,
+    pipeline: Spanned<u32>,
     retained: Spanned<u32>,
     timeout_ticks: Spanned<u32>,
     tick_ms: Spanned<u32>,
@@ -54,6 +55,7 @@ impl Default for OptionsEntry {
             operation_bytes: own(65_536),
             checkpoint_interval: own(64),
             window: own(256),
+            pipeline: own(1),
             retained: own(4096),
             timeout_ticks: own(20),
             tick_ms: own(50),
@@ -229,6 +231,7 @@ fn read_options(source: &Source, entry: &OptionsEntry) -> Result<Options, Config
         operation: source.bounded("operation_bytes", &entry.operation_bytes, 8..65_537)? as usize,
         interval: interval.into(),
         window: window.into(),
+        pipeline: source.bounded("pipeline", &entry.pipeline, 1..window + 1)?.into(),
         retained: source.bounded("retained", &entry.retained, 64..1_000_001)?.into(),
         timeout: source.bounded("timeout_ticks", &entry.timeout_ticks, 2..10_001)?,
     })
