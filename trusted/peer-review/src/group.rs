@@ -198,7 +198,7 @@ impl Group {
     ///
     /// # Errors
     /// Those of [`Device::open`].
-    pub fn open(&self, device: &mut impl Device, secret: SecretNumber) -> Result<(), DeviceError> {
+    pub fn open(&self, device: &mut dyn Device, secret: SecretNumber) -> Result<(), DeviceError> {
         let members = (0..).zip(&self.epochs);
         let members: Vec<Member> = members
             .map(|(device, epoch)| Member { device: DeviceId(device), epoch: Epoch(*epoch) })
