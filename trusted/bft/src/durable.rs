@@ -12,10 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use smt_attestor::{Attestor, AttestorError, Given, Machine, OwnDevice, Replay};
 use smt_device_client::DeviceError;
 use smt_journal::{Disk, Journal, JournalError};
 
-use crate::attestor::{AttestorError, Given, OwnDevice};
 use crate::digest::{Digest, digest};
 use crate::effect::{Asker, Effect};
 use crate::group::Group;
@@ -102,21 +102,17 @@ impl<S: Service, D: Disk> Durable<S, D> {
         Journal::refuse_older(&disk, (0..VERSION).map(|it| encode(&(LOG, it))))?;
         let owner = owner(&group, &identity);
         let nonce = identity.device.start().nonce;
-        let mut replay = Replay::new(group, identity, service);
-        // The outputs of the last inputs leave again; earlier ones are asked for.
-        let mut journal = Journal::open(disk, &owner, |record| replay.take(record))?;
-        if replay.parts.is_some() {
+        let mut beginning = Beginning::new(group, identity, service);
+        let mut journal = Journal::open(disk, &owner, |record| beginning.take(record))?;
+        if beginning.parts.is_some() {
             let start = encode(&Record::Start(nonce));
             journal.append(&start);
             journal.commit()?;
-            replay.take(&start);
+            beginning.take(&start);
         }
-        let Replayed { mut replica, inputs: replayed, given } = replay.finish()?;
-        if !given.is_empty() {
-            journal.append(&encode(&Record::Given(given)));
-        }
+        let (mut replica, replayed) = beginning.finish(&mut journal)?;
         let outputs = replica.outputs();
-        let mut durable = Self {
+        Ok(Self {
             replica,
             journal,
             waiting: Vec::new(),
@@ -126,10 +122,7 @@ impl<S: Service, D: Disk> Durable<S, D> {
             states: BTreeMap::new(),
             outputs,
             replayed,
-        };
-        durable.keep_given();
-        durable.journal.commit()?;
-        Ok(durable)
+        })
     }
 
     /// Takes a message, when it is durable. One that changes nothing leaves nothing in the log, and
@@ -280,33 +273,19 @@ impl<S: Service> Durable<S, smt_journal::ModelDisk> {
 }
 
 /// The replica as the records come.
-struct Replay<S> {
+struct Beginning<S> {
     parts: Option<(Arc<Group>, Identity, S)>,
-    replica: Option<Replica<S>>,
+    replica: Option<Logged<S>>,
+    replay: Replay<Record>,
     failure: Option<DurableError>,
-    /// Inputs whose statements a device has given later in the log.
-    held: Vec<Record>,
-    /// Whether all that was given for them has come.
-    is_given: bool,
-    /// The statements that the device has issued again, beyond the log.
-    given: Vec<Given>,
+    /// The inputs of the log.
     count: u64,
 }
 
-/// The replica where its log ends.
-struct Replayed<S> {
-    replica: Replica<S>,
-    /// The inputs of the log.
-    inputs: u64,
-    /// All that the device has given beyond the log.
-    given: Vec<Given>,
-}
-
-impl<S: Service> Replay<S> {
+impl<S: Service> Beginning<S> {
     fn new(group: Arc<Group>, identity: Identity, service: S) -> Self {
         let parts = Some((group, identity, service));
-        let (held, given) = (Vec::new(), Vec::new());
-        Self { parts, replica: None, failure: None, held, is_given: false, given, count: 0 }
+        Self { parts, replica: None, replay: Replay::default(), failure: None, count: 0 }
     }
 
     fn take(&mut self, record: &[u8]) {
@@ -315,16 +294,10 @@ impl<S: Service> Replay<S> {
         }
         match (decode(record), &mut self.replica) {
             (Some(Record::Start(nonce)), None) => self.start(nonce),
-            (Some(Record::Given(given)), Some(replica)) => {
-                self.is_given = true;
-                replica.device.replay(given);
-            }
+            (Some(Record::Given(given)), Some(replica)) => self.replay.given(replica, given),
             (Some(input @ (Record::Tick | Record::Message(_))), Some(replica)) => {
                 self.count += 1;
-                if std::mem::take(&mut self.is_given) || !replica.device.outlives() {
-                    self.take_held();
-                }
-                self.held.push(input);
+                self.replay.input(replica, input);
             }
             _ => self.failure = Some(JournalError::OtherOwner.into()),
         }
@@ -344,45 +317,52 @@ impl<S: Service> Replay<S> {
         }
         match Replica::silent(group, identity, service) {
             Ok(replica) => {
-                self.replica = Some(replica);
-                self.held.push(Record::Start(nonce));
+                let replica = self.replica.insert(Logged(replica));
+                self.replay.input(replica, Record::Start(nonce));
             }
             Err(error) => self.failure = Some(error.into()),
         }
     }
 
-    fn take_held(&mut self) {
-        let Some(replica) = &mut self.replica else {
-            return;
-        };
-        // The replica has sent this before, or is asked for it again.
-        replica.outputs();
-        for input in std::mem::take(&mut self.held) {
-            match input {
-                Record::Start(_) => replica.begin(),
-                Record::Tick => replica.tick(),
-                Record::Message(bytes) => replica.receive(&bytes),
-                Record::Given(_) => {}
-            }
-            // As it did before: all of an input before the next one.
-            while replica.device.is_ahead_of_log() {
-                self.given.extend(replica.device.take_unlogged());
-                replica.advance();
-            }
-        }
-    }
-
-    fn finish(mut self) -> Result<Replayed<S>, DurableError> {
-        self.take_held();
+    /// The replica where its log ends, and how many inputs the log had.
+    fn finish(self, journal: &mut Journal<impl Disk>) -> Result<(Replica<S>, u64), DurableError> {
         if let Some(failure) = self.failure {
             return Err(failure);
         }
         let mut replica = self.replica.ok_or(JournalError::OtherOwner)?;
-        replica.device.finish_replay();
-        match replica.device.failure() {
-            Some(failure) => Err(failure.into()),
-            None => Ok(Replayed { replica, inputs: self.count, given: self.given }),
+        self.replay.finish(&mut replica, |given| {
+            journal.append(&encode(&Record::Given(given)));
+            journal.commit().map_err(DurableError::from)
+        })?;
+        Ok((replica.0, self.count))
+    }
+}
+
+/// A replica that takes the records of its log.
+struct Logged<S>(Replica<S>);
+
+impl<S: Service> Machine for Logged<S> {
+    type Input = Record;
+
+    fn attestor(&mut self) -> &mut Attestor {
+        &mut self.0.device
+    }
+
+    fn take_again(&mut self, input: Record) {
+        match input {
+            Record::Start(_) => self.0.begin(),
+            Record::Tick => self.0.tick(),
+            Record::Message(bytes) => self.0.receive(&bytes),
+            Record::Given(_) => {}
         }
+    }
+
+    fn go_on(&mut self) {
+        self.0.advance();
+    }
+
+    fn drop_outputs(&mut self) {
+        self.0.outputs();
     }
 }
 

@@ -3,6 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use smt_attestation::{Algorithm, DeviceId, Epoch, Member, StreamId};
+use smt_attestor::{Attestor, OwnDevice};
+use smt_device_client::DeviceError;
+
 /// The public key of a client or of a replica's host (Ed25519).
 pub type PublicKey = [u8; 32];
 
@@ -23,10 +27,12 @@ pub struct Group {
     pub options: Options,
     /// Whether replicas keep all that they execute, for simulations to compare.
     #[cfg(feature = "sim")]
-    pub(crate) keeps_history: bool,
+    #[doc(hidden)]
+    pub keeps_history: bool,
     /// Statements that a device may be ahead of the log, if others than for users.
     #[cfg(feature = "sim")]
-    pub(crate) unlogged_max: Option<usize>,
+    #[doc(hidden)]
+    pub unlogged_max: Option<usize>,
 }
 
 /// Sizes and timeouts of a group.
@@ -84,6 +90,30 @@ impl Group {
             #[cfg(feature = "sim")]
             unlogged_max: None,
         }
+    }
+
+    /// Opens the group's stream of a member's device.
+    ///
+    /// # Errors
+    /// Those of [`smt_device_client::Device::open`].
+    pub fn open(&self, own: OwnDevice) -> Result<Attestor, DeviceError> {
+        let members = (0..).zip(&self.epochs);
+        let members: Vec<Member> = members
+            .map(|(device, epoch)| Member { device: DeviceId(device), epoch: Epoch(*epoch) })
+            .collect();
+        let of_device = smt_attestation::Group {
+            stream: StreamId(self.stream),
+            algorithm: Algorithm::HmacSha256,
+            quorum: u32::try_from(self.quorum()).unwrap_or(u32::MAX),
+            members: &members,
+        };
+        #[allow(unused_mut, reason = "only simulations change it")]
+        let mut attestor = Attestor::open(&of_device, own)?;
+        #[cfg(feature = "sim")]
+        if let Some(most) = self.unlogged_max {
+            attestor.stop_after(most);
+        }
+        Ok(attestor)
     }
 
     /// Whether a group may have so many members: 2f + 1, as many as a device has room for.

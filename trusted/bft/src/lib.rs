@@ -18,7 +18,6 @@
 
 mod act;
 mod any_service;
-mod attestor;
 mod change;
 mod client;
 mod digest;
@@ -41,7 +40,6 @@ mod track;
 mod view;
 
 pub use any_service::{AnyService, ServiceKind};
-pub use attestor::{AttestorError, OwnDevice};
 pub use client::Client;
 pub use digest::Digest;
 pub use durable::{Durable, DurableError};
@@ -54,3 +52,4 @@ pub use replica::{Identity, Metrics, Output, Replica};
 pub use request::{Reply, Request, SignatureBytes, is_public_key, public_key, sign, verifies};
 pub use rule::Rule;
 pub use service::{Counter, KeyValue, KeyValueOperation, Service};
+pub use smt_attestor::{AttestorError, OwnDevice};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use ed25519_dalek::SigningKey;
 use smt_attestation::{Ballot, Kind, Start};
+use smt_attestor::{Attestor, OwnDevice};
 use smt_device_client::DeviceError;
 
-use crate::attestor::{Attestor, OwnDevice};
 use crate::group::Group;
 use crate::ledger::{Answer, Ledger};
 use crate::message::{Attested, Message, Statement, Status, decode, encode};
@@ -101,13 +101,14 @@ pub struct Replica<S> {
 }
 
 impl<S: Service> Replica<S> {
-    /// Starts a replica. In a later epoch than the group's first it begins with nothing: it asks
+    /// Starts a replica without a log, which does not come back in its epoch. In a later epoch than the group's first it begins with nothing: it asks
     /// the others to admit it, and for the state.
     ///
     /// # Errors
     /// Those of [`smt_device_client::Device::open`].
     pub fn new(group: Arc<Group>, identity: Identity, service: S) -> Result<Self, DeviceError> {
         let mut replica = Self::silent(group, identity, service)?;
+        replica.device = replica.device.without_log();
         replica.begin();
         Ok(replica)
     }
@@ -120,7 +121,7 @@ impl<S: Service> Replica<S> {
     ) -> Result<Self, DeviceError> {
         let Identity { device, reply_key } = identity;
         let start = device.start();
-        let device = Attestor::open(&group, device)?;
+        let device = group.open(device)?;
         let own = start.device.0;
         let is_first = group.epochs.get(own as usize) == Some(&start.epoch.0);
         let mut replica = Self {

@@ -10,7 +10,8 @@ use crate::node::Node;
 impl<S: Service + Clone> Node<S> {
     /// Does all that can be done now.
     pub(crate) fn advance(&mut self) {
-        loop {
+        // A device that outlives the node gives the rest when the log has what it gave.
+        while !self.device.is_ahead_of_log() {
             self.drain();
             self.reply_to_committed();
             // Only a liar's stream can be faulty to the liar itself.

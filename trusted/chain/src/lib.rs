@@ -43,3 +43,4 @@ pub use durable::{Durable, DurableError};
 pub use message::{Attested, Message, Reference, Statement, Status};
 pub use node::{Identity, Metrics, Node, Output};
 pub use rule::Rule;
+pub use smt_attestor::{AttestorError, OwnDevice};

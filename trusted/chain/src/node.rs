@@ -4,9 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use smt_attestation::{
-    Algorithm, DeviceId, Epoch, GroupSecret, Kernel, Member, Misuse, Start, StreamId,
-};
+use smt_attestor::{Attestor, AttestorError, OwnDevice};
 use smt_bft::{Group, Request, Service, SigningKey};
 
 use crate::accusation::Made;
@@ -16,9 +14,6 @@ use crate::log::Log;
 use crate::message::{Attested, Message, Statement, encode};
 use crate::rule::{Broken, Rule};
 use crate::track::{Stream, Track};
-
-/// A device for groups of up to nine nodes.
-type Device = Kernel<1, 8, 64>;
 
 /// Bytes of a statement beside those of an operation, at most: an ORDER has 150 of them, and an
 /// OPEN of nine nodes 250.
@@ -39,12 +34,10 @@ pub enum Output {
     Accuse(u64),
 }
 
-/// The secrets of a node.
+/// The device and the key of a node.
 pub struct Identity {
-    /// The node's number, which is its device's.
-    pub node: u32,
-    /// The group's secret, for the device.
-    pub secret: GroupSecret,
+    /// The device. Its number is the node's, and its epoch the one that the group has of it.
+    pub device: OwnDevice,
     /// The key with which the host signs replies.
     pub reply_key: SigningKey,
 }
@@ -58,6 +51,8 @@ pub struct Metrics {
     pub committed: u64,
     /// How often it has accused since its log began.
     pub accusations: u64,
+    /// How many statements its device has issued again, since the log did not have them.
+    pub reissued: u64,
 }
 
 /// A request that waits to be committed.
@@ -70,7 +65,7 @@ pub(crate) struct Pending {
 pub struct Node<S> {
     pub(crate) group: Arc<Group>,
     pub(crate) own: u32,
-    kernel: Device,
+    pub(crate) device: Attestor,
     pub(crate) reply_key: SigningKey,
     /// A service in which nothing was executed.
     pub(crate) empty: S,
@@ -101,28 +96,35 @@ pub struct Node<S> {
 }
 
 impl<S: Service + Clone> Node<S> {
-    /// Starts a node of a new group, in configuration 0.
+    /// Starts a node of a new group, in configuration 0, without a log: once it is killed it must
+    /// stay off.
     ///
     /// # Errors
-    /// Those of [`Kernel::open`].
-    pub fn new(group: Arc<Group>, identity: Identity, empty: S) -> Result<Self, Misuse> {
-        let Identity { node: own, secret, reply_key } = identity;
-        let start = Start { device: DeviceId(own), epoch: Epoch(1), nonce: [0; 16] };
-        let mut kernel = Device::start(start);
-        let members = (0..group.replicas).map(DeviceId);
-        let members: Vec<Member> =
-            members.map(|device| Member { device, epoch: Epoch(1) }).collect();
-        let of_device = smt_attestation::Group {
-            stream: StreamId(group.stream),
-            algorithm: Algorithm::HmacSha256,
-            quorum: u32::try_from(group.quorum()).unwrap_or(u32::MAX),
-            members: &members,
-        };
-        kernel.open(&secret, &of_device)?;
+    /// The device is in another epoch than the group has of it, or cannot have such a group.
+    pub fn new(group: Arc<Group>, identity: Identity, empty: S) -> Result<Self, AttestorError> {
+        let mut node = Self::with_log(group, identity, empty)?;
+        node.device = node.device.without_log();
+        Ok(node)
+    }
+
+    /// The same for a node with a log.
+    pub(crate) fn with_log(
+        group: Arc<Group>,
+        identity: Identity,
+        empty: S,
+    ) -> Result<Self, AttestorError> {
+        let Identity { device, reply_key } = identity;
+        let (own, epoch) = (device.start().device.0, device.start().epoch.0);
+        let of_group = group.epochs.get(own as usize).copied().unwrap_or(0);
+        // A node that has forgotten what it has said must not come back.
+        if epoch != of_group {
+            return Err(AttestorError::OtherEpoch { device: epoch, group: of_group });
+        }
+        let device = group.open(device)?;
         let first = Configuration::of_number(0, group.replicas);
         Ok(Self {
             own,
-            kernel,
+            device,
             reply_key,
             streams: vec![Stream::default(); group.replicas as usize],
             configurations: BTreeMap::from([(0, first.clone())]),
@@ -187,7 +189,8 @@ impl<S: Service + Clone> Node<S> {
     /// The numbers of this moment.
     pub fn metrics(&self) -> Metrics {
         let configuration = self.own_track().at.0;
-        Metrics { configuration, committed: self.replied, ..self.metrics }
+        let reissued = self.device.reissues();
+        Metrics { configuration, committed: self.replied, reissued, ..self.metrics }
     }
 
     /// The nodes that have said what no correct node says.
@@ -204,12 +207,10 @@ impl<S: Service + Clone> Node<S> {
         self.configurations.get(&self.own_track().at.0)
     }
 
-    /// Has a statement attested.
+    /// Has a statement attested. A device that fails ends the node (`Durable::commit`).
     pub(crate) fn attest(&mut self, statement: &Statement) -> Option<Attested> {
         let body = encode(statement);
-        let stream = self.kernel.stream_mut(StreamId(self.group.stream))?;
-        // A counter that has run out ends the node: it says nothing more.
-        let attestation = stream.attest(&body).ok()?;
+        let attestation = self.device.attest(&body)?;
         Some(Attested::new(&attestation, body))
     }
 
@@ -235,13 +236,13 @@ impl<S: Service + Clone> Node<S> {
             return None;
         }
         let attestation = it.attestation();
-        let stream = self.kernel.stream(StreamId(self.group.stream))?;
-        let header = match stream.check(&attestation, &it.body) {
-            Ok(header) => header,
-            Err(_) if self.broken.lacks(Rule::Mac) => attestation.claim()?,
-            Err(_) => return None,
+        let header = match self.device.check(&attestation, &it.body) {
+            Some(header) => header,
+            None if self.broken.lacks(Rule::Mac) => attestation.claim()?,
+            None => return None,
         };
-        let is_member = header.epoch.0 == 1 && header.device.0 < self.group.replicas;
+        let epoch = self.group.epochs.get(header.device.0 as usize);
+        let is_member = epoch == Some(&header.epoch.0);
         is_member.then_some((header.device.0, header.counter))
     }
 

@@ -13,6 +13,7 @@ mod log;
 mod metrics_file;
 mod new_group;
 mod operation;
+mod own_device;
 mod peer_review;
 mod process;
 mod search;

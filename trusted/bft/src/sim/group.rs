@@ -3,8 +3,8 @@
 
 use ed25519_dalek::SigningKey;
 use smt_attestation::{GroupSecret, Start};
+use smt_attestor::OwnDevice;
 
-use crate::attestor::OwnDevice;
 use crate::group::{Group, Options};
 use crate::replica::Identity;
 
@@ -54,6 +54,9 @@ pub(crate) fn group(replicas: u32) -> Group {
 }
 
 pub(crate) fn identity(start: Start) -> Identity {
-    let device = OwnDevice::Library { secret: secret(), start };
-    Identity { device, reply_key: reply_key(start.device.0) }
+    Identity { device: library(start), reply_key: reply_key(start.device.0) }
+}
+
+pub(crate) fn library(start: Start) -> OwnDevice {
+    OwnDevice::Library { secret: secret(), start, signing_key: None }
 }

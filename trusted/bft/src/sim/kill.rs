@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Replicas with logs that are killed, and go on where the log ends.
 
-use smt_attestation::{DeviceId, Epoch, Start};
-use smt_device_client::SecretNumber;
+use smt_attestation::{DeviceId, Epoch, SigningKey, Start};
+use smt_attestor::OutlivingDevice;
 use smt_journal::ModelDisk;
 
 use crate::any_service::AnyService;
-use crate::attestor::OwnDevice;
 use crate::durable::Durable;
 use crate::replica::Identity;
-use crate::sim::device::OutlivingDevice;
-use crate::sim::group::{identity, reply_key};
+use crate::sim::group::{identity, reply_key, secret};
 use crate::sim::report::Event;
 use crate::sim::world::{HONEST, Happening, Node, World};
 
@@ -54,10 +52,11 @@ impl World<'_> {
             return identity(start);
         }
         let key = (start.device.0, start.epoch.0);
-        let device = self.devices.entry(key).or_insert_with(|| OutlivingDevice::start(start));
-        let device = Box::new(device.clone());
-        let device = OwnDevice::Process { device, secret: SecretNumber(1) };
-        Identity { device, reply_key: reply_key(start.device.0) }
+        let device = self
+            .devices
+            .entry(key)
+            .or_insert_with(|| OutlivingDevice::start(start, secret(), SigningKey::new(&[5; 32])));
+        Identity { device: device.own_device(), reply_key: reply_key(start.device.0) }
     }
 
     /// Kills a replica, if it has a log and runs: often in the middle of a write.

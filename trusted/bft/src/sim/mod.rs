@@ -5,7 +5,6 @@
 //! cuts pairs of replicas off, up to a moment after which it is honest; the liars lie to the end.
 
 mod attack;
-mod device;
 pub(crate) mod group;
 mod history;
 mod kill;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use smt_attestation::{DeviceId, Epoch, Start};
+use smt_attestor::OutlivingDevice;
 use smt_journal::ModelDisk;
 use smt_simulation::{Bounds, Fate, Network, Random, Schedule};
 
@@ -17,7 +18,6 @@ use crate::message::Message;
 use crate::replica::{Output, Replica};
 use crate::request::Request;
 use crate::service::KeyValueOperation;
-use crate::sim::device::OutlivingDevice;
 use crate::sim::group::{CLIENTS, LIAR_CLIENT, client_key, group, identity};
 use crate::sim::history::{History, Operation, Violation};
 use crate::sim::liar::{Liar, To};

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use smt_attestation::SigningKey;
+use smt_attestor::OutlivingDevice;
 use smt_bft::{Group, KeyValue};
 use smt_journal::ModelDisk;
 use smt_simulation::Random;
@@ -10,13 +12,22 @@ use smt_simulation::Random;
 use crate::accusation::Made;
 use crate::configuration::Configuration;
 use crate::durable::Durable;
-use crate::node::{Node, Output};
-use crate::sim::group::identity;
+use crate::node::{Identity, Node, Output};
+use crate::sim::group::{identity, reply_key, secret, start};
 
 /// A correct node.
 pub(super) enum Correct {
     Plain(Box<Node<KeyValue>>),
     Logged(Box<Logged>),
+}
+
+/// How nodes with logs run.
+#[derive(Clone, Copy)]
+pub(super) struct Habits {
+    /// Whether they send before what they send is durable: what they must not do.
+    pub(super) is_eager: bool,
+    /// Whether their devices are processes of their own.
+    pub(super) has_process: bool,
 }
 
 /// A node with a log. All that is random here is drawn apart, for runs without logs to stay as they
@@ -26,6 +37,8 @@ pub(super) struct Logged {
     durable: Option<Durable<KeyValue, ModelDisk>>,
     group: Arc<Group>,
     own: u32,
+    /// A device that is not killed with the node; nothing for a kernel in the node's process.
+    device: Option<OutlivingDevice>,
     random: Random,
     /// Whether it sends before what it sends is durable: what it must not do.
     is_eager: bool,
@@ -87,16 +100,24 @@ impl Correct {
 }
 
 impl Logged {
-    pub(super) fn new(group: &Arc<Group>, own: u32, seed: u64, is_eager: bool) -> Self {
+    pub(super) fn new(group: &Arc<Group>, own: u32, seed: u64, habits: Habits) -> Self {
         let (group, random) = (group.clone(), Random::new(seed));
-        let mut it = Self { durable: None, group, own, random, is_eager, outputs: Vec::new() };
+        let Habits { is_eager, has_process } = habits;
+        let device = has_process
+            .then(|| OutlivingDevice::start(start(own), secret(), SigningKey::new(&[5; 32])));
+        let (durable, outputs) = (None, Vec::new());
+        let mut it = Self { durable, group, own, device, random, is_eager, outputs };
         it.open(ModelDisk::default());
         it
     }
 
     /// A log that cannot be opened leaves no node: requests wait for ever, and the run tells.
     fn open(&mut self, disk: ModelDisk) {
-        let (group, identity) = (self.group.clone(), identity(self.own));
+        let (group, of_library) = (self.group.clone(), identity(self.own));
+        let identity = match &self.device {
+            None => of_library,
+            Some(it) => Identity { device: it.own_device(), reply_key: reply_key(self.own) },
+        };
         self.durable = Durable::open(group, identity, KeyValue::default(), disk).ok();
     }
 

@@ -12,7 +12,7 @@ use crate::sim::world::Outcome;
 const EVENTS: [&str; 4] = ["Reconfiguration", "Partition", "ByzantineClient", "LiarFound"];
 
 /// Events of runs with logs.
-const KILLS: [&str; 2] = ["Kill", "KillOfAll"];
+const KILLS: [&str; 3] = ["Kill", "KillOfAll", "Reissue"];
 
 /// The sum of a search.
 #[derive(Clone, Debug, Default)]

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use smt_bft::{Group, Options};
-use smt_device_client::SecretNumber;
 use smt_mesh::{Certificates, Member, Place};
 use toml::Spanned;
 use zeroize::Zeroizing;
 
+use crate::own_device::{DeviceConfig, DeviceEntry, read_epoch};
 use crate::source::{ClientEntry, ConfigError, ServiceName, Source, read_secret, refuse_count};
 
 #[derive(Deserialize)]
@@ -84,21 +84,6 @@ impl MemberFile {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct DeviceEntry {
-    socket: PathBuf,
-    secret: u32,
-}
-
-/// Where a replica's attestations come from.
-pub(crate) enum DeviceConfig {
-    /// A kernel in the process of the replica, with the group's secret.
-    Library(Zeroizing<[u8; 32]>),
-    /// The device process at this socket, which has the group's secret under this number.
-    Process(PathBuf, SecretNumber),
-}
-
 /// The group, as all members know it.
 pub(crate) struct GroupConfig {
     pub(crate) group: Arc<Group>,
@@ -138,7 +123,8 @@ impl ReplicaConfig {
             return Err(source.field("replica", replica.span(), why));
         }
         let state = file.state.as_ref().ok_or_else(|| source.lacks("state"))?;
-        let device = read_device(&source, &file)?;
+        let secret = ("group_secret", file.group_secret.as_deref());
+        let device = DeviceConfig::read(&source, secret, file.device.as_ref())?;
         let signing_key = read_secret(&source.beside(&file.signing_key))?;
         let own = smt_bft::public_key(&signing_key);
         if group.group.reply_keys.get(*replica.get_ref() as usize) != Some(&own) {
@@ -184,12 +170,7 @@ impl GroupConfig {
         let (addresses, reply_keys) = source.addresses_and_keys("replica", "reply_key", members)?;
         let mut epochs = Vec::new();
         for it in file.replicas.get_ref() {
-            let epoch = it.epoch.as_ref().map_or(1, |it| *it.get_ref());
-            if let Some(it) = it.epoch.as_ref().filter(|_| epoch == 0) {
-                let why = "epochs are counted from 1".to_owned();
-                return Err(source.field("epoch", it.span(), why));
-            }
-            epochs.push(epoch);
+            epochs.push(read_epoch(&source, it.epoch.as_ref())?);
         }
         let clients = source.clients(&file.clients)?;
         let options = read_options(&source, &file.options)?;
@@ -204,21 +185,6 @@ impl GroupConfig {
         let addresses = self.addresses.clone();
         // A state travels as one message, and may be as long as SMT takes.
         Place { own, certificates, addresses, clients, boot: None, packet_max: None }
-    }
-}
-
-fn read_device(source: &Source, file: &MemberFile) -> Result<DeviceConfig, ConfigError> {
-    match (&file.group_secret, &file.device) {
-        (Some(secret), None) => Ok(DeviceConfig::Library(read_secret(&source.beside(secret))?)),
-        (None, Some(entry)) => {
-            let DeviceEntry { socket, secret } = entry.get_ref();
-            Ok(DeviceConfig::Process(source.beside(socket), SecretNumber(*secret)))
-        }
-        (None, None) => Err(source.lacks("group_secret or device")),
-        (Some(_), Some(entry)) => {
-            let why = "a device has the group's secret itself: remove group_secret".to_owned();
-            Err(source.field("device", entry.span(), why))
-        }
     }
 }
 

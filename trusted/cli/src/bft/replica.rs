@@ -11,12 +11,12 @@ use smt_bft::{
     AnyService, AttestorError, Durable, DurableError, Identity, Message, Output, OwnDevice,
     SigningKey,
 };
-use smt_device_client::{Client, Device, DeviceError};
+use smt_device_client::Device;
 use smt_journal::{FileDisk, JournalError};
 use smt_mesh::{Member, Mesh, messages};
 
-use crate::a2m::device_fault;
-use crate::bft::config::{DeviceConfig, ReplicaConfig};
+use crate::bft::config::ReplicaConfig;
+use crate::own_device::{DeviceConfig, OwnDeviceError};
 use crate::process::{Process, ProcessError, System, Taken};
 use crate::source::ConfigError;
 use crate::state::{State, StateError};
@@ -60,14 +60,14 @@ pub(crate) enum ReplicaError {
     #[error(transparent)]
     Log(JournalError),
     /// The device cannot be used.
-    #[error("{}: {error}", device_fault(.error))]
-    Device { error: DeviceError },
-    /// The device and the log differ.
-    #[error("the host or its disk: {0}")]
-    Attestor(AttestorError),
-    /// The replica's device is another one.
-    #[error("your files: the device at the socket is number {0}, and the replica is number {1}")]
-    OtherDevice(u32, u32),
+    #[error(transparent)]
+    Device(#[from] OwnDeviceError),
+    /// The log was restored or lost, and the device goes on.
+    #[error(
+        "the host or its disk: {0}. Restart the device: it begins a new epoch, and the replica an \
+         empty log"
+    )]
+    OldLog(AttestorError),
     /// A device counts its epochs itself.
     #[error("your request: the replica's device counts epochs: restart it, and leave out --epoch")]
     EpochOfDevice,
@@ -79,19 +79,13 @@ pub(crate) enum ReplicaError {
     File(String, #[source] io::Error),
 }
 
-impl From<DeviceError> for ReplicaError {
-    fn from(error: DeviceError) -> Self {
-        Self::Device { error }
-    }
-}
-
 impl From<DurableError> for ReplicaError {
     fn from(error: DurableError) -> Self {
         match error {
             DurableError::Journal(error @ JournalError::Damaged(_)) => Self::Damaged(error),
             DurableError::Journal(error) => Self::Log(error),
-            DurableError::Device(AttestorError::Device(error)) => Self::Device { error },
-            DurableError::Device(error) => Self::Attestor(error),
+            DurableError::Device(error @ AttestorError::Ahead) => Self::OldLog(error),
+            DurableError::Device(error) => Self::Device(error.into()),
             error => Self::File("the log".to_owned(), io::Error::other(error)),
         }
     }
@@ -112,7 +106,6 @@ impl ReplicaArguments {
 
 fn open_core(config: &ReplicaConfig, asked: Option<u64>) -> Result<Core, ReplicaError> {
     let (device, state) = open_device(config, asked)?;
-    let is_process = matches!(device, OwnDevice::Process { .. });
     let reply_key = SigningKey::from_bytes(&config.signing_key);
     let identity = Identity { device, reply_key };
     let began = Instant::now();
@@ -122,10 +115,7 @@ fn open_core(config: &ReplicaConfig, asked: Option<u64>) -> Result<Core, Replica
     let (inputs, metrics) = (core.replayed(), core.metrics());
     let (epoch, ms) = (state.epoch, began.elapsed().as_millis());
     tracing::info!(epoch, inputs, ms, view = metrics.view, executed = metrics.executed, "log read");
-    match is_process {
-        true => tracing::info!("a device of its own attests; this process has no key of the group"),
-        false => tracing::info!("a kernel in this process attests: who reads its memory can forge"),
-    }
+    config.device.tell();
     Ok(core)
 }
 
@@ -142,17 +132,13 @@ fn open_device(
             let (device, epoch) = (DeviceId(config.replica), Epoch(state.epoch));
             let start = Start { device, epoch, nonce };
             let secret = GroupSecret::new(**secret);
-            Ok((OwnDevice::Library { secret, start }, state))
+            Ok((OwnDevice::Library { secret, start, signing_key: None }, state))
         }
-        DeviceConfig::Process(..) if asked.is_some() => Err(ReplicaError::EpochOfDevice),
-        DeviceConfig::Process(socket, secret) => {
-            let device = Client::connect(socket)?;
-            let own = device.own();
-            if own.device.0 != config.replica {
-                return Err(ReplicaError::OtherDevice(own.device.0, config.replica));
-            }
-            let state = State::of_device(&config.state, own.epoch.0)?;
-            Ok((OwnDevice::Process { device: Box::new(device), secret: *secret }, state))
+        DeviceConfig::Process(_) if asked.is_some() => Err(ReplicaError::EpochOfDevice),
+        DeviceConfig::Process(process) => {
+            let device = process.connect(config.replica)?;
+            let state = State::of_device(&config.state, device.own().epoch.0)?;
+            Ok((process.of(device), state))
         }
     }
 }

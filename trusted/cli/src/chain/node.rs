@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use smt_attestation::GroupSecret;
-use smt_bft::{AnyService, SigningKey};
+use smt_attestation::{DeviceId, Epoch, GroupSecret, Start};
+use smt_bft::{AnyService, AttestorError, OwnDevice, SigningKey};
 use smt_chain::{Configuration, Durable, DurableError, Identity, Message, Output};
 use smt_journal::{FileDisk, JournalError};
 use smt_mesh::{Member, Mesh, messages};
@@ -18,6 +18,7 @@ use smt_mesh::{Member, Mesh, messages};
 use crate::chain::config::NodeConfig;
 use crate::chain::etcd::Etcd;
 use crate::chain::reconfigure::Reconfiguration;
+use crate::own_device::{DeviceConfig, OwnDeviceError};
 use crate::process::{Process, ProcessError, System, Taken};
 use crate::source::ConfigError;
 use crate::state::{State, StateError, log_path};
@@ -52,7 +53,7 @@ pub(crate) enum NodeError {
     /// The log is of another node, or its configuration was changed.
     #[error(
         "your files: {0} was written under another configuration, or by another version: `node`, \
-         `stream`, `service`, the `reply_key` of each node, the clients with their keys, and the \
+         `stream`, `service`, the `reply_key` and `epoch` of each node, the clients with their keys, and the \
          options `operation_bytes`, `window`, `retained` and `timeout_ticks` must be as they were"
     )]
     OtherOwner(String),
@@ -63,6 +64,16 @@ pub(crate) enum NodeError {
          may fail, and form a new group when you can"
     )]
     Lost(String),
+    /// The device cannot be used.
+    #[error(transparent)]
+    Device(#[from] OwnDeviceError),
+    /// The log was restored or lost, or the device was started again.
+    #[error(
+        "{0}. A node of a chain has no further epochs: leave it off, as one of the f nodes that may \
+         fail, and form a new group when you can. In a new group its `[[nodes]]` entry has the \
+         `epoch` of its device"
+    )]
+    Ended(OwnDeviceError),
     /// The process does not begin.
     #[error(transparent)]
     Process(#[from] ProcessError),
@@ -90,6 +101,8 @@ impl From<DurableError> for NodeError {
     fn from(error: DurableError) -> Self {
         match error {
             DurableError::Journal(error @ JournalError::Damaged(_)) => Self::Damaged(error),
+            DurableError::Device(error @ AttestorError::Device(_)) => Self::Device(error.into()),
+            DurableError::Device(error) => Self::Ended(error.into()),
             error => Self::Log(error),
         }
     }
@@ -134,11 +147,8 @@ fn open_core(config: &NodeConfig) -> Result<Core, NodeError> {
         StateError::LogGone(_) => NodeError::Lost(config.state.display().to_string()),
         error => NodeError::State(error),
     })?;
-    let identity = Identity {
-        node: config.node,
-        secret: GroupSecret::new(*config.group_secret),
-        reply_key: SigningKey::from_bytes(&config.signing_key),
-    };
+    let reply_key = SigningKey::from_bytes(&config.signing_key);
+    let identity = Identity { device: open_device(config)?, reply_key };
     let began = Instant::now();
     let service = config.group.service.first_state();
     let path = log_path(&config.state, state.epoch);
@@ -148,8 +158,18 @@ fn open_core(config: &NodeConfig) -> Result<Core, NodeError> {
     let (inputs, metrics, ms) = (core.replayed(), core.metrics(), began.elapsed().as_millis());
     let (configuration, committed) = (metrics.configuration, metrics.committed);
     tracing::info!(inputs, ms, configuration, committed, "log read");
-    tracing::info!("a kernel in this process attests: who reads its memory can forge");
+    config.device.tell();
     Ok(core)
+}
+
+fn open_device(config: &NodeConfig) -> Result<OwnDevice, OwnDeviceError> {
+    let secret = match &config.device {
+        DeviceConfig::Library(secret) => GroupSecret::new(**secret),
+        DeviceConfig::Process(process) => return Ok(process.of(process.connect(config.node)?)),
+    };
+    let epoch = config.group.group.epochs.get(config.node as usize).copied().unwrap_or(0);
+    let start = Start { device: DeviceId(config.node), epoch: Epoch(epoch), nonce: [0; 16] };
+    Ok(OwnDevice::Library { secret, start, signing_key: None })
 }
 
 /// A node, its service of configurations, and what its log was told of it.
@@ -229,6 +249,7 @@ impl System for ChainNode {
             "order": self.order(),
             "committed": metrics.committed,
             "accusations": metrics.accusations,
+            "statements_reissued": metrics.reissued,
             "faulty": self.faulty,
             "log_bytes": self.core.log_length(),
             "etcd_answers": service.is_reachable.load(Ordering::Relaxed),

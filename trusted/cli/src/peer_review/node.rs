@@ -7,10 +7,13 @@ use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use clap::Args;
+use smt_device_client::Device;
 use smt_journal::{FileDisk, JournalError};
 use smt_mesh::{Member, Mesh, messages};
-use smt_peer_review::{Durable, DurableError, Output, Suspicion, Tree};
+use smt_peer_review::{AttestorError, Durable, DurableError, Identity, Output, Suspicion, Tree};
+use zeroize::Zeroizing;
 
+use crate::own_device::{DeviceConfig, OwnDeviceError};
 use crate::peer_review::config::NodeConfig;
 use crate::peer_review::input::Input;
 use crate::peer_review::output::OutputFile;
@@ -70,6 +73,18 @@ pub(crate) enum ReviewedError {
     /// The directory cannot be used.
     #[error(transparent)]
     State(StateError),
+    /// The device cannot be used.
+    #[error(transparent)]
+    Device(#[from] OwnDeviceError),
+    /// The journal was restored or lost, or the device was started again.
+    #[error(
+        "{0}. A node has no further epochs: leave it off, and form the group anew when you can. In \
+         a new group its `[[nodes]]` entry has `key` and `epoch` of its device"
+    )]
+    Ended(OwnDeviceError),
+    /// There is no randomness.
+    #[error("the operating system gives no random numbers: {0}")]
+    Random(getrandom::Error),
     /// The process does not begin.
     #[error(transparent)]
     Process(#[from] ProcessError),
@@ -82,13 +97,23 @@ pub(crate) enum ReviewedError {
     OtherOwner(String),
     /// The journal cannot be used.
     #[error(transparent)]
-    Journal(#[from] DurableError),
+    Journal(DurableError),
     /// The node cannot go on.
     #[error("{0}")]
     Failed(String),
     /// A file cannot be read or written.
     #[error("your files: {} cannot be used", .0.display())]
     File(PathBuf, #[source] io::Error),
+}
+
+impl From<DurableError> for ReviewedError {
+    fn from(error: DurableError) -> Self {
+        match error {
+            DurableError::Device(error @ AttestorError::Device(_)) => Self::Device(error.into()),
+            DurableError::Device(error) => Self::Ended(error.into()),
+            error => Self::Journal(error),
+        }
+    }
 }
 
 type Core = Durable<Tree, FileDisk>;
@@ -118,7 +143,7 @@ impl NodeArguments {
         let input = input.transpose()?;
         let directory = config.state.clone();
         let node = ReviewedNode {
-            own: config.identity.node,
+            own: config.node,
             nodes: config.group.group.nodes(),
             state: directory.clone(),
             core,
@@ -135,9 +160,8 @@ impl NodeArguments {
     }
 
     fn check(&self, config: &NodeConfig) -> Result<(), ReviewedError> {
-        if self.input.is_some() && config.identity.node != 0 {
-            let why =
-                format!("--input is for node 0, the source, not node {}", config.identity.node);
+        if self.input.is_some() && config.node != 0 {
+            let why = format!("--input is for node 0, the source, not node {}", config.node);
             return Err(ReviewedError::Request(why));
         }
         let most = config.group.group.options.body - HEADER;
@@ -161,6 +185,7 @@ fn open_core(
     if state.epoch != 1 {
         return Err(ReviewedError::Epoch(state.epoch));
     }
+    let identity = identity(config)?;
     let (began, path) = (Instant::now(), log_path(&config.state, state.epoch));
     // A journal that was being begun anew when the process was killed. This one is locked.
     let _ = fs::remove_file(path.with_extension("new"));
@@ -172,12 +197,12 @@ fn open_core(
         }
     };
     let group = config.group.group.clone();
-    let core = Durable::open(group, &config.identity, &config.group.tree, state.log, deliver);
+    let core = Durable::open(group, identity, &config.group.tree, state.log, deliver);
     let core = core.map_err(|error| match error {
         DurableError::Journal(JournalError::OtherOwner) => {
             ReviewedError::OtherOwner(path.display().to_string())
         }
-        error => ReviewedError::Journal(error),
+        error => error.into(),
     })?;
     if let Some(failed) = failed {
         return Err(failed);
@@ -188,8 +213,24 @@ fn open_core(
     State::begun(&config.state, state.epoch).map_err(ReviewedError::State)?;
     let (inputs, ms, entries) = (core.replayed(), began.elapsed().as_millis(), core.node().last());
     tracing::info!(inputs, ms, entries, bytes = core.node().application().length(), "journal read");
-    tracing::info!("a kernel in this process signs: whoever reads its memory can forge");
+    config.device.tell();
     Ok(core)
+}
+
+/// The device of a node, and what its nonces come from if its journal begins.
+fn identity(config: &NodeConfig) -> Result<Identity, ReviewedError> {
+    let group = &config.group.group;
+    let process = match &config.device {
+        DeviceConfig::Library(seed) => return Ok(Identity::of_seed(group, config.node, seed)),
+        DeviceConfig::Process(process) => process,
+    };
+    let device = process.connect(config.node)?;
+    if group.keys.get(config.node as usize) != Some(&device.public_key()) {
+        return Err(OwnDeviceError::OtherKey.into());
+    }
+    let mut nonces = Zeroizing::new([0; 32]);
+    getrandom::fill(&mut *nonces).map_err(ReviewedError::Random)?;
+    Ok(Identity { device: process.of(device), nonces })
 }
 
 /// The output has as much of the stream as the node, or it is another file.
@@ -305,6 +346,7 @@ impl System for ReviewedNode {
             "audited": audited.collect::<BTreeMap<_, _>>(),
             "suspected": self.suspected.keys().collect::<Vec<_>>(),
             "exposed": self.exposed,
+            "signatures_reissued": self.core.reissued(),
             "journal_bytes": self.core.journal_length(),
         })
     }

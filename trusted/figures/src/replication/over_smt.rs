@@ -44,7 +44,7 @@ pub(crate) struct Measured {
 pub(crate) fn measure(system: &System, load: Load) -> Result<Measured, Failure> {
     let devices = Devices::start(system.attesting, REPLICAS)?;
     let place = system.place(&devices, load.clients)?;
-    let name = format!("smt-replication-figures-{}", std::process::id());
+    let name = format!("smt-trusted-figures-sessions-{}", std::process::id());
     let credentials = Credentials::make(&std::env::temp_dir().join(name))?;
     let replicas = (0..REPLICAS).map(|own| Replica::start(own, &place, &credentials));
     let replicas: Vec<Replica> = replicas.collect::<Result<_, _>>()?;
@@ -203,5 +203,30 @@ impl Clients {
         self.times.add(began.elapsed());
         self.began[client] = None;
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+    use crate::replication::device::Attesting;
+    use crate::replication::system::Kind;
+
+    #[test]
+    fn each_system_answers_all_requests_of_several_clients_over_smt() {
+        let kinds = [
+            Kind::Bft { batch: 8 },
+            Kind::Chain,
+            Kind::PeerReview { is_audited: true },
+            Kind::Raft { batch: 8 },
+            Kind::CrashTolerantChain,
+        ];
+        for kind in kinds {
+            let system = System { kind, attesting: Attesting::Library };
+            let load = Load { clients: 3, requests: 30 };
+            let measured = measure(&system, load).unwrap();
+            assert!(measured.rate > 0.0, "{kind:?}");
+        }
     }
 }

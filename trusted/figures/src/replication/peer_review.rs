@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use smt_peer_review::{Delivery, Group, Node, Options, Output, PublicKey, Tree};
+use smt_peer_review::{Delivery, Group, Node, Options, Output, OwnDevice, PublicKey, Tree};
 
 use super::device::{SECRET, Way};
 use super::machine::{From, Machine, Requester, Sent, To};
@@ -30,10 +30,9 @@ pub(crate) struct Streaming {
 
 impl Streaming {
     pub(crate) fn new(group: Arc<Group>, own: u32, way: &Way) -> Result<Self, Failure> {
-        let mut device = way.open()?;
-        group.open(&mut *device, SECRET)?;
+        let device = OwnDevice::Process { device: way.open()?, secret: SECRET };
         let tree = Tree::new(REPLICAS, REPLICAS - 1);
-        let node = Node::new(group, own, device, [own as u8 + 1; 32], &tree)?;
+        let node = Node::new(group, device, [own as u8 + 1; 32], &tree)?;
         Ok(Self { node, own })
     }
 }

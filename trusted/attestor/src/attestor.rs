@@ -1,88 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A replica's device: the kernel in this process, or a device that outlives its host.
-//!
-//! A kernel in this process is killed with the replica, and gives the same attestations when the
-//! log is read again. A device that goes on gives no counter twice: what it has given is in the
-//! log, but for the last statements, which it issues again.
+//! A replica's device in its group's stream.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-use serde::{Deserialize, Serialize};
 use smt_attestation::{
-    Algorithm, Attestation, Ballot, DeviceId, Epoch, GroupSecret, Header, Kind, Member, SigningKey,
-    Start, StreamId, Vote,
+    Attestation, Ballot, DeviceId, Epoch, Group, Header, Kind, SigningKey, Start, StreamId, Vote,
 };
 use smt_device_client::{Device, DeviceError, Library, SecretNumber};
 
-use crate::group::Group;
+use crate::error::AttestorError;
+use crate::given::{Given, SignatureHalves, halves, whole};
+use crate::own_device::OwnDevice;
 
 /// A device for groups of up to nine replicas.
 type OwnLibrary = Library<1, 8, 64>;
 /// Statements that a device in another process has given, and the log has not, at most: as many
 /// again are issued again.
-pub(crate) const UNLOGGED_MAX: usize = 32;
-
-/// Where a replica's attestations come from.
-pub enum OwnDevice {
-    /// The kernel in this process. The number of the epoch comes from a counter that only grows.
-    Library {
-        /// The group's secret.
-        secret: GroupSecret,
-        /// The start of the device.
-        start: Start,
-    },
-    /// A device that outlives the replica, and has its keys, epoch and counter itself.
-    Process {
-        /// The connection.
-        device: Box<dyn Device>,
-        /// The number under which it has the group's secret.
-        secret: SecretNumber,
-    },
-}
-
-impl OwnDevice {
-    /// The device and its start.
-    pub(crate) fn start(&self) -> Start {
-        match self {
-            Self::Library { start, .. } => *start,
-            Self::Process { device, .. } => device.own(),
-        }
-    }
-}
-
-/// Why a device gives no attestations.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum AttestorError {
-    /// The device or the way to it.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// The device has attested what the log has not.
-    #[error(
-        "the device has attested statements that are not in the log: the log is older than the \
-         device's counter. Restart the device: it begins a new epoch, and the replica an empty log"
-    )]
-    Ahead,
-    /// The log has what the device has not attested.
-    #[error("the log has statements that this device has not attested in this epoch")]
-    Foreign,
-}
-
-/// An attestation in the log: header and MAC.
-type Halves = [[u8; 32]; 2];
-
-/// Something that a device has given, for the log.
-#[derive(Deserialize, Serialize)]
-pub(crate) enum Given {
-    /// The attestation of a statement.
-    Statement(Halves),
-    /// A vote with the epoch that the device has filled in; nothing if it had no vote.
-    Vote(Option<(Halves, u64)>),
-}
+const UNLOGGED_MAX: usize = 32;
 
 /// The device of a replica, in its group's stream.
-pub(crate) struct Attestor {
+pub struct Attestor {
     device: Box<dyn Device>,
     stream: StreamId,
     /// The counter of the replica's last statement.
@@ -102,28 +40,22 @@ pub(crate) struct Attestor {
 
 impl Attestor {
     /// Opens the group's stream.
-    pub(crate) fn open(group: &Group, own: OwnDevice) -> Result<Self, DeviceError> {
-        let members = (0..).zip(&group.epochs);
-        let members = members.map(|(device, epoch)| (DeviceId(device), Epoch(*epoch)));
-        let members: Vec<Member> =
-            members.map(|(device, epoch)| Member { device, epoch }).collect();
-        let stream = StreamId(group.stream);
-        let of_device = smt_attestation::Group {
-            stream,
-            algorithm: Algorithm::HmacSha256,
-            quorum: u32::try_from(group.quorum()).unwrap_or(u32::MAX),
-            members: &members,
-        };
+    ///
+    /// # Errors
+    /// Those of [`Device::open`].
+    pub fn open(group: &Group<'_>, own: OwnDevice) -> Result<Self, DeviceError> {
+        let stream = group.stream;
         let mut attestor = match own {
-            OwnDevice::Library { secret, start } => {
-                // No replica has a statement signed, so the key signs nothing.
-                let mut library = OwnLibrary::start(start, SigningKey::new(&[0; 32]));
+            OwnDevice::Library { secret, start, signing_key } => {
+                // Without a key no statement is signed, and the key signs nothing.
+                let signing_key = signing_key.unwrap_or_else(|| SigningKey::new(&[0; 32]));
+                let mut library = OwnLibrary::start(start, signing_key);
                 library.add_secret(SecretNumber(0), secret)?;
-                library.open(SecretNumber(0), &of_device)?;
+                library.open(SecretNumber(0), group)?;
                 Self::new(Box::new(library), stream, None)
             }
             OwnDevice::Process { mut device, secret } => {
-                match device.open(secret, &of_device) {
+                match device.open(secret, group) {
                     // The replica was killed, and its device was not.
                     Err(DeviceError::Misuse(smt_attestation::Misuse::StreamExists)) => {}
                     opened => opened?,
@@ -131,10 +63,6 @@ impl Attestor {
                 Self::new(device, stream, Some(Vec::new()))
             }
         };
-        #[cfg(feature = "sim")]
-        if let Some(most) = group.unlogged_max {
-            attestor.unlogged_max = most;
-        }
         attestor.given = attestor.device.sent(stream)?.unwrap_or(0);
         Ok(attestor)
     }
@@ -146,13 +74,26 @@ impl Attestor {
         Self { device, stream, counter, replayed, given, unlogged, unlogged_max, reissues, failure }
     }
 
+    /// The same for a replica without a log, which does not come back once it is killed.
+    #[must_use]
+    pub fn without_log(mut self) -> Self {
+        self.unlogged = None;
+        self
+    }
+
+    /// How far the device may be ahead of the log, if that is not to be as for users.
+    #[cfg(feature = "model")]
+    pub fn stop_after(&mut self, unlogged_max: usize) {
+        self.unlogged_max = unlogged_max;
+    }
+
     /// Whether the device outlives the replica.
-    pub(crate) fn outlives(&self) -> bool {
+    pub fn outlives(&self) -> bool {
         self.unlogged.is_some()
     }
 
     /// Whether a device of the group has attested this.
-    pub(crate) fn check(&self, attestation: &Attestation, body: &[u8]) -> Option<Header> {
+    pub fn check(&self, attestation: &Attestation, body: &[u8]) -> Option<Header> {
         match self.device.check(self.stream, attestation, body) {
             Ok(header) => Some(header),
             // No correct replica says anything that long.
@@ -161,15 +102,49 @@ impl Attestor {
         }
     }
 
-    /// Has a statement attested, or gets the attestation that it had before.
-    pub(crate) fn attest(&mut self, body: &[u8]) -> Option<Attestation> {
+    /// Has a statement attested, or gets the attestation that it had before. Nothing if the device
+    /// fails ([`Attestor::failure`]).
+    pub fn attest(&mut self, body: &[u8]) -> Option<Attestation> {
         let logged = self.replayed.pop_front();
         let is_logged = logged.is_some();
         let before = match logged {
             Some(Given::Statement(halves)) => Some(whole(&halves)),
-            Some(Given::Vote(_)) => return self.fail(AttestorError::Foreign),
+            Some(Given::Vote(_) | Given::Signed(..)) => return self.fail(AttestorError::Foreign),
             None => self.reissued()?,
         };
+        let attestation = self.known_or_new(before, body)?;
+        if !is_logged {
+            self.note(Given::Statement(halves(&attestation)));
+        }
+        Some(attestation)
+    }
+
+    /// Has a statement attested and signed, or gets what it had before. Nothing if the device fails
+    /// ([`Attestor::failure`]).
+    pub fn attest_signed(&mut self, body: &[u8]) -> Option<(Attestation, SignatureHalves)> {
+        let (before, signature) = match self.replayed.pop_front() {
+            Some(Given::Signed(halves, signature)) => (Some(whole(&halves)), Some(signature)),
+            Some(_) => return self.fail(AttestorError::Foreign),
+            None => (self.reissued()?, None),
+        };
+        let attestation = self.known_or_new(before, body)?;
+        if let Some(signature) = signature {
+            return Some((attestation, signature));
+        }
+        let counter = attestation.claim().map_or(0, |it| it.counter);
+        let signature = match self.device.sign(self.stream, counter, body) {
+            Ok(signature) => signature,
+            Err(error) => return self.fail(AttestorError::Device(error)),
+        };
+        let mut two = [[0; 32]; 2];
+        two[0].copy_from_slice(&signature[..32]);
+        two[1].copy_from_slice(&signature[32..]);
+        self.note(Given::Signed(halves(&attestation), two));
+        Some((attestation, two))
+    }
+
+    /// The attestation that a statement had before, or a new one.
+    fn known_or_new(&mut self, before: Option<Attestation>, body: &[u8]) -> Option<Attestation> {
         let attestation = match before {
             Some(attestation) => match self.check(&attestation, body) {
                 Some(header) if header.counter == self.counter + 1 && self.has_given() => {
@@ -183,14 +158,11 @@ impl Attestor {
             },
         };
         self.counter += 1;
-        if !is_logged {
-            self.note(Given::Statement(halves(&attestation)));
-        }
         Some(attestation)
     }
 
     /// Has the device vote, or gets the vote that it had before.
-    pub(crate) fn vote(&mut self, newcomer: Start, about: DeviceId) -> Option<Ballot> {
+    pub fn vote(&mut self, newcomer: Start, about: DeviceId) -> Option<Ballot> {
         let logged = self.replayed.pop_front();
         let is_logged = logged.is_some();
         let ballot = match logged {
@@ -198,7 +170,9 @@ impl Attestor {
                 vote: Vote { newcomer, peer: about, peer_epoch: Epoch(epoch) },
                 attestation: whole(&halves),
             }),
-            Some(Given::Statement(_)) => return self.fail(AttestorError::Foreign),
+            Some(Given::Statement(_) | Given::Signed(..)) => {
+                return self.fail(AttestorError::Foreign);
+            }
             None => match self.reissued()? {
                 Some(attestation) => self.ballot_of(attestation, newcomer, about),
                 None => match self.device.vote(self.stream, newcomer, about) {
@@ -218,15 +192,38 @@ impl Attestor {
     }
 
     /// Admits a peer in its new epoch. Too few votes, or an epoch that is admitted, change nothing.
-    pub(crate) fn admit(&mut self, newcomer: Start, ballots: &[Ballot]) {
+    pub fn admit(&mut self, newcomer: Start, ballots: &[Ballot]) {
         let admitted = self.device.admit(self.stream, newcomer, ballots);
         self.look(admitted);
     }
 
     /// Learns where a peer's stream stands. Too few votes change nothing.
-    pub(crate) fn synchronize(&mut self, peer: DeviceId, ballots: &[Ballot]) {
+    pub fn synchronize(&mut self, peer: DeviceId, ballots: &[Ballot]) {
         let known = self.device.synchronize(self.stream, peer, ballots);
         self.look(known);
+    }
+
+    /// The counter of the last statement.
+    #[must_use]
+    pub fn counter(&self) -> u64 {
+        self.counter
+    }
+
+    /// Begins behind the statements that a log has begun with as a snapshot.
+    ///
+    /// # Errors
+    /// The device has not given as many, or fails.
+    pub fn begin_at(&mut self, counter: u64) -> Result<(), AttestorError> {
+        if self.outlives() && self.given < counter {
+            return Err(AttestorError::Foreign);
+        }
+        // A kernel has no other way to a counter than through all before it.
+        let missing = if self.outlives() { 0 } else { counter.saturating_sub(self.counter) };
+        for _ in 0..missing {
+            self.device.attest(self.stream, &[])?;
+        }
+        self.counter = counter;
+        Ok(())
     }
 
     /// Gives what the log has of the device, before the inputs that it follows from are taken.
@@ -242,22 +239,32 @@ impl Attestor {
     }
 
     /// Takes all that was given and is not in the log yet.
-    pub(crate) fn take_unlogged(&mut self) -> Vec<Given> {
+    pub fn take_unlogged(&mut self) -> Vec<Given> {
         self.unlogged.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
+    /// Whether something was given that is not in the log yet.
+    pub(crate) fn has_unlogged(&self) -> bool {
+        self.unlogged.as_ref().is_some_and(|it| !it.is_empty())
+    }
+
+    /// The log is not that of this device.
+    pub(crate) fn refuse_log(&self) {
+        let _ = self.fail::<()>(AttestorError::Foreign);
+    }
+
     /// Whether nothing more may be said before the log has what was given.
-    pub(crate) fn is_ahead_of_log(&self) -> bool {
+    pub fn is_ahead_of_log(&self) -> bool {
         self.unlogged.as_ref().is_some_and(|it| it.len() >= self.unlogged_max)
     }
 
     /// How many statements the device has issued again.
-    pub(crate) fn reissues(&self) -> u64 {
+    pub fn reissues(&self) -> u64 {
         self.reissues
     }
 
     /// Why the device gave nothing, once. The replica must end.
-    pub(crate) fn failure(&mut self) -> Option<AttestorError> {
+    pub fn failure(&mut self) -> Option<AttestorError> {
         self.failure.get_mut().take()
     }
 
@@ -325,12 +332,4 @@ impl Attestor {
         self.failure.borrow_mut().get_or_insert(error);
         None
     }
-}
-
-fn halves(attestation: &Attestation) -> Halves {
-    [attestation.header_bytes(), attestation.mac()]
-}
-
-fn whole(halves: &Halves) -> Attestation {
-    Attestation::new(&halves[0], &halves[1])
 }

@@ -5,24 +5,31 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use smt_attestation::{
-    Attestation, Ballot, DeviceId, Group, Header, PUBLIC_KEY_LEN, Position, SIGNATURE_LEN,
-    SigningKey, Start, StreamId,
+    Attestation, Ballot, DeviceId, Group, GroupSecret, Header, PUBLIC_KEY_LEN, Position,
+    SIGNATURE_LEN, SigningKey, Start, StreamId,
 };
 use smt_device_client::{Device, DeviceError, Library, SecretNumber};
 
-use crate::sim::group::secret;
+use crate::own_device::OwnDevice;
 
-/// A connection to a device. Its clones are connections to the same one.
+/// A connection to a device in memory. Its clones are connections to the same one.
 #[derive(Clone)]
-pub(crate) struct OutlivingDevice(Rc<RefCell<Library<1, 8, 64>>>);
+pub struct OutlivingDevice(Rc<RefCell<Library<1, 8, 64>>>);
 
 impl OutlivingDevice {
     /// A device that has the group's secret under number 1.
-    pub(crate) fn start(own: Start) -> Self {
-        let mut library = Library::start(own, SigningKey::new(&[5; 32]));
+    #[must_use]
+    pub fn start(own: Start, secret: GroupSecret, signing_key: SigningKey) -> Self {
+        let mut library = Library::start(own, signing_key);
         // It has room for 64 secrets.
-        let _ = library.add_secret(SecretNumber(1), secret());
+        let _ = library.add_secret(SecretNumber(1), secret);
         Self(Rc::new(RefCell::new(library)))
+    }
+
+    /// A connection, for a replica.
+    #[must_use]
+    pub fn own_device(&self) -> OwnDevice {
+        OwnDevice::Process { device: Box::new(self.clone()), secret: SecretNumber(1) }
     }
 }
 
