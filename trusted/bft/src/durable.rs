@@ -352,7 +352,11 @@ impl<S: Service> Machine for Logged<S> {
         match input {
             Record::Start(_) => self.0.begin(),
             Record::Tick => self.0.tick(),
-            Record::Message(bytes) => self.0.receive(&bytes),
+            Record::Message(bytes) => {
+                if let Some(message) = Message::decode(&bytes) {
+                    self.0.take(message);
+                }
+            }
             Record::Given(_) => {}
         }
     }

@@ -32,7 +32,7 @@ pub(crate) enum Effect {
     Nothing,
     /// An answer ([`Replica::answer`]), and no change.
     Answer(Asker),
-    /// A change, if the message is authentic.
+    /// A change. The message is authentic.
     Change,
 }
 
@@ -40,7 +40,7 @@ impl<S: Service> Replica<S> {
     /// The effect of a message. Whatever is taken before it does not turn the two lesser ones into
     /// a change that the group would miss: it is as if the network had lost the message.
     ///
-    /// MACs of statements are not verified here: a device in another process verifies them, once.
+    /// Signatures and MACs come last: a message that is of no use costs no verification.
     pub(crate) fn effect_of(&self, message: &Message) -> Effect {
         match message {
             Message::Status(it) if self.may_ask(it) => Effect::Answer(Asker::Replica(it.from)),
@@ -49,7 +49,9 @@ impl<S: Service> Replica<S> {
                 None => Effect::Nothing,
             },
             Message::Request(it) if self.is_wanted(it) && self.is_genuine(it) => Effect::Change,
-            Message::Statement(it) if self.may_take(it) => Effect::Change,
+            Message::Statement(it) if self.may_take(it) && self.authenticate(it).is_some() => {
+                Effect::Change
+            }
             Message::State(it) if self.checked(it).is_some() => Effect::Change,
             Message::Status(_)
             | Message::Request(_)

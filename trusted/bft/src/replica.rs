@@ -9,6 +9,7 @@ use smt_attestation::{Ballot, Kind, Start};
 use smt_attestor::{Attestor, OwnDevice};
 use smt_device_client::DeviceError;
 
+use crate::effect::Effect;
 use crate::group::Group;
 use crate::ledger::{Answer, Ledger};
 use crate::message::{Attested, Message, Statement, Status, decode, encode};
@@ -166,22 +167,27 @@ impl<S: Service> Replica<S> {
 
     /// Takes a message: from a replica or a client, forwarded or not.
     pub fn receive(&mut self, bytes: &[u8]) {
-        if let Some(message) = Message::decode(bytes) {
-            self.take(message);
+        let Some(message) = Message::decode(bytes) else {
+            return;
+        };
+        match self.effect_of(&message) {
+            Effect::Nothing => {}
+            Effect::Answer(_) => {
+                let answer = self.answer(&message);
+                self.outputs.extend(answer);
+            }
+            Effect::Change => self.take(message),
         }
     }
 
+    /// Takes a message that had [`Effect::Change`] when it came: its signature or MAC was verified
+    /// then, and is not verified again.
     pub(crate) fn take(&mut self, message: Message) {
         match message {
             Message::Request(request) => self.take_request(request),
             Message::Statement(statement) => self.take_statement(statement),
             Message::State(state) => self.take_state(*state),
-            // A question changes nothing, and a log need not have it.
-            Message::Status(_) | Message::Reply(_) => {
-                let answer = self.answer(&message);
-                self.outputs.extend(answer);
-                return;
-            }
+            Message::Status(_) | Message::Reply(_) => {}
         }
         self.advance();
     }
@@ -290,16 +296,11 @@ impl<S: Service> Replica<S> {
     }
 
     fn take_statement(&mut self, statement: Attested) {
-        if !self.fits(&statement) {
-            return;
-        }
-        let Some((device, epoch, counter, kind)) = self.authenticate(&statement) else {
+        let Some(header) = statement.attestation().claim() else {
             return;
         };
-        if device == self.own {
-            return;
-        }
-        if kind == Kind::Vote {
+        let (device, epoch, counter) = (header.device.0, header.epoch.0, header.counter);
+        if header.kind == Kind::Vote {
             self.hear_vote(&statement);
         }
         let key = (device, epoch);
@@ -315,10 +316,8 @@ impl<S: Service> Replica<S> {
     }
 
     fn take_request(&mut self, request: Request) {
-        if !self.ledger.is_new(&request) {
-            let answer = self.answer(&Message::Request(request));
-            self.outputs.extend(answer);
-        } else if self.is_wanted(&request) && self.is_genuine(&request) {
+        // Others may have come since it was found to be new.
+        if self.ledger.is_new(&request) && self.is_wanted(&request) {
             self.forward(request.clone());
             self.pending.insert(request.client, Pending { request, age: 0, ordered: None });
         }
@@ -340,7 +339,9 @@ impl<S: Service> Replica<S> {
 
     /// Whether a client of the group has signed this request.
     pub(crate) fn is_genuine(&self, request: &Request) -> bool {
-        if self.broken.lacks(Rule::ClientSignature) {
+        let known = self.pending.get(&request.client);
+        let is_known = known.is_some_and(|it| it.request == *request);
+        if is_known || self.broken.lacks(Rule::ClientSignature) {
             return true;
         }
         let key = self.group.clients.get(&request.client);

@@ -302,7 +302,11 @@ impl<S: Service + Clone> Machine for Logged<S> {
     fn take_again(&mut self, input: Record) {
         match input {
             Record::Tick => self.0.tick(),
-            Record::Message(bytes) => self.0.receive(&bytes),
+            Record::Message(bytes) => {
+                if let Some(message) = Message::decode(&bytes) {
+                    self.0.take(message);
+                }
+            }
             Record::Given(_) => {}
         }
     }

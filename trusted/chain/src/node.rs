@@ -9,6 +9,7 @@ use smt_bft::{Group, Request, Service, SigningKey};
 
 use crate::accusation::Made;
 use crate::configuration::Configuration;
+use crate::effect::Effect;
 use crate::late::Accused;
 use crate::log::Log;
 use crate::message::{Attested, Message, Statement, encode};
@@ -149,22 +150,27 @@ impl<S: Service + Clone> Node<S> {
 
     /// Takes a message: from a node or a client, forwarded or not.
     pub fn receive(&mut self, bytes: &[u8]) {
-        if let Some(message) = Message::decode(bytes) {
-            self.take(message);
+        let Some(message) = Message::decode(bytes) else {
+            return;
+        };
+        match self.effect_of(&message) {
+            Effect::Nothing => {}
+            Effect::Answer(_) => {
+                let answer = self.answer(&message);
+                self.outputs.extend(answer);
+            }
+            Effect::Change => self.take(message),
         }
     }
 
-    /// Takes a message that is decoded.
+    /// Takes a message that had [`Effect::Change`] when it came: its signature or MAC was verified
+    /// then, and is not verified again.
     pub(crate) fn take(&mut self, message: Message) {
         match message {
             Message::Request(request) => self.take_request(request),
             Message::Statement(statement) => self.take_statement(statement),
             Message::Made(made) => return self.learn(made),
-            Message::Status(_) | Message::Reply(_) => {
-                let answer = self.answer(&message);
-                self.outputs.extend(answer);
-                return;
-            }
+            Message::Status(_) | Message::Reply(_) => {}
         }
         self.advance();
     }
@@ -247,10 +253,11 @@ impl<S: Service + Clone> Node<S> {
     }
 
     fn take_statement(&mut self, statement: Attested) {
-        if let Some((node, counter)) = self.authenticate(&statement)
-            && node != self.own
-        {
-            self.streams[node as usize].put(counter, statement);
+        let Some(header) = statement.attestation().claim() else {
+            return;
+        };
+        if let Some(stream) = self.streams.get_mut(header.device.0 as usize) {
+            stream.put(header.counter, statement);
         }
     }
 

@@ -12,12 +12,10 @@ use crate::node::{Node, Output, Pending};
 use crate::rule::Rule;
 
 impl<S: Service + Clone> Node<S> {
-    /// Takes a client's request: a new one waits, and one that was answered is answered again.
+    /// Takes a client's request, which waits then.
     pub(crate) fn take_request(&mut self, request: Request) {
-        if self.is_done(&request) {
-            let reply = self.repeated_reply(&request);
-            self.outputs.extend(reply);
-        } else if self.is_wanted(&request) && self.is_genuine(&request) {
+        // Others may have come since it was found to be new.
+        if !self.is_done(&request) && self.is_wanted(&request) {
             self.forward(request.clone());
             self.pending.insert(request.client, Pending { request, age: 0 });
         }
@@ -58,7 +56,9 @@ impl<S: Service + Clone> Node<S> {
 
     /// Whether a client of the group has signed this request.
     pub(crate) fn is_genuine(&self, request: &Request) -> bool {
-        if self.broken.lacks(Rule::ClientSignature) {
+        let known = self.pending.get(&request.client);
+        let is_known = known.is_some_and(|it| it.request == *request);
+        if is_known || self.broken.lacks(Rule::ClientSignature) {
             return true;
         }
         let key = self.group.clients.get(&request.client);

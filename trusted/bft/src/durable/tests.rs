@@ -82,18 +82,27 @@ fn a_request_that_is_too_long_leaves_nothing_in_the_log() {
 
 #[test]
 fn messages_for_which_the_log_has_no_room_end_no_replica() {
-    let mut group = group(3);
+    let mut group = group(5);
     group.options.operation = 60 << 20;
-    let mut other = open(group.clone(), 1);
-    let mut durable = open(group, 0);
-    let (statement, _) = said(&mut other, &Statement::ViewChange { view: 1 });
-    for number in 0..4 {
-        let body = vec![number; 50 << 20];
-        durable.receive(&Message::Statement(Attested { body, ..statement.clone() }).encode());
+    let mut durable = open(group.clone(), 0);
+    for number in 1..5 {
+        let body = vec![0; 50 << 20];
+        let attestation = open(group.clone(), number).replica.device.attest(&body).unwrap();
+        durable.receive(&Message::Statement(Attested::new(&attestation, body)).encode());
     }
     let length = durable.log_length();
     durable.commit().unwrap();
     assert_eq!((durable.log_length() - length) >> 20, 100, "two of them have room");
+}
+
+#[test]
+fn a_statement_that_no_device_has_attested_leaves_nothing_in_the_log() {
+    let (mut other, mut durable) = (open(group(3), 1), durable());
+    let (mut statement, bytes) = said(&mut other, &Statement::ViewChange { view: 1 });
+    statement.attestation[1][0] ^= 1;
+    let forged = Message::Statement(statement).encode();
+    assert_eq!(growth(&mut durable, |it| it.receive(&forged)), 0);
+    assert!(growth(&mut durable, |it| it.receive(&bytes)) > 0);
 }
 
 // One more byte, and a device that lies fills the memory and the disks of all others.

@@ -22,12 +22,21 @@ struct Entry {
 enum Message {
     Request(Entry),
     /// The leader's log from a place on, and the length that a majority has.
-    Append { place: u64, entries: Vec<Entry>, committed: u64 },
+    Append {
+        place: u64,
+        entries: Vec<Entry>,
+        committed: u64,
+    },
     /// The sender has the log up to this length.
-    Appended { length: u64 },
+    Appended {
+        length: u64,
+    },
     /// The node before has executed these.
     Forward(Vec<Entry>),
-    Reply { number: u64, answer: Vec<u8> },
+    Reply {
+        number: u64,
+        answer: Vec<u8>,
+    },
 }
 
 fn encode(message: &Message) -> Vec<u8> {

@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 
-use smt::pki::{
-    CertificateAuthority, CertificatePlan, KeyKind, Purpose, SubjectName, Validity,
-};
+use smt::pki::{CertificateAuthority, CertificatePlan, KeyKind, Purpose, SubjectName, Validity};
 use smt_mesh::{Certificates, Member, Place};
 
 use super::REPLICAS;

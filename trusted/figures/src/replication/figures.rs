@@ -73,11 +73,8 @@ pub(crate) fn figures_11_to_14(report: &mut Report<'_>, less: usize) -> Result<(
 
 /// The systems of the paper's last comparison, each beside its crash-tolerant twin.
 fn figure_14(report: &mut Report<'_>, load: Load) -> Result<(), Failure> {
-    let heading = Heading {
-        file: "figure-14",
-        heading: "Figure 14: replication inside of TEEs",
-        text: TEE,
-    };
+    let heading =
+        Heading { file: "figure-14", heading: "Figure 14: replication inside of TEEs", text: TEE };
     report.begin(&heading);
     for batch in BATCHES {
         let pair = [("TEE-Raft", Kind::Raft { batch }), ("BFT", Kind::Bft { batch })];
@@ -129,7 +126,12 @@ impl Report<'_> {
         };
         let base = (first.measured.rate, first.instructions);
         let titles = [
-            "requests/s", "of the first", "median, us", "99 %, us", "CPU, us", "instructions",
+            "requests/s",
+            "of the first",
+            "median, us",
+            "99 %, us",
+            "CPU, us",
+            "instructions",
             "of the first",
         ];
         self.table(&Table {

@@ -4,10 +4,10 @@
 
 use std::collections::VecDeque;
 
+use super::REPLICAS;
 use super::device::Devices;
 use super::machine::{From, Sent, To};
 use super::system::System;
-use super::REPLICAS;
 use crate::Failure;
 
 /// Bytes on their way to a replica.

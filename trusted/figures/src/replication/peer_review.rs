@@ -17,7 +17,8 @@ const PART: usize = 100;
 /// The group, whose devices have these keys.
 pub(crate) fn group(keys: Vec<PublicKey>, is_audited: bool) -> Arc<Group> {
     let audit = if is_audited { 2 } else { u32::MAX };
-    let options = Options { audit, resend: 1000, complain: 2000, suspect: 4000, ..Options::default() };
+    let options =
+        Options { audit, resend: 1000, complain: 2000, suspect: 4000, ..Options::default() };
     let epochs = vec![1; REPLICAS as usize];
     Arc::new(Group { stream: STREAM, keys, epochs, faults: 0, options })
 }

@@ -13,11 +13,17 @@ use crate::Failure;
 /// A protocol with its service.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Kind {
-    Bft { batch: usize },
+    Bft {
+        batch: usize,
+    },
     Chain,
-    PeerReview { is_audited: bool },
+    PeerReview {
+        is_audited: bool,
+    },
     /// Raft without liars or attestation.
-    Raft { batch: usize },
+    Raft {
+        batch: usize,
+    },
     /// Chain replication without liars or attestation.
     CrashTolerantChain,
 }
