@@ -4,11 +4,13 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
 use smt_attestation::{
     Attestation, Ballot, DeviceId, Epoch, Group, Header, Kind, SigningKey, Start, StreamId, Vote,
 };
 use smt_device_client::{Device, DeviceError, Library, SecretNumber};
 
+use crate::changes::Changes;
 use crate::error::AttestorError;
 use crate::given::{Given, SignatureHalves, halves, whole};
 use crate::own_device::OwnDevice;
@@ -18,6 +20,14 @@ type OwnLibrary = Library<1, 8, 64>;
 /// Statements that a device in another process has given, and the log has not, at most: as many
 /// again are issued again.
 const UNLOGGED_MAX: usize = 32;
+
+/// What a snapshot of a replica has of its device.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct AttestorSnapshot {
+    counter: u64,
+    /// Nothing for a device that outlives the replica.
+    changes: Changes,
+}
 
 /// The device of a replica, in its group's stream.
 pub struct Attestor {
@@ -33,6 +43,8 @@ pub struct Attestor {
     /// Given, and not in the log yet. A kernel in this process needs none.
     unlogged: Option<Vec<Given>>,
     unlogged_max: usize,
+    /// What a kernel in this process was told of its peers.
+    changes: Changes,
     reissues: u64,
     /// Why the device gave nothing. A question finds it too.
     failure: RefCell<Option<AttestorError>>,
@@ -70,8 +82,19 @@ impl Attestor {
     fn new(device: Box<dyn Device>, stream: StreamId, unlogged: Option<Vec<Given>>) -> Self {
         let (counter, given, replayed) = (0, 0, VecDeque::new());
         let (reissues, failure) = (0, RefCell::default());
-        let unlogged_max = UNLOGGED_MAX;
-        Self { device, stream, counter, replayed, given, unlogged, unlogged_max, reissues, failure }
+        let (unlogged_max, changes) = (UNLOGGED_MAX, Changes::default());
+        Self {
+            device,
+            stream,
+            counter,
+            replayed,
+            given,
+            unlogged,
+            unlogged_max,
+            changes,
+            reissues,
+            failure,
+        }
     }
 
     /// The same for a replica without a log, which does not come back once it is killed.
@@ -188,18 +211,27 @@ impl Attestor {
             self.note(Given::Vote(noted));
         }
         self.counter += u64::from(ballot.is_some());
+        if ballot.is_some() && !self.outlives() {
+            self.changes.voted(newcomer);
+        }
         ballot
     }
 
     /// Admits a peer in its new epoch. Too few votes, or an epoch that is admitted, change nothing.
     pub fn admit(&mut self, newcomer: Start, ballots: &[Ballot]) {
         let admitted = self.device.admit(self.stream, newcomer, ballots);
+        if admitted.is_ok() && !self.outlives() {
+            self.changes.admitted(newcomer, ballots);
+        }
         self.look(admitted);
     }
 
     /// Learns where a peer's stream stands. Too few votes change nothing.
     pub fn synchronize(&mut self, peer: DeviceId, ballots: &[Ballot]) {
         let known = self.device.synchronize(self.stream, peer, ballots);
+        if known.is_ok() && !self.outlives() {
+            self.changes.synchronized(peer, ballots);
+        }
         self.look(known);
     }
 
@@ -209,16 +241,35 @@ impl Attestor {
         self.counter
     }
 
-    /// Begins behind the statements that a log has begun with as a snapshot.
+    /// All that the next start of the replica must know of its device.
+    #[must_use]
+    pub fn snapshot(&self) -> AttestorSnapshot {
+        AttestorSnapshot { counter: self.counter, changes: self.changes.clone() }
+    }
+
+    /// Takes over a snapshot, before anything was attested.
     ///
     /// # Errors
-    /// The device has not given as many, or fails.
+    /// The device has not given as much, or fails.
+    pub fn restore(&mut self, snapshot: AttestorSnapshot) -> Result<(), AttestorError> {
+        if !self.outlives() {
+            snapshot.changes.tell(&mut *self.device, self.stream)?;
+            self.changes = snapshot.changes;
+            self.counter = self.device.sent(self.stream)?.unwrap_or(0);
+        }
+        self.begin_at(snapshot.counter)
+    }
+
+    /// Begins behind the statements that came before a snapshot.
+    ///
+    /// # Errors
+    /// The device has not given as many, or more, or fails.
     pub fn begin_at(&mut self, counter: u64) -> Result<(), AttestorError> {
-        if self.outlives() && self.given < counter {
+        if (self.outlives() && self.given < counter) || self.counter > counter {
             return Err(AttestorError::Foreign);
         }
         // A kernel has no other way to a counter than through all before it.
-        let missing = if self.outlives() { 0 } else { counter.saturating_sub(self.counter) };
+        let missing = if self.outlives() { 0 } else { counter - self.counter };
         for _ in 0..missing {
             self.device.attest(self.stream, &[])?;
         }

@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 mod attestor;
+mod changes;
 mod error;
 mod given;
 #[cfg(feature = "model")]
@@ -23,7 +24,8 @@ mod outliving;
 mod own_device;
 mod replay;
 
-pub use attestor::Attestor;
+pub use attestor::{Attestor, AttestorSnapshot};
+pub use changes::WrittenBallot;
 pub use error::AttestorError;
 pub use given::{Given, SignatureHalves};
 #[cfg(feature = "model")]

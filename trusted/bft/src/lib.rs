@@ -36,6 +36,7 @@ mod schedules;
 mod service;
 #[cfg(feature = "sim")]
 pub mod sim;
+mod snapshot;
 mod track;
 mod view;
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ed25519_dalek::SigningKey;
+use serde::{Deserialize, Serialize};
 use smt_attestation::{Ballot, Kind, Start};
 use smt_attestor::{Attestor, OwnDevice};
 use smt_device_client::DeviceError;
@@ -42,7 +43,7 @@ pub struct Identity {
 }
 
 /// Numbers of a replica, for logs and tests.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Metrics {
     /// The view that it has entered.
     pub view: u64,
@@ -61,6 +62,7 @@ pub struct Metrics {
 }
 
 /// A request that waits to be executed.
+#[derive(Clone, Deserialize, Serialize)]
 pub(crate) struct Pending {
     pub(crate) request: Request,
     pub(crate) age: u32,

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::message::Attested;
 
 /// How many VIEW-CHANGEs of a sender are remembered. A NEW-VIEW may refer to one long after its
@@ -19,7 +21,7 @@ const AHEAD_BYTES: usize = 8 << 20;
 
 /// Where a sender stands after the statements that were taken: a function of its stream alone, thus
 /// the same for all who have taken as much.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Track {
     /// The counter that was taken last.
     pub(crate) counter: u64,
@@ -42,7 +44,7 @@ pub(crate) struct Track {
 }
 
 /// A VIEW-CHANGE, and where its sender stood.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub(crate) struct Change {
     pub(crate) counter: u64,
     pub(crate) mac: [u8; 32],
@@ -68,7 +70,7 @@ impl Track {
 }
 
 /// The statements of a device in one epoch.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Stream {
     pub(crate) track: Track,
     /// Authentic statements: those that were taken, for others, and some that wait.

@@ -259,3 +259,86 @@ fn questions_let_no_log_grow() {
     }
     assert_eq!(durable.log_length(), length);
 }
+
+/// The replica of a disk.
+fn reopen(group: Group, disk: ModelDisk) -> Result<Core, DurableError> {
+    open_log(group, 0, disk)
+}
+
+#[test]
+fn a_log_that_was_begun_anew_has_the_replica_as_it_was_and_the_inputs_that_wait() {
+    let [mut leader, mut follower] = executed();
+    let next = Request::sign(&client_key(2), 2, 1, ([0; 16], vec![0; 8]));
+    leader.receive(&Message::Request(next).encode());
+    let before = leader.replica.snapshot();
+    let old = leader.move_to(ModelDisk::default()).unwrap();
+    assert_eq!(leader.replica.snapshot(), before);
+    assert_eq!(leader.log_growth(), (0, before.len() as u64));
+    // Killed before the new log has its place: what waited is lost, and nobody had an answer.
+    let mut of_old = reopen(group(3), old).unwrap();
+    assert_eq!((of_old.metrics(), of_old.replayed()), (leader.metrics(), 2));
+    of_old.commit().unwrap();
+    let counter = leader.replica.own_track().counter;
+    leader.commit().unwrap();
+    let after = leader.replica.snapshot();
+    let mut again = reopen(group(3), leader.into_disk()).unwrap();
+    assert_eq!(again.replayed(), 1);
+    assert_eq!(again.replica.snapshot(), after);
+    let outputs = again.commit().unwrap();
+    assert_eq!(again.replica.own_track().counter, counter + 1, "the PREPARE of what waited");
+    for output in outputs {
+        if let Output::Replica(1, bytes) | Output::Replicas(bytes) = output {
+            follower.receive(&bytes);
+        }
+    }
+    follower.commit().unwrap();
+    assert_eq!(follower.metrics().executed, 2);
+}
+
+#[test]
+fn a_log_whose_snapshot_is_cut_off_is_refused() {
+    let leader = durable();
+    let part = leader.replica.snapshot();
+    let records = [Record::Start([0; 16]), Record::Part(part)].map(|it| encode(&it));
+    let journal = Journal::begin(ModelDisk::default(), &leader.owner, records).unwrap();
+    let error = reopen(group(3), journal.into_disk()).err();
+    assert!(matches!(error, Some(DurableError::Journal(JournalError::OtherOwner))));
+}
+
+// Streams, views and checkpoints are bounded by the options, whatever came before.
+#[test]
+fn a_log_that_is_begun_anew_does_not_grow_with_age() {
+    let mut small = group(3);
+    small.options.retained = 16;
+    small.keeps_history = false;
+    let mut replicas = [0, 1].map(|it| open(small.clone(), it));
+    let mut longest = [0, 0];
+    for number in 1..=400 {
+        let operation = ([0; 16], vec![0; 8]);
+        let request = Request::sign(&client_key(1), 1, number, operation);
+        replicas[0].receive(&Message::Request(request).encode());
+        for _ in 0..3 {
+            for from in 0..2 {
+                for output in replicas[from].commit().unwrap() {
+                    if let Output::Replica(_, bytes) | Output::Replicas(bytes) = output {
+                        replicas[1 - from].receive(&bytes);
+                    }
+                }
+            }
+        }
+        for replica in &mut replicas {
+            let (growth, snapshot) = replica.log_growth();
+            if growth >= snapshot.max(4096) {
+                replica.move_to(ModelDisk::default()).unwrap();
+            }
+            let of_half = &mut longest[usize::from(number > 200)];
+            *of_half = replica.log_length().max(*of_half);
+        }
+    }
+    assert_eq!(replicas[0].metrics().executed, 400);
+    assert!(longest[1] < longest[0] * 11 / 10, "{longest:?}");
+    let Ok(again) = reopen(small, replicas.into_iter().next().unwrap().into_disk()) else {
+        panic!("it is read again");
+    };
+    assert!(again.metrics().executed == 400 && again.replayed() < 200, "{}", again.replayed());
+}

@@ -5,7 +5,9 @@
 use super::*;
 use crate::accusation::Accusation;
 use crate::message::{Attested, Statement, Status};
-use crate::sim::group::{client_key, group, identity, reply_key};
+use crate::sim::group::{client_key, group, identity, reply_key, secret, start};
+use smt_attestation::{Epoch, SigningKey, Start};
+use smt_attestor::OutlivingDevice;
 use smt_bft::{KeyValue, Request};
 use smt_journal::ModelDisk;
 
@@ -183,4 +185,21 @@ fn a_log_of_another_node_is_refused() {
     let disk = open(0, ModelDisk::default()).unwrap().into_disk();
     let error = open(1, disk).err().unwrap();
     assert!(matches!(error, DurableError::Journal(JournalError::OtherOwner)));
+}
+
+#[test]
+fn a_node_whose_device_is_in_another_epoch_than_the_group_has_of_it_does_not_start() {
+    let start = Start { epoch: Epoch(2), ..start(0) };
+    let device = OutlivingDevice::start(start, secret(), SigningKey::new(&[5; 32]));
+    let identity = Identity { device: device.own_device(), reply_key: reply_key(0) };
+    let open = |group: Group, identity| {
+        Durable::open(Arc::new(group), identity, KeyValue::default(), ModelDisk::default())
+    };
+    let error = open(group(3), identity).err().unwrap();
+    let expected = AttestorError::OtherEpoch { device: 2, group: 1 };
+    assert_eq!(error.to_string(), expected.to_string());
+    let mut of_epoch = group(3);
+    of_epoch.epochs[0] = 2;
+    let identity = Identity { device: device.own_device(), reply_key: reply_key(0) };
+    assert!(open(of_epoch, identity).is_ok());
 }
