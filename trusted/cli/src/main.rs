@@ -12,6 +12,7 @@ mod keys;
 mod log;
 mod metrics_file;
 mod new_group;
+mod new_log;
 mod operation;
 mod own_device;
 mod peer_review;

@@ -13,6 +13,8 @@ use serde::de::DeserializeOwned;
 use smt_bft::{AnyService, Group, PublicKey, ServiceKind};
 use smt_mesh::Certificates;
 use toml::Spanned;
+
+use crate::new_log::{GROWTH, GROWTH_RANGE};
 use zeroize::Zeroizing;
 
 /// Why a configuration cannot be used.
@@ -177,6 +179,15 @@ impl Source {
             let why = "no Ed25519 public key: 64 digits 0 to 9 and a to f".to_owned();
             self.field(field, text.span(), why)
         })
+    }
+
+    /// Bytes by which a log grows before it is begun anew.
+    pub(crate) fn growth(
+        &self,
+        field: &'static str,
+        value: Option<&Spanned<u32>>,
+    ) -> Result<u64, ConfigError> {
+        value.map_or(Ok(GROWTH), |it| Ok(self.bounded(field, it, GROWTH_RANGE)?.into()))
     }
 
     /// A number within bounds.

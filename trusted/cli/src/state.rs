@@ -101,6 +101,8 @@ impl State {
         for entry in fs::read_dir(directory).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
             let number = path.file_name().and_then(|it| it.to_str()?.strip_prefix("log-"));
+            // One that was being begun anew too.
+            let number = number.map(|it| it.strip_suffix(".new").unwrap_or(it));
             let number = number.and_then(|it| it.parse::<u64>().ok());
             if number.is_some_and(|it| it < epoch) {
                 fs::remove_file(path).map_err(failed)?;

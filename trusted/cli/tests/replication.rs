@@ -7,7 +7,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Lines};
 use std::net::UdpSocket;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -276,6 +276,32 @@ fn a_replica_that_lost_its_disk_comes_back_in_a_new_epoch_and_counts_again() {
     // Without replica 1, the group needs the one that has come back.
     cluster.kill(&[1]);
     assert_eq!(cluster.call(&["add", "1"]), "8");
+}
+
+#[test]
+fn replicas_whose_logs_were_begun_anew_are_killed_and_lose_nothing() {
+    let mut cluster = Cluster::of_files("counter");
+    let log = |cluster: &Cluster, number: usize| {
+        fs::metadata(cluster.path(&format!("replica-{number}.state/log-1"))).unwrap().ino()
+    };
+    for number in 0..3 {
+        cluster
+            .edit(&format!("replica-{number}.toml"), |text| format!("{text}log_bytes = 65536\n"));
+        cluster.start(number, &[]);
+    }
+    let mut load = Load::start(&cluster);
+    let first = [0, 1, 2].map(|it| log(&cluster, it));
+    while (0..3).any(|it| log(&cluster, it) == first[it]) {
+        load.wait_for(20);
+    }
+    cluster.kill(&[0, 1, 2]);
+    (0..3).for_each(|it| cluster.start(it, &[]));
+    load.wait_for(5);
+    let answers = load.end();
+    let expected: Vec<u64> = (1..=answers.len() as u64).collect();
+    assert_eq!(answers, expected);
+    let sum: u64 = cluster.call(&["add", "0"]).parse().unwrap();
+    assert!(sum == expected.len() as u64 || sum == expected.len() as u64 + 1, "{sum}");
 }
 
 #[test]

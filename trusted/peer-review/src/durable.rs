@@ -280,13 +280,14 @@ impl<A: Application, D: Disk> Durable<A, D> {
         (self.journal.length().saturating_sub(self.begun), self.begun)
     }
 
-    /// Begins the journal anew on an empty disk, with all that the node knows. The caller has kept
-    /// what was delivered, and puts the disk into the place of the old one, which is as it was.
-    /// Inputs that wait for a commit are kept too.
+    /// Begins the journal anew on an empty disk, with all that the node knows, and returns the old
+    /// disk, which is as it was. The caller has kept what was delivered, and puts the new disk into
+    /// its place, durably, before anything else: what follows is in the new journal alone. Inputs
+    /// that wait for a commit are kept.
     ///
     /// # Errors
-    /// [`DurableError`]. The old journal goes on, unless the caller has replaced it.
-    pub fn move_to(&mut self, disk: D) -> Result<(), DurableError> {
+    /// [`DurableError`]. The old journal goes on.
+    pub fn move_to(&mut self, disk: D) -> Result<D, DurableError> {
         // The application of a node that has failed has gone on, and the log has not.
         if self.node.failure().is_some() {
             return Err(DurableError::Failed);
@@ -305,8 +306,7 @@ impl<A: Application, D: Disk> Durable<A, D> {
             journal.append(&encode(&record));
         }
         self.begun = journal.length();
-        self.journal = journal;
-        Ok(())
+        Ok(std::mem::replace(&mut self.journal, journal).into_disk())
     }
 
     /// The node, to look at.

@@ -75,6 +75,7 @@ struct MemberFile {
     certificate_key: PathBuf,
     signing_key: PathBuf,
     group_secret: Option<PathBuf>,
+    log_bytes: Option<Spanned<u32>>,
     device: Option<Spanned<DeviceEntry>>,
 }
 
@@ -100,6 +101,8 @@ pub(crate) struct ReplicaConfig {
     pub(crate) place: Place,
     pub(crate) signing_key: Zeroizing<[u8; 32]>,
     pub(crate) device: DeviceConfig,
+    /// Bytes by which the log grows before it is begun anew.
+    pub(crate) log_bytes: u64,
 }
 
 /// A client's configuration.
@@ -131,11 +134,13 @@ impl ReplicaConfig {
             let why = "signing_key is not the one of which the group has the public key";
             return Err(source.field("replica", replica.span(), why.to_owned()));
         }
-        let own = Member::Replica(*replica.get_ref());
+        let log_bytes = source.growth("log_bytes", file.log_bytes.as_ref())?;
+        let replica = *replica.get_ref();
+        let own = Member::Replica(replica);
         let mut place = group.place(own, source.certificates(file.session_files()));
         let state = source.beside(state);
         place.boot = Some(state.join("boot"));
-        Ok(Self { replica: *replica.get_ref(), state, place, signing_key, device, group })
+        Ok(Self { replica, state, place, signing_key, device, log_bytes, group })
     }
 }
 
