@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use smt_attestation::{
     Attestation, Ballot, DeviceId, Epoch, Group, Header, Kind, SigningKey, Start, StreamId, Vote,
 };
-use smt_device_client::{Device, DeviceError, Library, SecretNumber};
+use smt_device_client::{Claimed, Device, DeviceError, Library, SecretNumber};
 
+use crate::attested::Attested;
 use crate::changes::Changes;
 use crate::error::AttestorError;
 use crate::given::{Given, SignatureHalves, halves, whole};
@@ -117,7 +118,24 @@ impl Attestor {
 
     /// Whether a device of the group has attested this.
     pub fn check(&self, attestation: &Attestation, body: &[u8]) -> Option<Header> {
-        match self.device.check(self.stream, attestation, body) {
+        self.header_of(self.device.check(self.stream, attestation, body))
+    }
+
+    /// The same for each of several messages. A device in another process works on them as a batch.
+    pub fn check_all(&self, all: &[Attested]) -> Vec<Option<Header>> {
+        let claims = all.iter();
+        let claims = claims.map(|it| Claimed { attestation: it.attestation(), message: &it.body });
+        let claims: Vec<_> = claims.collect();
+        let checked = match self.device.check_all(self.stream, &claims) {
+            Ok(checked) => checked,
+            Err(error) => vec![Err(error)],
+        };
+        let mut headers = checked.into_iter().map(|it| self.header_of(it));
+        all.iter().map(|_| headers.next().flatten()).collect()
+    }
+
+    fn header_of(&self, checked: Result<Header, DeviceError>) -> Option<Header> {
+        match checked {
             Ok(header) => Some(header),
             // No correct replica says anything that long.
             Err(DeviceError::Refused(_) | DeviceError::TooLong(_)) => None,

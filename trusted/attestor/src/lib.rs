@@ -15,6 +15,7 @@
 //!    too far ahead ([`Attestor::is_ahead_of_log`]).
 #![forbid(unsafe_code)]
 
+mod attested;
 mod attestor;
 mod changes;
 mod error;
@@ -24,6 +25,7 @@ mod outliving;
 mod own_device;
 mod replay;
 
+pub use attested::{Attested, Unverified};
 pub use attestor::{Attestor, AttestorSnapshot};
 pub use changes::WrittenBallot;
 pub use error::AttestorError;

@@ -15,7 +15,7 @@ use std::iter;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use smt_attestor::{AttestorError, Given};
+use smt_attestor::{Attested, AttestorError, Given, Unverified};
 use smt_device_client::DeviceError;
 use smt_journal::{Disk, Journal, JournalError, SNAPSHOT_PART};
 
@@ -26,6 +26,7 @@ use crate::effect::{Asker, Effect};
 use crate::group::Group;
 use crate::message::{Message, encode};
 use crate::replica::{Identity, Metrics, Output, Replica};
+use crate::rule::Rule;
 use crate::service::Service;
 
 /// The version of what a replica makes of its inputs. A log of another version is refused.
@@ -84,6 +85,8 @@ pub struct Durable<S, D> {
     /// Bytes of the snapshot with which the log begins, and of the log when it began.
     snapshot: u64,
     begun: u64,
+    /// Statements whose MACs are not verified yet.
+    unverified: Unverified,
     /// Inputs that the replica takes when they are durable.
     waiting: Vec<Input>,
     /// The hashes of the messages among them: a copy that comes meanwhile is not in the log again.
@@ -131,6 +134,7 @@ impl<S: Service, D: Disk> Durable<S, D> {
             owner,
             snapshot,
             begun: snapshot,
+            unverified: Unverified::default(),
             waiting: Vec::new(),
             hashes: BTreeSet::new(),
             questions: BTreeMap::new(),
@@ -160,6 +164,10 @@ impl<S: Service, D: Disk> Durable<S, D> {
         if self.hashes.contains(&hash) {
             return;
         }
+        if let Message::Statement(statement) = message {
+            self.arrive(statement, hash);
+            return;
+        }
         match self.replica.effect_of(&message) {
             Effect::Nothing => {}
             Effect::Answer(asker) => {
@@ -168,6 +176,28 @@ impl<S: Service, D: Disk> Durable<S, D> {
             Effect::Change if !self.journal.has_room(bytes.len()) => {}
             Effect::Change => {
                 self.hashes.insert(hash);
+                self.journal.append(&encode(&Record::Message(bytes)));
+                self.waiting.push(Input::Message(message));
+            }
+        }
+    }
+
+    /// A statement that is of use waits for the next commit, which verifies all of them together.
+    fn arrive(&mut self, statement: Attested, hash: Digest) {
+        let bytes = self.unverified.bytes().saturating_add(statement.body.len());
+        if self.replica.may_take(&statement) && self.journal.has_room(bytes) {
+            self.hashes.insert(hash);
+            self.unverified.push(statement);
+        }
+    }
+
+    /// Logs the statements that have come, but for those that no device has attested.
+    fn verify(&mut self) {
+        let lacks_macs = self.replica.broken.lacks(Rule::Mac);
+        for (statement, is_genuine) in self.unverified.verify(&self.replica.device) {
+            let message = Message::Statement(statement);
+            let bytes = message.encode();
+            if (is_genuine || lacks_macs) && self.journal.has_room(bytes.len()) {
                 self.journal.append(&encode(&Record::Message(bytes)));
                 self.waiting.push(Input::Message(message));
             }
@@ -194,6 +224,7 @@ impl<S: Service, D: Disk> Durable<S, D> {
     /// [`DurableError`]. The replica must end: what it would say is not durable, or its device says
     /// nothing more.
     pub fn commit(&mut self) -> Result<Vec<Output>, DurableError> {
+        self.verify();
         self.journal.commit()?;
         self.work()?;
         Ok(std::mem::take(&mut self.outputs))
@@ -303,6 +334,7 @@ impl<S: Service> Durable<S, smt_journal::ModelDisk> {
 
     /// All that is to be sent, though it is not durable.
     pub(crate) fn outputs_before_commit(&mut self) -> Vec<Output> {
+        self.verify();
         // A device that fails sends nothing.
         let _ = self.work();
         std::mem::take(&mut self.outputs)

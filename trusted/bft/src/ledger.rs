@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use smt_attestor::Attested;
 
 use crate::digest::{Digest, digest};
-use crate::message::{Attested, Batch, Checkpoint, decode, encode};
+use crate::message::{Batch, Checkpoint, decode, encode};
 use crate::request::Request;
 use crate::service::Service;
 

@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use smt_attestation::{Ballot, DeviceId, Epoch, Kind, Start, Vote};
+use smt_attestor::Attested;
 
 use crate::digest::Digest;
 use crate::ledger::{extend, state_digest};
-use crate::message::{Attested, Batch, Checkpoint, Opening, State, Statement, decode};
+use crate::message::{Batch, Checkpoint, Opening, State, Statement, decode};
 use crate::replica::Replica;
 use crate::rule::Rule;
 use crate::service::Service;

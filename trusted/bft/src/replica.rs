@@ -7,13 +7,14 @@ use std::sync::Arc;
 use ed25519_dalek::SigningKey;
 use serde::{Deserialize, Serialize};
 use smt_attestation::{Ballot, Kind, Start};
+use smt_attestor::Attested;
 use smt_attestor::{Attestor, OwnDevice};
 use smt_device_client::DeviceError;
 
 use crate::effect::Effect;
 use crate::group::Group;
 use crate::ledger::{Answer, Ledger};
-use crate::message::{Attested, Message, Statement, Status, decode, encode};
+use crate::message::{Message, Statement, Status, decode, encode};
 use crate::request::{Reply, Request};
 use crate::rule::{Broken, Rule};
 use crate::service::Service;

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use smt_attestor::Attested;
 
 use crate::digest::Digest;
 use crate::ledger::extend;
-use crate::message::{Attested, Batch, Opening};
+use crate::message::{Batch, Opening};
 use crate::snapshot::Batches;
 
 /// A view that was opened. Its log is what all members take from the streams that its NEW-VIEW

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use smt_attestor::{Attestor, AttestorError, Given, Machine, Replay};
+use smt_attestor::{Attested, Attestor, AttestorError, Given, Machine, Replay, Unverified};
 use smt_bft::{Digest, Group, Service};
 use smt_journal::{Disk, Journal, JournalError};
 
@@ -22,6 +22,7 @@ use crate::digest::digest;
 use crate::effect::{Asker, Effect};
 use crate::message::{Message, decode, encode};
 use crate::node::{Identity, Metrics, Node, Output};
+use crate::rule::Rule;
 
 /// The version of what a node makes of its inputs. A log of another version is refused.
 const VERSION: u32 = 4;
@@ -61,6 +62,8 @@ pub enum DurableError {
 pub struct Durable<S, D> {
     node: Node<S>,
     journal: Journal<D>,
+    /// Statements whose MACs are not verified yet.
+    unverified: Unverified,
     /// Inputs that the node takes when they are durable.
     waiting: Vec<Input>,
     /// The hashes of the messages among them: a copy that comes meanwhile is not in the log again.
@@ -97,6 +100,7 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
         Ok(Self {
             node,
             journal,
+            unverified: Unverified::default(),
             waiting: Vec::new(),
             hashes: BTreeSet::new(),
             questions: BTreeMap::new(),
@@ -118,6 +122,10 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
         let bytes = message.encode();
         let hash = digest("input", &[&bytes]);
         if self.hashes.contains(&hash) {
+            return;
+        }
+        if let Message::Statement(statement) = message {
+            self.arrive(statement, hash);
             return;
         }
         match self.node.effect_of(&message) {
@@ -142,6 +150,28 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
         }
     }
 
+    /// A statement that is of use waits for the next commit, which verifies all of them together.
+    fn arrive(&mut self, statement: Attested, hash: Digest) {
+        let bytes = self.unverified.bytes().saturating_add(statement.body.len());
+        if self.node.may_take(&statement) && self.journal.has_room(bytes) {
+            self.hashes.insert(hash);
+            self.unverified.push(statement);
+        }
+    }
+
+    /// Logs the statements that have come, but for those that no device has attested.
+    fn verify(&mut self) {
+        let lacks_macs = self.node.broken.lacks(Rule::Mac);
+        for (statement, is_genuine) in self.unverified.verify(&self.node.device) {
+            let message = Message::Statement(statement);
+            let bytes = message.encode();
+            if (is_genuine || lacks_macs) && self.journal.has_room(bytes.len()) {
+                self.journal.append(&encode(&Record::Message(bytes)));
+                self.waiting.push(Input::Message(message));
+            }
+        }
+    }
+
     /// Time passes ([`Node::tick`]).
     pub fn tick(&mut self) {
         self.answered.clear();
@@ -159,6 +189,7 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
     /// # Errors
     /// [`DurableError`]. The node must end: what it would say is not durable.
     pub fn commit(&mut self) -> Result<Vec<Output>, DurableError> {
+        self.verify();
         self.journal.commit()?;
         self.work()?;
         Ok(std::mem::take(&mut self.outputs))
@@ -235,6 +266,7 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
 impl<S: Service + Clone> Durable<S, smt_journal::ModelDisk> {
     /// All that is to be done, though it is not durable.
     pub(crate) fn outputs_before_commit(&mut self) -> Vec<Output> {
+        self.verify();
         // A device that fails sends nothing.
         let _ = self.work();
         std::mem::take(&mut self.outputs)

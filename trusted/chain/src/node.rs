@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use smt_attestor::Attested;
 use smt_attestor::{Attestor, AttestorError, OwnDevice};
 use smt_bft::{Group, Request, Service, SigningKey};
 
@@ -12,13 +13,10 @@ use crate::configuration::Configuration;
 use crate::effect::Effect;
 use crate::late::Accused;
 use crate::log::Log;
-use crate::message::{Attested, Message, Statement, encode};
-use crate::rule::{Broken, Rule};
+use crate::message::{Message, Statement, encode};
+use crate::rule::Broken;
 use crate::track::{Stream, Track};
 
-/// Bytes of a statement beside those of an operation, at most: an ORDER has 150 of them, and an
-/// OPEN of nine nodes 250.
-const BODY_REST: usize = 1024;
 /// After so many ticks the head hears again of a request that waits.
 const FORWARD: u32 = 4;
 
@@ -233,23 +231,6 @@ impl<S: Service + Clone> Node<S> {
         if let Some(said) = self.attest(statement) {
             self.publish(said);
         }
-    }
-
-    /// The node that has attested this, and the counter. Nothing for a statement that is longer
-    /// than any of a correct node, and would take the memory and the disks of all.
-    pub(crate) fn authenticate(&self, it: &Attested) -> Option<(u32, u64)> {
-        if it.body.len() > self.group.options.operation.saturating_add(BODY_REST) {
-            return None;
-        }
-        let attestation = it.attestation();
-        let header = match self.device.check(&attestation, &it.body) {
-            Some(header) => header,
-            None if self.broken.lacks(Rule::Mac) => attestation.claim()?,
-            None => return None,
-        };
-        let epoch = self.group.epochs.get(header.device.0 as usize);
-        let is_member = epoch == Some(&header.epoch.0);
-        is_member.then_some((header.device.0, header.counter))
     }
 
     fn take_statement(&mut self, statement: Attested) {

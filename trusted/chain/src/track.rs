@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::message::Attested;
+use smt_attestor::Attested;
 
 /// How many FREEZEs of a sender are remembered. An OPEN may refer to one long after its sender has
 /// frozen others: a node that forgets it before others do would take a correct head for faulty.

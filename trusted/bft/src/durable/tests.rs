@@ -2,8 +2,10 @@
 //! Replicas with logs: what is written, what is refused, what is answered.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use smt_attestor::Attested;
+
 use super::*;
-use crate::message::{Attested, Reference, Statement};
+use crate::message::{Reference, Statement};
 use crate::replica::Pending;
 use crate::request::Request;
 use crate::sim::group::{client_key, group, identity};

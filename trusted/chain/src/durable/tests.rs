@@ -2,9 +2,11 @@
 //! Nodes with logs: what is written, what is refused, what is answered.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use smt_attestor::Attested;
+
 use super::*;
 use crate::accusation::Accusation;
-use crate::message::{Attested, Statement, Status};
+use crate::message::{Statement, Status};
 use crate::sim::group::{client_key, group, identity, reply_key, secret, start};
 use smt_attestation::{Epoch, SigningKey, Start};
 use smt_attestor::OutlivingDevice;

@@ -4,10 +4,11 @@
 use std::collections::VecDeque;
 
 use smt_attestation::{Algorithm, DeviceId, Epoch, Header, Kind, StreamId};
+use smt_attestor::Attested;
 use smt_bft::{KeyValue, KeyValueOperation, Reply, Request};
 use smt_simulation::Random;
 
-use crate::message::{Attested, Message, Reference, Statement, encode};
+use crate::message::{Message, Reference, Statement, encode};
 use crate::node::{Node, Output};
 use crate::sim::attack::Attack;
 use crate::sim::group::{LIAR_CLIENT, client_key};
