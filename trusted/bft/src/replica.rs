@@ -12,7 +12,7 @@ use smt_device_client::DeviceError;
 
 use crate::group::Group;
 use crate::ledger::{Answer, Ledger};
-use crate::message::{Attested, Message, Statement, Status, decode, encode};
+use crate::message::{Attested, Message, Statement, Status, encode};
 use crate::request::{Reply, Request};
 use crate::rule::{Broken, Rule};
 use crate::service::Service;
@@ -305,15 +305,11 @@ impl<S: Service> Replica<S> {
             self.hear_vote(&statement);
         }
         let key = (device, epoch);
-        if !self.streams.contains_key(&key) {
-            let is_newest = self.streams.range((device, 0)..=(device, u64::MAX));
-            let is_newest = is_newest.last().is_none_or(|(last, _)| last.1 < epoch);
-            let is_hello = matches!(decode(&statement.body), Some(Statement::Hello { .. }));
-            if !(self.metrics.is_active && is_newest && is_hello && counter == 1) {
-                return;
-            }
+        if !self.streams.contains_key(&key) && !self.may_follow(key, counter, &statement) {
+            return;
         }
         self.streams.entry(key).or_default().put(counter, statement);
+        self.forget_epochs(device);
     }
 
     fn take_request(&mut self, request: Request) {
