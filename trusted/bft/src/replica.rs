@@ -103,8 +103,8 @@ pub struct Replica<S> {
 }
 
 impl<S: Service> Replica<S> {
-    /// Starts a replica without a log, which does not come back in its epoch. In a later epoch than the group's first it begins with nothing: it asks
-    /// the others to admit it, and for the state.
+    /// Starts a replica without a log, which does not come back in its epoch. In a later epoch than
+    /// the group's first it begins with nothing: it asks the others to admit it, and for the state.
     ///
     /// # Errors
     /// Those of [`smt_device_client::Device::open`].

@@ -3,7 +3,8 @@
 //!
 //! A request is executed when it is ordered, before it is committed: its proof needs the answer.
 //! Each configuration therefore has a state of its own, and one that is left behind takes what was
-//! not committed with it. Of the entries that nobody can refer to any more, the state is kept.
+//! not committed with it. Entries that nobody can refer to any more are left out, but for the state
+//! after them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,7 +34,7 @@ pub(crate) struct Log<S> {
     pub(crate) start: u64,
     /// The hash of those.
     begun: Digest,
-    /// What is left of the first entries.
+    /// The state after the first entries.
     base: Base<S>,
     /// The others.
     entries: Vec<Arc<Entry>>,

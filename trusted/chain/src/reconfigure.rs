@@ -142,8 +142,8 @@ impl<S: Service + Clone> Node<S> {
         self.configurations = self.configurations.split_off(&lowest);
     }
 
-    /// The configuration and the place that all have proved who are followed. Nobody says anything
-    /// of earlier ones.
+    /// The configuration and the place that all have proved who are followed. No statement is of
+    /// earlier ones.
     fn lowest(&self) -> (u64, u64) {
         let followed = self.streams.iter().map(|it| &it.track).filter(|it| !it.is_faulty);
         followed.map(|it| it.at).min().unwrap_or_default()

@@ -335,7 +335,7 @@ fn a_log_that_is_begun_anew_does_not_grow_with_age() {
     assert!(again.metrics().executed == 400 && again.replayed() < 200, "{}", again.replayed());
 }
 
-/// What device 2 says first in an epoch.
+/// The first statement of device 2 in an epoch.
 fn hello(epoch: u64) -> (Attested, Vec<u8>) {
     let start = Start { device: DeviceId(2), epoch: Epoch(epoch), nonce: [epoch as u8; 16] };
     let mut group = group(3);

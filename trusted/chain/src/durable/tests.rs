@@ -265,7 +265,7 @@ fn a_log_whose_snapshot_is_cut_off_is_refused() {
 
 // Once, all entries stayed in memory, and the log on disk had each input since the beginning.
 #[test]
-fn neither_the_log_nor_its_snapshot_grows_with_age_while_all_nodes_run() {
+fn a_log_and_its_snapshot_do_not_grow_with_age_while_all_nodes_run() {
     let mut small = group(3);
     (small.options.retained, small.keeps_history) = (16, false);
     let small = Arc::new(small);
