@@ -22,7 +22,7 @@ type OwnLibrary = Library<1, 8, 64>;
 /// again are issued again.
 const UNLOGGED_MAX: usize = 32;
 
-/// What a snapshot of a replica has of its device.
+/// The device in a snapshot of its replica.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct AttestorSnapshot {
     counter: u64,
@@ -44,7 +44,7 @@ pub struct Attestor {
     /// Given, and not in the log yet. A kernel in this process needs none.
     unlogged: Option<Vec<Given>>,
     unlogged_max: usize,
-    /// What a kernel in this process was told of its peers.
+    /// The things that a kernel in this process was told of its peers.
     changes: Changes,
     reissues: u64,
     /// Why the device gave nothing. A question finds it too.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a kernel in a replica's process was told of its peers' epochs, for a new one to be told it
-//! again.
+//! The epochs of peers that a kernel in a replica's process was told, for a new one to be told
+//! them again.
 //!
 //! The kernel takes an epoch on the votes of a quorum alone, also from the host that it runs in.
 

@@ -15,7 +15,7 @@ const RESENT: usize = 32;
 /// Bytes from which on no further statement of a stream answers it.
 const RESENT_BYTES: usize = 1 << 20;
 
-/// Streams of a question, at most: it is kept until the next tick. A replica has one of each epoch
+/// Streams of a question, at most: it is kept until the next tick. A replica has one of some epochs
 /// of each device.
 const POSITIONS_MAX: usize = 1 << 16;
 

@@ -14,7 +14,7 @@ use smt_device_client::DeviceError;
 use crate::effect::Effect;
 use crate::group::Group;
 use crate::ledger::{Answer, Ledger};
-use crate::message::{Message, Statement, Status, decode, encode};
+use crate::message::{Message, Statement, Status, encode};
 use crate::request::{Reply, Request};
 use crate::rule::{Broken, Rule};
 use crate::service::Service;
@@ -105,8 +105,8 @@ pub struct Replica<S> {
 }
 
 impl<S: Service> Replica<S> {
-    /// Starts a replica without a log, which does not come back in its epoch. In a later epoch than the group's first it begins with nothing: it asks
-    /// the others to admit it, and for the state.
+    /// Starts a replica without a log, which does not come back in its epoch. In a later epoch than
+    /// the group's first it begins with nothing: it asks the others to admit it, and for the state.
     ///
     /// # Errors
     /// Those of [`smt_device_client::Device::open`].
@@ -307,15 +307,11 @@ impl<S: Service> Replica<S> {
             self.hear_vote(&statement);
         }
         let key = (device, epoch);
-        if !self.streams.contains_key(&key) {
-            let is_newest = self.streams.range((device, 0)..=(device, u64::MAX));
-            let is_newest = is_newest.last().is_none_or(|(last, _)| last.1 < epoch);
-            let is_hello = matches!(decode(&statement.body), Some(Statement::Hello { .. }));
-            if !(self.metrics.is_active && is_newest && is_hello && counter == 1) {
-                return;
-            }
+        if !self.streams.contains_key(&key) && !self.may_follow(key, counter, &statement) {
+            return;
         }
         self.streams.entry(key).or_default().put(counter, statement);
+        self.forget_epochs(device);
     }
 
     fn take_request(&mut self, request: Request) {

@@ -143,7 +143,7 @@ impl<S: Service + Clone> Node<S> {
                 Verdict::Taken
             }
             Some(Statement::Open { configuration, freezes }) => {
-                self.judge_open(from, configuration, &freezes)
+                self.judge_open(track, from, (configuration, &freezes))
             }
             Some(Statement::Enter { configuration, opening }) => {
                 self.judge_enter(track, configuration, opening)

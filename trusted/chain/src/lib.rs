@@ -34,6 +34,8 @@ mod requests;
 mod rule;
 #[cfg(feature = "sim")]
 pub mod sim;
+mod snapshot;
+mod state;
 mod track;
 
 pub use accusation::{Accusation, Made};

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use smt_attestor::Attested;
 use smt_attestor::{Attestor, AttestorError, OwnDevice};
 use smt_bft::{Group, Request, Service, SigningKey};
@@ -42,12 +43,14 @@ pub struct Identity {
 }
 
 /// Numbers of a node, for logs and tests.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Metrics {
     /// The configuration that it has entered.
     pub configuration: u64,
     /// The place up to which all is committed.
     pub committed: u64,
+    /// The place up to which the log is left out, but for the state after it.
+    pub left_out: u64,
     /// How often it has accused since its log began.
     pub accusations: u64,
     /// How many statements its device has issued again, since the log did not have them.
@@ -55,6 +58,7 @@ pub struct Metrics {
 }
 
 /// A request that waits to be committed.
+#[derive(Clone, Deserialize, Serialize)]
 pub(crate) struct Pending {
     pub(crate) request: Request,
     pub(crate) age: u32,
@@ -92,6 +96,9 @@ pub struct Node<S> {
     /// A liar's host proves and opens itself.
     #[cfg(feature = "sim")]
     pub(crate) holds_proofs: bool,
+    /// All that was answered, for the comparison of nodes.
+    #[cfg(feature = "sim")]
+    pub(crate) history: BTreeMap<u64, Arc<crate::log::Entry>>,
 }
 
 impl<S: Service + Clone> Node<S> {
@@ -142,6 +149,8 @@ impl<S: Service + Clone> Node<S> {
             holds_orders: false,
             #[cfg(feature = "sim")]
             holds_proofs: false,
+            #[cfg(feature = "sim")]
+            history: BTreeMap::new(),
             group,
         })
     }
@@ -193,8 +202,9 @@ impl<S: Service + Clone> Node<S> {
     /// The numbers of this moment.
     pub fn metrics(&self) -> Metrics {
         let configuration = self.own_track().at.0;
-        let reissued = self.device.reissues();
-        Metrics { configuration, committed: self.replied, reissued, ..self.metrics }
+        let left_out = self.logs.get(&self.committed.0).map_or(0, Log::left_out);
+        let (committed, reissued) = (self.replied, self.device.reissues());
+        Metrics { configuration, committed, left_out, reissued, ..self.metrics }
     }
 
     /// The nodes that have said what no correct node says.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use smt_attestor::Attested;
 
 /// How many FREEZEs of a sender are remembered. An OPEN may refer to one long after its sender has
@@ -18,7 +19,7 @@ const AHEAD_BYTES: usize = 8 << 20;
 
 /// Where a sender stands: a function of its stream alone, thus the same for all who have taken as
 /// much.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Track {
     /// The counter that was taken last.
     pub(crate) counter: u64,
@@ -35,7 +36,7 @@ pub(crate) struct Track {
 }
 
 /// A FREEZE, and where its sender stood.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub(crate) struct Frozen {
     pub(crate) counter: u64,
     pub(crate) mac: [u8; 32],
@@ -60,7 +61,7 @@ impl Track {
 }
 
 /// The statements of a node.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Stream {
     pub(crate) track: Track,
     /// Authentic statements: those that were taken, for others, and some that wait.

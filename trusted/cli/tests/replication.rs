@@ -57,7 +57,14 @@ impl Cluster {
         let group = directory.join("group.toml");
         let text = fs::read_to_string(&group).unwrap();
         fs::write(&group, format!("{text}\n[options]\ntick_ms = 20\n")).unwrap();
-        Self { directory, replicas: vec![None, None, None], devices: Vec::new() }
+        let cluster = Self { directory, replicas: vec![None, None, None], devices: Vec::new() };
+        // Logs are begun anew often.
+        for number in 0..3 {
+            cluster.edit(&format!("replica-{number}.toml"), |text| {
+                format!("{text}log_bytes = 65536\n")
+            });
+        }
+        cluster
     }
 
     /// A group whose replicas run.
@@ -284,11 +291,7 @@ fn replicas_whose_logs_were_begun_anew_are_killed_and_lose_nothing() {
     let log = |cluster: &Cluster, number: usize| {
         fs::metadata(cluster.path(&format!("replica-{number}.state/log-1"))).unwrap().ino()
     };
-    for number in 0..3 {
-        cluster
-            .edit(&format!("replica-{number}.toml"), |text| format!("{text}log_bytes = 65536\n"));
-        cluster.start(number, &[]);
-    }
+    (0..3).for_each(|it| cluster.start(it, &[]));
     let mut load = Load::start(&cluster);
     let first = [0, 1, 2].map(|it| log(&cluster, it));
     while (0..3).any(|it| log(&cluster, it) == first[it]) {

@@ -51,7 +51,7 @@ enum Record {
     Part(Vec<u8>),
     /// The snapshot is whole.
     Whole,
-    /// What the nonces of audits come from: always the first.
+    /// The bytes from which the nonces of audits come: always the first.
     Nonces([u8; 32]),
     /// All that a device that outlives the node has given for the inputs before.
     Given(Vec<Given>),
@@ -135,8 +135,9 @@ pub struct Durable<A, D> {
 
 impl<A: Application, D: Disk> Durable<A, D> {
     /// Starts a node with an empty journal, or goes on where the journal ends. A journal of another
-    /// node, group or application is refused, and one that is older than a device's counter. `deliver` gets what the application has delivered
-    /// since the journal was begun ([`Durable::move_to`]), again.
+    /// node, group or application is refused, and one that is older than a device's counter.
+    /// `deliver` gets what the application has delivered since the journal was begun
+    /// ([`Durable::move_to`]), again.
     ///
     /// # Errors
     /// [`DurableError`]

@@ -14,7 +14,7 @@ use crate::service::Service;
 
 /// The replica as the records come.
 pub(super) struct Beginning<S> {
-    /// What the replica is made of, until the log tells its nonce.
+    /// The parts of the replica, until the log tells its nonce.
     pub(super) parts: Option<(Arc<Group>, Identity, S)>,
     replica: Option<Logged<S>>,
     replay: Replay<Record>,

@@ -5,10 +5,11 @@
 use smt_attestor::Attested;
 
 use super::*;
-use crate::message::{Reference, Statement};
+use crate::message::{Opening, Reference, Statement};
 use crate::replica::Pending;
 use crate::request::Request;
-use crate::sim::group::{client_key, group, identity};
+use crate::sim::group::{client_key, group, identity, library};
+use crate::view::View;
 use crate::{Counter, Status};
 use smt_attestation::{DeviceId, Epoch, Start};
 use smt_journal::ModelDisk;
@@ -343,4 +344,54 @@ fn a_log_that_is_begun_anew_does_not_grow_with_age() {
         panic!("it is read again");
     };
     assert!(again.metrics().executed == 400 && again.replayed() < 200, "{}", again.replayed());
+}
+
+/// The first statement of device 2 in an epoch.
+fn hello(epoch: u64) -> (Attested, Vec<u8>) {
+    let start = Start { device: DeviceId(2), epoch: Epoch(epoch), nonce: [epoch as u8; 16] };
+    let mut group = group(3);
+    group.unlogged_max = None;
+    let mut device = group.open(library(start)).unwrap();
+    let body = encode(&Statement::Hello { nonce: start.nonce });
+    let said = Attested::new(&device.attest(&body).unwrap(), body);
+    (said.clone(), Message::Statement(said).encode())
+}
+
+fn epochs_of(replica: &Core, device: u32) -> Vec<u64> {
+    let streams = replica.replica.streams.keys();
+    streams.filter(|it| it.0 == device).map(|it| it.1).collect()
+}
+
+// Once, each of them stayed in the memory of all others.
+#[test]
+fn a_device_that_restarts_ever_again_takes_bounded_memory_of_others() {
+    let mut replica = durable();
+    for epoch in 2..=200 {
+        replica.receive(&hello(epoch).1);
+        replica.commit().unwrap();
+        assert!(epochs_of(&replica, 2).len() <= 5, "epoch {epoch}");
+    }
+    // View 0 has the first one.
+    assert_eq!(epochs_of(&replica, 2), [1, 197, 198, 199, 200]);
+}
+
+#[test]
+fn an_epoch_that_was_forgotten_is_followed_again_once_a_view_has_it() {
+    let mut replica = durable();
+    for epoch in 2..=9 {
+        replica.receive(&hello(epoch).1);
+        replica.commit().unwrap();
+    }
+    assert_eq!(epochs_of(&replica, 2), [1, 6, 7, 8, 9]);
+    replica.receive(&hello(3).1);
+    replica.commit().unwrap();
+    assert_eq!(epochs_of(&replica, 2), [1, 6, 7, 8, 9], "nobody has admitted it");
+    // Others have, since they had heard of no later one.
+    let (epochs, votes) = (vec![1, 1, 3], Vec::new());
+    let opening = Opening { view: 1, epochs, start: 0, chain: [0; 32], votes };
+    replica.replica.views.insert(1, View::new(opening, BTreeMap::new()));
+    replica.receive(&hello(3).1);
+    replica.commit().unwrap();
+    assert_eq!(epochs_of(&replica, 2), [1, 3, 6, 7, 8, 9]);
+    assert_eq!(replica.replica.streams[&(2, 3)].track.counter, 1, "it was taken");
 }

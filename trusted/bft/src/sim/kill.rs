@@ -89,8 +89,8 @@ impl World<'_> {
         }
     }
 
-    /// Begins the log of a replica anew now and then, on a disk that fails at times. The replica may
-    /// be killed before or after the new log has the place of the old one.
+    /// Begins the log of a replica anew now and then, on a disk that fails at times. The replica
+    /// may be killed before or after the new log has the place of the old one.
     pub(super) fn begin_log_anew(&mut self, device: u32) {
         // A replica that is had from the new log does not execute again what came before.
         self.look(device as usize);

@@ -241,8 +241,7 @@ impl Liar {
         // The output that follows from the log, for the lie to be about the request alone.
         let order = |core: &mut Node<KeyValue>, request: &Request| {
             let log = core.logs.get(&configuration)?;
-            let copy = log.begin(log.configuration.clone(), log.length(), KeyValue::default());
-            let mut copy = copy;
+            let mut copy = log.begin(log.configuration.clone(), log.length())?;
             let output = copy.append(request.clone()).output;
             Some(Statement::Order { configuration, place, request: request.clone(), output })
         };

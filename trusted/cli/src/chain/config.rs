@@ -83,6 +83,7 @@ struct MemberFile {
     certificate_key: PathBuf,
     signing_key: PathBuf,
     group_secret: Option<PathBuf>,
+    log_bytes: Option<Spanned<u32>>,
     device: Option<Spanned<DeviceEntry>>,
 }
 
@@ -120,6 +121,8 @@ pub(crate) struct NodeConfig {
     pub(crate) place: Place,
     pub(crate) signing_key: Zeroizing<[u8; 32]>,
     pub(crate) device: DeviceConfig,
+    /// Bytes by which the log grows before it is begun anew.
+    pub(crate) log_bytes: u64,
 }
 
 /// A client's configuration.
@@ -146,6 +149,7 @@ impl NodeConfig {
         let state = file.state.as_ref().ok_or_else(|| source.lacks("state"))?;
         let secret = ("group_secret", file.group_secret.as_deref());
         let device = DeviceConfig::read(&source, secret, file.device.as_ref())?;
+        let log_bytes = source.growth("log_bytes", file.log_bytes.as_ref())?;
         let signing_key = read_secret(&source.beside(&file.signing_key))?;
         if *expected != smt_bft::public_key(&signing_key) {
             let why = "signing_key is not the one of which the group has the public key";
@@ -155,7 +159,7 @@ impl NodeConfig {
         let mut place = group.place(Member::Replica(number), certificates);
         let state = source.beside(state);
         place.boot = Some(state.join("boot"));
-        Ok(Self { node: number, state, place, signing_key, device, group })
+        Ok(Self { node: number, state, place, signing_key, device, log_bytes, group })
     }
 }
 
