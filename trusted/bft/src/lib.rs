@@ -51,6 +51,6 @@ pub use message::{
     Attested, Batch, Checkpoint, Message, Opening, Reference, State, Statement, Status,
 };
 pub use replica::{Identity, Metrics, Output, Replica};
-pub use request::{Reply, Request, SignatureBytes, is_public_key, public_key, sign, verifies};
+pub use request::{Reply, Request, SignatureBytes, sign, verifies};
 pub use rule::Rule;
 pub use service::{Counter, KeyValue, KeyValueOperation, Service};

@@ -5,30 +5,24 @@
 mod a2m;
 mod bft;
 mod bootstrap;
-mod caller;
 mod chain;
 mod device;
 mod keys;
-mod log;
-mod metrics_file;
-mod new_group;
 mod operation;
 mod peer_review;
-mod process;
 mod search;
-mod source;
-mod state;
+mod service;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use smt_trusted_process::{LogArguments, failure};
 
 use crate::a2m::A2mCommand;
 use crate::bft::BftCommand;
 use crate::bootstrap::{ManufacturerCommand, VendorCommand};
 use crate::chain::ChainCommand;
 use crate::device::DeviceCommand;
-use crate::log::LogArguments;
 use crate::peer_review::PeerReviewCommand;
 
 /// Trusted messages: logs and systems of which nobody can tell two stories
@@ -69,8 +63,7 @@ enum Command {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if let Err(error) = arguments.log.install() {
-        eprintln!("smt-trusted: {error}");
-        return ExitCode::FAILURE;
+        return failure("smt-trusted", &error, None);
     }
     let result = match arguments.command {
         Command::A2m(command) => command.run(),
@@ -83,14 +76,6 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("smt-trusted: {error}");
-            let mut cause = error.cause();
-            while let Some(error) = cause {
-                eprintln!("  because: {error}");
-                cause = error.source();
-            }
-            ExitCode::FAILURE
-        }
+        Err(error) => failure("smt-trusted", &error, error.cause()),
     }
 }

@@ -5,6 +5,8 @@
 //! 2. [`Journal::append`] collects records in memory.
 //! 3. [`Journal::commit`] writes them as one block, and returns when the disk has it.
 //!
+//! [`Inputs`] are those of a state machine, which takes them when they are durable.
+//!
 //! A block is written only after the one before is on the disk. A crash therefore tears the last
 //! block at most: a bad block with a good one behind it was damaged, and the log is refused.
 //! Damage of the last block alone looks like a torn one. A record with the bytes of a block is
@@ -15,6 +17,7 @@ mod block;
 mod disk;
 mod error;
 mod file;
+mod inputs;
 mod journal;
 #[cfg(feature = "model")]
 mod model;
@@ -22,6 +25,7 @@ mod model;
 pub use disk::Disk;
 pub use error::JournalError;
 pub use file::FileDisk;
+pub use inputs::{InputHash, Inputs, Questions};
 pub use journal::Journal;
 #[cfg(feature = "model")]
 pub use model::ModelDisk;

@@ -11,6 +11,8 @@ use crate::steps::{Asker, Steps, Ticks};
 
 /// How many steps may wait for an earlier one.
 const AHEAD: u64 = 4096;
+/// Bytes of such steps from which on only the next one is kept: a liar fills no memory and no disk.
+const AHEAD_BYTES: usize = 64 << 20;
 
 /// The fate of a step.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -156,9 +158,16 @@ impl<P: Protocol> History<P> {
         self.inbox.clear();
     }
 
+    /// Whether a step at this counter would be kept.
+    pub(crate) fn wants(&self, counter: u64) -> bool {
+        let ahead = || counter - self.taken;
+        !self.knows(counter)
+            && (ahead() == 1 || (ahead() <= AHEAD && self.steps.waiting() < AHEAD_BYTES))
+    }
+
     /// Keeps an authentic step.
     pub(crate) fn put(&mut self, counter: u64, step: Attested, now: Ticks) {
-        if !self.knows(counter) && counter - self.taken <= AHEAD {
+        if self.wants(counter) {
             self.steps.put(counter, step, now);
         }
     }
@@ -273,6 +282,23 @@ mod tests {
             history.put(counter, step, 0);
         }
         assert!(history.knows(AHEAD) && !history.knows(AHEAD + 1));
+    }
+
+    // Once, a liar whose step waits for a message that was never sent filled the memory of others.
+    #[test]
+    fn long_steps_that_wait_for_an_earlier_one_are_kept_up_to_a_bound() {
+        let mut history = waiting();
+        let step = |_| Attested { attestation: [[0; 32]; 2], body: vec![0; AHEAD_BYTES / 4] };
+        (2..9).for_each(|counter| history.put(counter, step(counter), 0));
+        let kept = |history: &History<Once>| (1..9).filter(|it| history.knows(*it)).count();
+        assert_eq!(kept(&history), 4);
+        history.put(1, step(1), 0);
+        assert_eq!(kept(&history), 5, "the next one is always kept");
+        history.took(1, 9);
+        history.took(2, 9);
+        history.put(6, step(6), 0);
+        history.put(7, step(7), 0);
+        assert_eq!(kept(&history), 6);
     }
 
     /// The checks that no run of the search misses.

@@ -10,10 +10,13 @@ use serde::Deserialize;
 use smt_bft::{Group, Options};
 use smt_device_client::SecretNumber;
 use smt_mesh::{Certificates, Member, Place};
+use smt_trusted_process::{
+    ClientEntry, ConfigError, Source, public_key, read_secret, refuse_count,
+};
 use toml::Spanned;
 use zeroize::Zeroizing;
 
-use crate::source::{ClientEntry, ConfigError, ServiceName, Source, read_secret, refuse_count};
+use crate::service::ServiceName;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -138,7 +141,7 @@ impl ReplicaConfig {
         let state = file.state.as_ref().ok_or_else(|| source.lacks("state"))?;
         let device = read_device(&source, &file)?;
         let signing_key = read_secret(&source.beside(&file.signing_key))?;
-        let own = smt_bft::public_key(&signing_key);
+        let own = public_key(&signing_key);
         if group.group.reply_keys.get(*replica.get_ref() as usize) != Some(&own) {
             let why = "signing_key is not the one of which the group has the public key";
             return Err(source.field("replica", replica.span(), why.to_owned()));
@@ -160,7 +163,7 @@ impl ClientConfig {
         };
         let group = GroupConfig::read(&source.beside(&file.group))?;
         let signing_key = read_secret(&source.beside(&file.signing_key))?;
-        let own = smt_bft::public_key(&signing_key);
+        let own = public_key(&signing_key);
         if group.group.clients.get(client.get_ref()) != Some(&own) {
             let why = "the group has no client of this number with the key of signing_key";
             return Err(source.field("client", client.span(), why.to_owned()));

@@ -14,12 +14,10 @@ use smt_bft::{
 use smt_device_client::{Client, Device, DeviceError};
 use smt_journal::{FileDisk, JournalError};
 use smt_mesh::{Member, Mesh, messages};
+use smt_trusted_process::{ConfigError, Process, ProcessError, State, StateError, System, Taken};
 
 use crate::a2m::device_fault;
 use crate::bft::config::{DeviceConfig, ReplicaConfig};
-use crate::process::{Process, ProcessError, System, Taken};
-use crate::source::ConfigError;
-use crate::state::{State, StateError};
 
 /// Runs a replica
 #[derive(Args)]

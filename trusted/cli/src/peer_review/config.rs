@@ -8,9 +8,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 use smt_mesh::{Certificates, Member, Place};
 use smt_peer_review::{Group, Identity, Options, Tree};
+use smt_trusted_process::{ConfigError, Source, read_secret};
 use toml::Spanned;
-
-use crate::source::{ConfigError, Source, read_secret};
 
 /// A device has no group of more.
 pub(crate) const NODES_MAX: usize = 9;

@@ -10,13 +10,13 @@ use clap::Args;
 use smt_journal::{FileDisk, JournalError};
 use smt_mesh::{Member, Mesh, messages};
 use smt_peer_review::{Durable, DurableError, Output, Suspicion, Tree};
+use smt_trusted_process::{
+    ConfigError, Process, ProcessError, State, StateError, System, Taken, log_path, rename, replace,
+};
 
 use crate::peer_review::config::NodeConfig;
 use crate::peer_review::input::Input;
 use crate::peer_review::output::OutputFile;
-use crate::process::{Process, ProcessError, System, Taken};
-use crate::source::ConfigError;
-use crate::state::{State, StateError, log_path, rename, replace};
 
 /// Runs a node
 ///

@@ -6,7 +6,7 @@ use tracing::level_filters::LevelFilter;
 
 /// Options of all subcommands about the log
 #[derive(Args)]
-pub(crate) struct LogArguments {
+pub struct LogArguments {
     /// Log what is as grave as this or graver, on standard error; by default SMT_LOG says it, else
     /// warn
     #[arg(long = "log", value_name = "LEVEL", global = true)]
@@ -25,7 +25,10 @@ enum LogFormat {
 
 impl LogArguments {
     /// Begins the log, for the rest of the process. A variable that is no level is told.
-    pub(crate) fn install(&self) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// A text for the user.
+    pub fn install(&self) -> Result<(), String> {
         let variable = std::env::var("SMT_LOG").ok().filter(|it| !it.is_empty());
         let level = match (self.log_level, variable) {
             (Some(level), _) => level,
