@@ -206,6 +206,11 @@ impl<P: Protocol> Node<P> {
         &self.machine
     }
 
+    /// The counter up to which the steps of a node were taken.
+    pub fn taken(&self, node: u32) -> Option<u64> {
+        self.histories.get(node as usize).map(|it| it.taken)
+    }
+
     /// The nodes that have made a step which the protocol does not make.
     pub fn faulty(&self) -> impl Iterator<Item = u32> {
         (0..).zip(&self.histories).filter(|it| it.1.is_faulty).map(|it| it.0)
