@@ -11,6 +11,7 @@ use smt_a2m::{A2m, A2mError, Disk, Durability, Entry, Fault, LogId, Tail, verify
 use smt_bootstrap::BootstrapError;
 use smt_device::{RunError, StoreError};
 use smt_device_client::DeviceError;
+use smt_transform_process::ProgramError;
 use smt_trusted_process::InitError;
 
 use crate::bft::ReplicaError;
@@ -111,6 +112,8 @@ pub(crate) enum CommandError {
     Verify(#[from] VerifyError),
     #[error(transparent)]
     Client(#[from] ClientError),
+    #[error(transparent)]
+    Transform(#[from] ProgramError),
     #[error("the operating system: standard input or output failed")]
     Stream(#[from] io::Error),
 }

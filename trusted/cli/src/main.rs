@@ -12,6 +12,7 @@ mod operation;
 mod peer_review;
 mod search;
 mod service;
+mod transform;
 
 use std::process::ExitCode;
 
@@ -24,6 +25,7 @@ use crate::bootstrap::{ManufacturerCommand, VendorCommand};
 use crate::chain::ChainCommand;
 use crate::device::DeviceCommand;
 use crate::peer_review::PeerReviewCommand;
+use crate::transform::TransformCommand;
 
 /// Trusted messages: logs and systems of which nobody can tell two stories
 #[derive(Parser)]
@@ -55,6 +57,9 @@ enum Command {
     /// Accountability: nodes whose witnesses find their faults
     #[command(subcommand)]
     PeerReview(PeerReviewCommand),
+    /// Crash-tolerant protocols of users, made Byzantine-tolerant
+    #[command(subcommand)]
+    Transform(TransformCommand),
     /// The owner of groups, who gives devices their secrets
     #[command(subcommand)]
     Vendor(VendorCommand),
@@ -72,6 +77,7 @@ fn main() -> ExitCode {
         Command::Device(command) => command.run(),
         Command::Manufacturer(command) => command.run(),
         Command::PeerReview(command) => command.run(),
+        Command::Transform(command) => command.run(),
         Command::Vendor(command) => command.run(),
     };
     match result {

@@ -24,7 +24,8 @@ enum LogFormat {
 }
 
 impl LogArguments {
-    /// Begins the log, for the rest of the process. A variable that is no level is told.
+    /// Begins the log, for the rest of the process, unless the process has one. A variable that is
+    /// no level is told.
     ///
     /// # Errors
     /// A text for the user.
@@ -42,10 +43,12 @@ impl LogArguments {
             .with_writer(std::io::stderr)
             .with_target(level == LevelFilter::TRACE)
             .log_internal_errors(false);
-        match self.log_format {
-            LogFormat::Json => log.json().flatten_event(true).with_span_list(false).init(),
-            LogFormat::Text => log.init(),
-        }
+        let begun = match self.log_format {
+            LogFormat::Json => log.json().flatten_event(true).with_span_list(false).try_init(),
+            LogFormat::Text => log.try_init(),
+        };
+        // A program that has a log of its own keeps it.
+        drop(begun);
         Ok(())
     }
 }
