@@ -109,7 +109,7 @@ pub struct Questions<A, Q> {
 }
 
 impl<A: Ord + Copy, Q> Questions<A, Q> {
-    /// None.
+    /// No question.
     #[must_use]
     pub fn new() -> Self {
         Self { waiting: BTreeMap::new(), answered: BTreeSet::new() }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Members of a group as processes: what all systems have in common, whatever they agree on.
 //!
-//! 1. [`NewGroup`] makes keys, certificates and configuration files, and [`Source`] reads the files.
+//! 1. [`NewGroup`] makes keys, certificates and configuration files; [`Source`] and [`MemberFile`]
+//!    read them.
 //! 2. [`State`] is a member's directory: the epoch of its device, and the log of that epoch.
 //! 3. A [`System`] is the state machine with its log, and [`Process`] runs it over SMT.
 //! 4. A [`Caller`] makes requests as a client, and waits for answers.

@@ -32,7 +32,7 @@ pub enum ConfigError {
     Syntax {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// The mistake, and its place.
         error: Box<toml::de::Error>,
     },
     /// A field has a value that it cannot have.
@@ -44,7 +44,7 @@ pub enum ConfigError {
         line: usize,
         /// The field.
         field: &'static str,
-        /// What is wrong.
+        /// The mistake.
         why: String,
     },
     /// A file of a secret is none.
@@ -52,7 +52,7 @@ pub enum ConfigError {
     Secret {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The mistake.
         why: &'static str,
     },
 }

@@ -95,13 +95,15 @@ impl<P: Protocol, D: Disk> Durable<P, D> {
     ) -> Result<Self, DurableError> {
         Journal::refuse_older(&disk, (0..VERSION).map(|it| encode(&(LOG, it))))?;
         let owner = owner(&group, identity.device);
-        let node = Node::new(group, identity, protocol).map_err(DurableError::Device)?;
+        let mut node = Node::new(group, identity, protocol).map_err(DurableError::Device)?;
+        node.is_silent = true;
         let mut replay = Replay { node, noted: Made::default(), count: 0, failure: None };
         let journal = Journal::open(disk, &owner, |record| replay.take(record))?;
         if let Some(failure) = replay.failure {
             return Err(failure);
         }
-        let Replay { node, noted, count: replayed, .. } = replay;
+        let Replay { mut node, noted, count: replayed, .. } = replay;
+        node.is_silent = false;
         let (inputs, questions) = (Inputs::new(journal), Questions::new());
         let mut durable = Self { node, inputs, questions, noted, replayed };
         durable.note_steps();

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::group::Group;
-use crate::message::{Attested, Input, Step};
+use crate::message::{Attested, Input, Request, Step};
 use crate::protocol::{Effect, Protocol};
 use crate::rule::{Broken, Rule};
 use crate::steps::{Asker, Steps, Ticks};
@@ -23,6 +23,16 @@ pub(crate) enum Verdict {
     Wait,
     /// No correct node makes it.
     Faulty,
+}
+
+/// The knowledge by which steps are judged.
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'a> {
+    pub(crate) group: &'a Group,
+    /// The last request of each client whose signature was verified: those of steps are the same
+    /// ones, and a signature costs more than all else.
+    pub(crate) genuine: &'a BTreeMap<u32, Request>,
+    pub(crate) broken: Broken,
 }
 
 /// A message on its way: the counter of its sender's step, and its bytes.
@@ -105,12 +115,12 @@ impl<P: Protocol> History<P> {
     }
 
     /// Judges the next step, which is taken if it is valid.
-    pub(crate) fn judge(&mut self, step: &Step, group: &Group, broken: Broken) -> Verdict {
-        match self.judge_input(&step.input, group, broken) {
+    pub(crate) fn judge(&mut self, step: &Step, known: Known<'_>) -> Verdict {
+        match self.judge_input(&step.input, known) {
             Verdict::Valid(_) => {}
             other => return other,
         }
-        if broken.lacks(Rule::Effects) {
+        if known.broken.lacks(Rule::Effects) {
             self.note(&step.input, &step.effects);
             run(&mut self.machine, &step.input);
             return Verdict::Valid(step.effects.clone());
@@ -119,7 +129,8 @@ impl<P: Protocol> History<P> {
         if effects == step.effects { Verdict::Valid(effects) } else { Verdict::Faulty }
     }
 
-    fn judge_input(&self, input: &Input, group: &Group, broken: Broken) -> Verdict {
+    fn judge_input(&self, input: &Input, known: Known<'_>) -> Verdict {
+        let Known { group, genuine, broken } = known;
         let is_fine = match input {
             Input::Message { from, counter, message } => {
                 let mut waiting = self.inbox.get(from).into_iter().flatten();
@@ -136,7 +147,9 @@ impl<P: Protocol> History<P> {
                 }
             }
             Input::Timeout { timer } => self.armed.contains_key(timer) || broken.lacks(Rule::Armed),
-            Input::Request(request) => is_genuine(request, group, broken),
+            Input::Request(request) => {
+                genuine.get(&request.client) == Some(request) || is_genuine(request, group, broken)
+            }
         };
         if is_fine { Verdict::Valid(Vec::new()) } else { Verdict::Faulty }
     }
@@ -200,7 +213,7 @@ pub(crate) fn run(machine: &mut impl Protocol, input: &Input) -> Vec<Effect> {
 }
 
 /// Whether a client of the group has signed this request.
-pub(crate) fn is_genuine(request: &crate::message::Request, group: &Group, broken: Broken) -> bool {
+pub(crate) fn is_genuine(request: &Request, group: &Group, broken: Broken) -> bool {
     let key = group.clients.get(&request.client);
     request.operation.len() <= group.options.operation
         && (broken.lacks(Rule::RequestSignature)
@@ -230,7 +243,11 @@ mod tests {
     }
 
     fn judge(history: &mut History<Once>, input: Input, effects: Vec<Effect>) -> Verdict {
-        history.judge(&Step { input, effects }, &group(), Broken::default())
+        judge_with(history, &Step { input, effects }, Broken::default())
+    }
+
+    fn judge_with(history: &mut History<Once>, step: &Step, broken: Broken) -> Verdict {
+        history.judge(step, Known { group: &group(), genuine: &BTreeMap::new(), broken })
     }
 
     fn group() -> Group {
@@ -315,7 +332,7 @@ mod tests {
             assert_eq!(judge(&mut waiting(), input.clone(), effects.clone()), Verdict::Faulty);
             let broken = Broken { rule: Some(rule) };
             let step = Step { input, effects: effects.clone() };
-            assert_eq!(waiting().judge(&step, &group(), broken), Verdict::Valid(effects));
+            assert_eq!(judge_with(&mut waiting(), &step, broken), Verdict::Valid(effects));
         }
     }
 

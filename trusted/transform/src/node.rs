@@ -12,7 +12,7 @@ use smt_attestation::{
 
 use crate::consequence::Consequence;
 use crate::group::Group;
-use crate::history::{History, Verdict, run};
+use crate::history::{History, Known, Verdict, run};
 use crate::message::{
     Attested, Digest, Endorsement, Input, Message, Request, Step, decode, digest, encode,
 };
@@ -81,6 +81,8 @@ pub struct Node<P> {
     pub(crate) histories: Vec<History<P>>,
     /// The newest request of each client that is no step yet.
     pub(crate) requests: BTreeMap<u32, Request>,
+    /// The last request of each client that came from the client itself.
+    genuine: BTreeMap<u32, Request>,
     /// Ticks since each armed timer was armed.
     pub(crate) waited: BTreeMap<u32, u32>,
     /// The last replies to each client that were found valid.
@@ -88,6 +90,8 @@ pub struct Node<P> {
     /// The own steps that were attested, for a log.
     pub(crate) made: Made,
     pub(crate) outputs: Vec<Output>,
+    /// Whether it endorses nothing: it takes its log again, and clients ask again.
+    pub(crate) is_silent: bool,
     /// Ticks since the start.
     pub(crate) now: Ticks,
     error: Option<NodeError>,
@@ -130,10 +134,12 @@ impl<P: Protocol> Node<P> {
             machine: protocol(own),
             histories,
             requests: BTreeMap::new(),
+            genuine: BTreeMap::new(),
             waited: BTreeMap::new(),
             replies: BTreeMap::new(),
             made: Made::default(),
             outputs: Vec::new(),
+            is_silent: false,
             now: 0,
             error: None,
             broken: Broken::default(),
@@ -343,7 +349,7 @@ impl<P: Protocol> Node<P> {
     }
 
     fn take_next(&mut self, device: u32) -> bool {
-        let (group, broken) = (self.group.clone(), self.broken);
+        let (group, genuine, broken) = (self.group.clone(), &self.genuine, self.broken);
         let history = &mut self.histories[device as usize];
         let next = history.next(broken).filter(|_| !history.is_faulty);
         let Some((counter, step)) = next.map(|it| (it.0, decode::<Step>(&it.1.body))) else {
@@ -351,7 +357,7 @@ impl<P: Protocol> Node<P> {
         };
         let verdict = match step {
             None => Verdict::Faulty,
-            Some(step) => history.judge(&step, &group, broken),
+            Some(step) => history.judge(&step, Known { group: &group, genuine, broken }),
         };
         match verdict {
             Verdict::Wait => false,
@@ -392,12 +398,16 @@ impl<P: Protocol> Node<P> {
     }
 
     pub(crate) fn endorse(&mut self, client: u32, number: u64, answer: Vec<u8>) {
+        if self.is_silent {
+            return;
+        }
         let it = Endorsement::sign(&self.key, self.own, client, (number, answer));
         self.outputs.push(Output::Client(client, Message::Endorsement(it).encode()));
     }
 
     fn take_request(&mut self, request: Request) {
         if self.is_new(&request) {
+            self.genuine.insert(request.client, request.clone());
             self.requests.insert(request.client, request);
         }
     }

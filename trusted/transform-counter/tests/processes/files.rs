@@ -68,3 +68,11 @@ fn a_node_whose_files_are_lost_or_of_another_group_does_not_start() {
     assert!(fails(cluster.node(2)).contains("is not the directory that `init` has made"));
     cluster.start(0);
 }
+
+#[test]
+fn the_guide_shows_this_program() {
+    let page = include_str!("../../../../docs/guide/src/transformation.md");
+    let program = include_str!("../../src/main.rs");
+    let shown = &program[program.find("use std").unwrap()..];
+    assert!(page.contains(&format!("\n```text\n{shown}```\n")));
+}
