@@ -48,7 +48,7 @@ pub use ed25519_dalek::SigningKey;
 pub use group::{Group, Options, PublicKey};
 pub use message::{Batch, Checkpoint, Message, Opening, Reference, State, Statement, Status};
 pub use replica::{Identity, Metrics, Output, Replica};
-pub use request::{Reply, Request, SignatureBytes, is_public_key, public_key, sign, verifies};
+pub use request::{Reply, Request, SignatureBytes, sign, verifies};
 pub use rule::Rule;
 pub use service::{Counter, KeyValue, KeyValueOperation, Service};
 pub use smt_attestor::{Attested, AttestorError, OwnDevice};

@@ -14,13 +14,13 @@ use smt_bft::{
 use smt_device_client::Device;
 use smt_journal::{FileDisk, JournalError};
 use smt_mesh::{Member, Mesh, messages};
+use smt_trusted_process::{
+    ConfigError, LogBytes, NewLog, Process, ProcessError, State, StateError, System, Taken,
+    log_path,
+};
 
 use crate::bft::config::ReplicaConfig;
-use crate::new_log::{LogBytes, NewLog};
 use crate::own_device::{DeviceConfig, OwnDeviceError};
-use crate::process::{Process, ProcessError, System, Taken};
-use crate::source::ConfigError;
-use crate::state::{State, StateError, log_path};
 
 /// Runs a replica
 #[derive(Args)]

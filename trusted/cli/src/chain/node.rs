@@ -15,15 +15,15 @@ use smt_bft::{AnyService, AttestorError, OwnDevice, SigningKey};
 use smt_chain::{Configuration, Durable, DurableError, Identity, Message, Output};
 use smt_journal::{FileDisk, JournalError};
 use smt_mesh::{Member, Mesh, messages};
+use smt_trusted_process::{
+    ConfigError, LogBytes, NewLog, Process, ProcessError, State, StateError, System, Taken,
+    log_path,
+};
 
 use crate::chain::config::NodeConfig;
 use crate::chain::etcd::Etcd;
 use crate::chain::reconfigure::Reconfiguration;
-use crate::new_log::{LogBytes, NewLog};
 use crate::own_device::{DeviceConfig, OwnDeviceError};
-use crate::process::{Process, ProcessError, System, Taken};
-use crate::source::ConfigError;
-use crate::state::{State, StateError, log_path};
 
 /// Runs a node
 #[derive(Args)]

@@ -9,10 +9,10 @@ use serde::Deserialize;
 use smt_attestation::SigningKey;
 use smt_mesh::{Certificates, Member, Place};
 use smt_peer_review::{Group, Options, Tree};
+use smt_trusted_process::{ConfigError, Source};
 use toml::Spanned;
 
 use crate::own_device::{DeviceConfig, DeviceEntry, read_epoch};
-use crate::source::{ConfigError, Source};
 
 /// A device has no group of more.
 pub(crate) const NODES_MAX: usize = 9;

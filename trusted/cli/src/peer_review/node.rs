@@ -11,16 +11,16 @@ use smt_device_client::Device;
 use smt_journal::{FileDisk, JournalError};
 use smt_mesh::{Member, Mesh, messages};
 use smt_peer_review::{AttestorError, Durable, DurableError, Identity, Output, Suspicion, Tree};
+use smt_trusted_process::{
+    ConfigError, LogBytes, NewLog, Process, ProcessError, State, StateError, System, Taken,
+    log_path, replace,
+};
 use zeroize::Zeroizing;
 
-use crate::new_log::{LogBytes, NewLog};
 use crate::own_device::{DeviceConfig, OwnDeviceError};
 use crate::peer_review::config::NodeConfig;
 use crate::peer_review::input::Input;
 use crate::peer_review::output::OutputFile;
-use crate::process::{Process, ProcessError, System, Taken};
-use crate::source::ConfigError;
-use crate::state::{State, StateError, log_path, replace};
 
 /// Runs a node
 ///

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A seeded simulator of the crash-tolerant counter in which nodes and clients lie.
 
+mod correct;
+pub(crate) mod group;
 mod liar;
 mod report;
 mod scenario;

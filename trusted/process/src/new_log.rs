@@ -18,7 +18,7 @@ pub(crate) const GROWTH_RANGE: std::ops::Range<u32> = 65_536..1_073_741_825;
 const PAUSE: Duration = Duration::from_secs(60);
 
 /// When and where a log is begun anew.
-pub(crate) struct NewLog {
+pub struct NewLog {
     path: PathBuf,
     growth: u64,
     /// When it may be begun anew.
@@ -27,28 +27,29 @@ pub(crate) struct NewLog {
 
 /// Bytes of a log.
 #[derive(Clone, Copy)]
-pub(crate) struct LogBytes {
+pub struct LogBytes {
     /// Those behind the snapshot with which it begins.
-    pub(crate) growth: u64,
+    pub growth: u64,
     /// Those of the snapshot.
-    pub(crate) snapshot: u64,
+    pub snapshot: u64,
 }
 
 impl NewLog {
     /// For a log that this process has open.
-    pub(crate) fn new(path: PathBuf, growth: u64) -> Self {
+    pub fn new(path: PathBuf, growth: u64) -> Self {
         let it = Self { path, growth, next: Instant::now() };
         // One that was being begun anew when the process was killed.
         let _ = fs::remove_file(it.new_path());
         it
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// The log.
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Whether the log has grown enough. A snapshot that is long is not written again for a little.
-    pub(crate) fn is_due(&self, bytes: LogBytes) -> bool {
+    pub fn is_due(&self, bytes: LogBytes) -> bool {
         bytes.growth >= self.growth.max(bytes.snapshot) && Instant::now() >= self.next
     }
 
@@ -58,7 +59,7 @@ impl NewLog {
     /// # Errors
     /// The new log has not the name of the old one. The process must end: what follows would be in
     /// the new log alone.
-    pub(crate) fn begin<E: Display + From<JournalError>>(
+    pub fn begin<E: Display + From<JournalError>>(
         &mut self,
         before: u64,
         write: impl FnOnce(FileDisk) -> Result<(FileDisk, u64), E>,

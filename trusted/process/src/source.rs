@@ -10,79 +10,82 @@ use std::path::{Path, PathBuf};
 use data_encoding::HEXLOWER;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use smt_bft::{AnyService, Group, PublicKey, ServiceKind};
 use smt_mesh::Certificates;
 use toml::Spanned;
 
 use crate::new_log::{GROWTH, GROWTH_RANGE};
 use zeroize::Zeroizing;
 
+use crate::keys::{PublicKey, is_public_key};
+
 /// Why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ConfigError {
+pub enum ConfigError {
     /// A file cannot be read.
     #[error("your files: {} cannot be read: {error}", .path.display())]
-    Read { path: PathBuf, error: std::io::Error },
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
     /// A file is no TOML, or lacks a field, or has one too many.
     #[error("your files: {}: {error}", .path.display())]
-    Syntax { path: PathBuf, error: Box<toml::de::Error> },
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// The mistake, and its place.
+        error: Box<toml::de::Error>,
+    },
     /// A field has a value that it cannot have.
     #[error("your files: {}, line {line}: {field}: {why}", .path.display())]
-    Field { path: PathBuf, line: usize, field: &'static str, why: String },
+    Field {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The field.
+        field: &'static str,
+        /// The mistake.
+        why: String,
+    },
     /// A file of a secret is none.
     #[error("your files: {}: {why}", .path.display())]
-    Secret { path: PathBuf, why: &'static str },
+    Secret {
+        /// The file.
+        path: PathBuf,
+        /// The mistake.
+        why: &'static str,
+    },
 }
 
-/// Why a group cannot have so many members of this name; nothing if it can.
-pub(crate) fn refuse_count(count: usize, nouns: &str) -> Option<String> {
+/// Why a group cannot have so many members of this name; nothing if it can. A device has room for
+/// nine.
+pub fn refuse_count(count: usize, nouns: &str) -> Option<String> {
     let why = || format!("{count} {nouns}: a group has 2f + 1 of them, 3, 5, 7 or 9");
-    (!Group::may_have(count)).then(why)
-}
-
-/// The services that can be replicated.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, clap::ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum ServiceName {
-    Counter,
-    KeyValue,
-}
-
-impl ServiceName {
-    /// The service in its first state.
-    pub(crate) fn first_state(self) -> AnyService {
-        AnyService::new(match self {
-            Self::Counter => ServiceKind::Counter,
-            Self::KeyValue => ServiceKind::KeyValue,
-        })
-    }
-
-    /// The name in files.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Counter => "counter",
-            Self::KeyValue => "key-value",
-        }
-    }
+    (!matches!(count, 3 | 5 | 7 | 9)).then(why)
 }
 
 /// A client of a group, as a file has it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ClientEntry {
+pub struct ClientEntry {
     number: Spanned<u32>,
     key: Spanned<String>,
 }
 
 /// A file and its text, for errors that name a line.
-pub(crate) struct Source {
+pub struct Source {
     path: PathBuf,
     text: String,
 }
 
 impl Source {
     /// Reads a file.
-    pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<(Self, T), ConfigError> {
+    ///
+    /// # Errors
+    /// [`ConfigError`]
+    pub fn read<T: DeserializeOwned>(path: &Path) -> Result<(Self, T), ConfigError> {
         let path = path.to_path_buf();
         let text = fs::read_to_string(&path)
             .map_err(|error| ConfigError::Read { path: path.clone(), error })?;
@@ -94,19 +97,22 @@ impl Source {
     }
 
     /// Paths are relative to the file that has them.
-    pub(crate) fn beside(&self, path: &Path) -> PathBuf {
+    pub fn beside(&self, path: &Path) -> PathBuf {
         self.path.parent().map_or_else(|| path.to_path_buf(), |it| it.join(path))
     }
 
     /// The files of sessions: authority, certificate and its key.
-    pub(crate) fn certificates(&self, files: [&Path; 3]) -> Certificates {
+    pub fn certificates(&self, files: [&Path; 3]) -> Certificates {
         let [authority, certificate, key] = files.map(|it| self.beside(it));
         Certificates { authority, certificate, key }
     }
 
     /// Addresses and public keys of the members that serve, each with its own. `field` is the name
     /// of the keys.
-    pub(crate) fn addresses_and_keys<'a>(
+    ///
+    /// # Errors
+    /// [`ConfigError`]
+    pub fn addresses_and_keys<'a>(
         &self,
         noun: &str,
         field: &'static str,
@@ -131,7 +137,10 @@ impl Source {
     }
 
     /// The public keys of clients, by their numbers.
-    pub(crate) fn clients(
+    ///
+    /// # Errors
+    /// [`ConfigError`]
+    pub fn clients(
         &self,
         entries: &[ClientEntry],
     ) -> Result<BTreeMap<u32, PublicKey>, ConfigError> {
@@ -151,38 +160,39 @@ impl Source {
     }
 
     /// The error of a field at a place of the text.
-    pub(crate) fn field(
-        &self,
-        field: &'static str,
-        span: Range<usize>,
-        why: String,
-    ) -> ConfigError {
+    pub fn field(&self, field: &'static str, span: Range<usize>, why: String) -> ConfigError {
         let before = self.text.get(..span.start).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
         ConfigError::Field { path: self.path.clone(), line, field, why }
     }
 
     /// The error of a field that is not there.
-    pub(crate) fn lacks(&self, field: &'static str) -> ConfigError {
+    pub fn lacks(&self, field: &'static str) -> ConfigError {
         self.field(field, 0..0, "is missing".to_owned())
     }
 
     /// A public key in hexadecimal.
-    pub(crate) fn key(
+    ///
+    /// # Errors
+    /// [`ConfigError`]
+    pub fn key(
         &self,
         field: &'static str,
         text: &Spanned<String>,
     ) -> Result<PublicKey, ConfigError> {
         let bytes = HEXLOWER.decode(text.get_ref().as_bytes()).ok();
         let key = bytes.and_then(|it| PublicKey::try_from(it).ok());
-        key.filter(smt_bft::is_public_key).ok_or_else(|| {
+        key.filter(is_public_key).ok_or_else(|| {
             let why = "no Ed25519 public key: 64 digits 0 to 9 and a to f".to_owned();
             self.field(field, text.span(), why)
         })
     }
 
     /// Bytes by which a log grows before it is begun anew.
-    pub(crate) fn growth(
+    ///
+    /// # Errors
+    /// [`ConfigError`]
+    pub fn growth(
         &self,
         field: &'static str,
         value: Option<&Spanned<u32>>,
@@ -191,7 +201,10 @@ impl Source {
     }
 
     /// A number within bounds.
-    pub(crate) fn bounded(
+    ///
+    /// # Errors
+    /// [`ConfigError`]
+    pub fn bounded(
         &self,
         field: &'static str,
         value: &Spanned<u32>,
@@ -206,7 +219,10 @@ impl Source {
 }
 
 /// Reads 32 secret bytes in hexadecimal.
-pub(crate) fn read_secret(path: &Path) -> Result<Zeroizing<[u8; 32]>, ConfigError> {
+///
+/// # Errors
+/// [`ConfigError::Read`], [`ConfigError::Secret`]
+pub fn read_secret(path: &Path) -> Result<Zeroizing<[u8; 32]>, ConfigError> {
     let read = |error| ConfigError::Read { path: path.to_path_buf(), error };
     let wrong = |why| ConfigError::Secret { path: path.to_path_buf(), why };
     if fs::metadata(path).map_err(read)?.mode() & 0o077 != 0 {

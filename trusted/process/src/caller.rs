@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Requests to a replicated service over sessions with all its members.
 
-use std::io::{self, Write};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use smt_mesh::{Arrival, Mesh, Place, SessionError, messages};
 
-use crate::operation::{Operation, of_load, shown};
-use crate::source::{ConfigError, ServiceName};
-
 /// Why a request has no answer.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ClientError {
-    /// The configuration cannot be used.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
+pub enum CallError {
     /// Sessions cannot be had.
     #[error(transparent)]
     Session(#[from] SessionError),
@@ -23,29 +16,25 @@ pub(crate) enum ClientError {
         "the {members}: no answer of f + 1 of them in {seconds} seconds; the request may have run, \
          or may yet"
     )]
-    Deadline { members: &'static str, seconds: u64 },
+    Deadline {
+        /// The word for them.
+        members: &'static str,
+        /// How long they had.
+        seconds: u64,
+    },
     /// This process has closed its sessions.
     #[error("this client: its endpoint was closed before an answer came")]
     Ended,
-    /// The service has no such operation.
-    #[error("your request: the group serves {0}, which has no such operation")]
-    OtherService(&'static str),
     /// The operation is longer than the group permits.
     #[error("your request: {0} bytes are more than the group's operation_bytes, {1}")]
     TooLong(usize, usize),
-    /// An answer that is none of the service.
-    #[error("the group: f + 1 of its members have given an answer that the service does not give")]
-    Answer,
     /// There is no randomness.
     #[error("the operating system gives no random numbers: {0}")]
     Random(getrandom::Error),
-    /// Standard output failed.
-    #[error("the operating system: standard output failed")]
-    Output(#[from] io::Error),
 }
 
 /// A client's half of a protocol, as a state machine.
-pub(crate) trait Protocol {
+pub trait ClientProtocol {
     /// The word for the members that serve.
     const MEMBERS: &'static str;
     /// Begins a request.
@@ -60,65 +49,51 @@ pub(crate) trait Protocol {
 
 /// The last request number of earlier processes of a client: numbers grow over restarts while the
 /// clock does not go back.
-pub(crate) fn last_number() -> u64 {
+pub fn last_number() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// A client of the group, and its sessions.
-pub(crate) struct Caller<P> {
+pub struct Caller<P> {
     protocol: P,
     mesh: Mesh,
     terms: Terms,
 }
 
 /// The terms of a client that are not of its protocol.
-pub(crate) struct Terms {
-    pub(crate) service: ServiceName,
-    pub(crate) operation_max: usize,
-    pub(crate) tick: Duration,
-    pub(crate) deadline_s: u64,
+pub struct Terms {
+    /// The longest operation that the group permits, in bytes.
+    pub operation_max: usize,
+    /// Between two ticks.
+    pub tick: Duration,
+    /// Seconds after which a request is given up.
+    pub deadline_s: u64,
 }
 
-impl<P: Protocol> Caller<P> {
-    pub(crate) fn open(protocol: P, place: &Place, terms: Terms) -> Result<Self, ClientError> {
+impl<P: ClientProtocol> Caller<P> {
+    /// Opens sessions.
+    ///
+    /// # Errors
+    /// [`CallError::Session`]
+    pub fn open(protocol: P, place: &Place, terms: Terms) -> Result<Self, CallError> {
         let caller = Self { protocol, mesh: Mesh::open(place)?, terms };
         // Members reply in the session in which a client spoke last: all must know one.
         caller.greet();
         Ok(caller)
     }
 
-    /// Does what the user asks for, and prints each answer.
-    pub(crate) fn run(&mut self, operation: Operation) -> Result<(), ClientError> {
-        let service = self.terms.service;
-        let mut out = io::stdout().lock();
-        match operation {
-            Operation::Load { count } => {
-                let began = Instant::now();
-                for number in 0..count {
-                    let answer = self.call(of_load(service, number))?;
-                    writeln!(out, "{}", shown(service, &answer)?)?;
-                    out.flush()?;
-                }
-                let seconds = began.elapsed().as_secs_f64();
-                eprintln!("{count} requests in {seconds:.2} s");
-            }
-            one => {
-                let answer = self.call(one.encode(service)?)?;
-                writeln!(out, "{}", shown(service, &answer)?)?;
-            }
-        }
-        Ok(())
-    }
-
     /// Makes a request, and waits for its answer.
-    fn call(&mut self, operation: Vec<u8>) -> Result<Vec<u8>, ClientError> {
-        let Terms { operation_max, tick, deadline_s: seconds, .. } = self.terms;
+    ///
+    /// # Errors
+    /// [`CallError`]
+    pub fn call(&mut self, operation: Vec<u8>) -> Result<Vec<u8>, CallError> {
+        let Terms { operation_max, tick, deadline_s: seconds } = self.terms;
         if operation.len() > operation_max {
-            return Err(ClientError::TooLong(operation.len(), operation_max));
+            return Err(CallError::TooLong(operation.len(), operation_max));
         }
         let mut nonce = [0; 16];
-        getrandom::fill(&mut nonce).map_err(ClientError::Random)?;
+        getrandom::fill(&mut nonce).map_err(CallError::Random)?;
         self.protocol.submit(nonce, operation);
         let began = Instant::now();
         let mut next_tick = began + tick;
@@ -133,7 +108,7 @@ impl<P: Protocol> Caller<P> {
                     }
                 }
                 Arrival::Nothing => {}
-                Arrival::End => return Err(ClientError::Ended),
+                Arrival::End => return Err(CallError::Ended),
             }
             // Also while packets come: a liar's flood keeps no request from being sent again.
             if Instant::now() >= next_tick {
@@ -143,7 +118,7 @@ impl<P: Protocol> Caller<P> {
                 self.greet();
             }
             if began.elapsed().as_secs() >= seconds {
-                return Err(ClientError::Deadline { members: P::MEMBERS, seconds });
+                return Err(CallError::Deadline { members: P::MEMBERS, seconds });
             }
         }
     }

@@ -6,7 +6,7 @@ use tracing::level_filters::LevelFilter;
 
 /// Options of all subcommands about the log
 #[derive(Args)]
-pub(crate) struct LogArguments {
+pub struct LogArguments {
     /// Log what is as grave as this or graver, on standard error; by default SMT_LOG says it, else
     /// warn
     #[arg(long = "log", value_name = "LEVEL", global = true)]
@@ -24,8 +24,12 @@ enum LogFormat {
 }
 
 impl LogArguments {
-    /// Begins the log, for the rest of the process. A variable that is no level is told.
-    pub(crate) fn install(&self) -> Result<(), String> {
+    /// Begins the log, for the rest of the process, unless the process has one. A variable that is
+    /// no level is told.
+    ///
+    /// # Errors
+    /// A text for the user.
+    pub fn install(&self) -> Result<(), String> {
         let variable = std::env::var("SMT_LOG").ok().filter(|it| !it.is_empty());
         let level = match (self.log_level, variable) {
             (Some(level), _) => level,
@@ -39,10 +43,12 @@ impl LogArguments {
             .with_writer(std::io::stderr)
             .with_target(level == LevelFilter::TRACE)
             .log_internal_errors(false);
-        match self.log_format {
-            LogFormat::Json => log.json().flatten_event(true).with_span_list(false).init(),
-            LogFormat::Text => log.init(),
-        }
+        let begun = match self.log_format {
+            LogFormat::Json => log.json().flatten_event(true).with_span_list(false).try_init(),
+            LogFormat::Text => log.try_init(),
+        };
+        // A program that has a log of its own keeps it.
+        drop(begun);
         Ok(())
     }
 }

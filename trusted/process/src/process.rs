@@ -27,7 +27,7 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// Why a process does not begin.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ProcessError {
+pub enum ProcessError {
     /// Sessions cannot be had.
     #[error(transparent)]
     Session(#[from] SessionError),
@@ -38,40 +38,49 @@ pub(crate) enum ProcessError {
 
 /// The messages of a packet, as a system has taken them.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Taken {
+pub struct Taken {
     /// How many there were.
-    pub(crate) count: usize,
+    pub count: usize,
     /// How many of them their sender may not send.
-    pub(crate) refused: usize,
+    pub refused: usize,
 }
 
 /// A member's half of a replicated system, as a state machine with a log.
-pub(crate) trait System {
+pub trait System {
     /// Why it cannot go on.
     type Error: From<ProcessError>;
     /// Takes a packet of a member.
     fn take(&mut self, from: Member, packet: &[u8]) -> Taken;
     /// Takes what has come in other ways than by sessions, before each commit.
+    ///
+    /// # Errors
+    /// The system's own.
     fn take_others(&mut self) -> Result<(), Self::Error> {
         Ok(())
     }
     /// Time passes.
     fn tick(&mut self);
     /// Makes all durable, sends what follows, and tells the log of what is new.
+    ///
+    /// # Errors
+    /// The system's own.
     fn commit(&mut self, mesh: &Mesh) -> Result<(), Self::Error>;
     /// The numbers of this moment, as an object.
     fn numbers(&self) -> Value;
 }
 
 /// A process that has begun, and whose system is not there yet.
-pub(crate) struct Process {
+pub struct Process {
     metrics: Option<MetricsFile>,
     signals: Signals,
 }
 
 impl Process {
     /// Opens the file of metrics, and catches signals.
-    pub(crate) fn begin(metrics: Option<&Path>) -> Result<Self, ProcessError> {
+    ///
+    /// # Errors
+    /// [`ProcessError`]
+    pub fn begin(metrics: Option<&Path>) -> Result<Self, ProcessError> {
         let metrics = metrics.map(MetricsFile::open).transpose();
         let metrics = metrics.map_err(|it| ProcessError::System("the file of --metrics", it))?;
         let signals = Signals::new([SIGINT, SIGTERM]);
@@ -80,12 +89,10 @@ impl Process {
     }
 
     /// Opens sessions, and works until a signal asks for the end.
-    pub(crate) fn run<S: System>(
-        self,
-        system: S,
-        place: &Place,
-        tick: Duration,
-    ) -> Result<(), S::Error> {
+    ///
+    /// # Errors
+    /// [`ProcessError`]
+    pub fn run<S: System>(self, system: S, place: &Place, tick: Duration) -> Result<(), S::Error> {
         let mesh = Mesh::open(place).map_err(ProcessError::from)?;
         let (closer, signals) = (mesh.closer(), self.signals);
         std::thread::spawn(move || end_by_signal(signals, &closer));

@@ -13,7 +13,7 @@ use smt_journal::{FileDisk, JournalError};
 
 /// Why a directory cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum StateError {
+pub enum StateError {
     /// There is no epoch.
     #[error(
         "your files: {0} has no epoch: if the state was lost, start with --epoch and a number above all that this replica had; if the group is new, with --epoch 1"
@@ -21,7 +21,12 @@ pub(crate) enum StateError {
     Missing(String),
     /// The epoch is not new.
     #[error("your request: the replica is in epoch {current} already, and {asked} is not above it")]
-    NotNewer { current: u64, asked: u64 },
+    NotNewer {
+        /// The epoch of the directory.
+        current: u64,
+        /// The epoch that was asked for.
+        asked: u64,
+    },
     /// The log is gone.
     #[error(
         "your files: the log of epoch {0} is gone: start with --epoch {next}, or restart the \
@@ -39,21 +44,31 @@ pub(crate) enum StateError {
         "your files: the directory is of epoch {directory}, and the device is in epoch {device}: \
          it is another device, or was restored"
     )]
-    DeviceOlder { directory: u64, device: u64 },
+    DeviceOlder {
+        /// The epoch of the directory.
+        directory: u64,
+        /// The epoch of the device.
+        device: u64,
+    },
     /// The log cannot be opened.
     #[error(transparent)]
     Log(#[from] JournalError),
 }
 
 /// A directory that is open, with the log of its epoch.
-pub(crate) struct State {
-    pub(crate) epoch: u64,
-    pub(crate) log: FileDisk,
+pub struct State {
+    /// The epoch.
+    pub epoch: u64,
+    /// Its log.
+    pub log: FileDisk,
 }
 
 impl State {
     /// Opens the directory for a device that counts its epochs itself.
-    pub(crate) fn of_device(directory: &Path, device: u64) -> Result<Self, StateError> {
+    ///
+    /// # Errors
+    /// [`StateError`]
+    pub fn of_device(directory: &Path, device: u64) -> Result<Self, StateError> {
         let name = directory.display().to_string();
         fs::create_dir_all(directory).map_err(|error| StateError::File(name, error))?;
         match read(directory)? {
@@ -67,7 +82,10 @@ impl State {
 
     /// Opens the directory, and begins epoch `asked` if there is one. Otherwise a directory that is
     /// not there is not made: it may be on a disk that is not mounted.
-    pub(crate) fn open(directory: &Path, asked: Option<u64>) -> Result<Self, StateError> {
+    ///
+    /// # Errors
+    /// [`StateError`]
+    pub fn open(directory: &Path, asked: Option<u64>) -> Result<Self, StateError> {
         let name = directory.display().to_string();
         let failed = |error| StateError::File(name.clone(), error);
         if asked.is_some() {
@@ -94,7 +112,10 @@ impl State {
     }
 
     /// Notes that the log is durable, and removes those of earlier epochs.
-    pub(crate) fn begun(directory: &Path, epoch: u64) -> Result<(), StateError> {
+    ///
+    /// # Errors
+    /// [`StateError`]
+    pub fn begun(directory: &Path, epoch: u64) -> Result<(), StateError> {
         let name = directory.display().to_string();
         let failed = |error| StateError::File(name.clone(), error);
         write(directory, epoch, true).map_err(failed)?;
@@ -113,13 +134,16 @@ impl State {
 }
 
 /// Makes the directory of a replica of a new group.
-pub(crate) fn create(directory: &Path) -> io::Result<()> {
+///
+/// # Errors
+/// Those of the operating system.
+pub fn create(directory: &Path) -> io::Result<()> {
     fs::create_dir_all(directory)?;
     write(directory, 1, false)
 }
 
 /// The log of an epoch.
-pub(crate) fn log_path(directory: &Path, epoch: u64) -> PathBuf {
+pub fn log_path(directory: &Path, epoch: u64) -> PathBuf {
     directory.join(format!("log-{epoch}"))
 }
 
@@ -147,7 +171,10 @@ fn write(directory: &Path, epoch: u64, is_begun: bool) -> io::Result<()> {
 }
 
 /// Replaces a file: the new one is on the disk before it has the name.
-pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+///
+/// # Errors
+/// Those of the operating system.
+pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let new = path.with_extension("new");
     let mut options = OpenOptions::new();
     let mut file = options.write(true).create(true).truncate(true).mode(mode).open(&new)?;
@@ -157,7 +184,10 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 }
 
 /// Gives a file the name of another one, durably.
-pub(crate) fn rename(new: &Path, path: &Path) -> io::Result<()> {
+///
+/// # Errors
+/// Those of the operating system.
+pub fn rename(new: &Path, path: &Path) -> io::Result<()> {
     fs::rename(new, path)?;
     path.parent().map_or(Ok(()), |it| File::open(it)?.sync_all())
 }

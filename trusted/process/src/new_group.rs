@@ -15,11 +15,12 @@ use smt::pki::{
 use smt_mesh::Member;
 use zeroize::Zeroizing;
 
+use crate::keys::public_key;
 use crate::state;
 
 /// Why a group is not made.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum InitError {
+pub enum InitError {
     /// The number of members is even, or out of bounds.
     #[error("your request: {0}")]
     Count(String),
@@ -41,7 +42,7 @@ pub(crate) enum InitError {
 const DAYS: u32 = 365;
 
 /// The directory of a group, and the authority of its certificates.
-pub(crate) struct NewGroup {
+pub struct NewGroup {
     directory: PathBuf,
     authority: CertificateAuthority,
     has_secret: bool,
@@ -49,7 +50,10 @@ pub(crate) struct NewGroup {
 
 impl NewGroup {
     /// Makes the directory and the authority.
-    pub(crate) fn create(directory: &Path) -> Result<Self, InitError> {
+    ///
+    /// # Errors
+    /// [`InitError`]
+    pub fn create(directory: &Path) -> Result<Self, InitError> {
         let directory = directory.to_path_buf();
         let failed = |error| InitError::File(directory.display().to_string(), error);
         fs::create_dir_all(&directory).map_err(failed)?;
@@ -64,7 +68,10 @@ impl NewGroup {
     }
 
     /// Makes the group's secret, with which its devices attest.
-    pub(crate) fn with_secret(mut self) -> Result<Self, InitError> {
+    ///
+    /// # Errors
+    /// [`InitError`]
+    pub fn with_secret(mut self) -> Result<Self, InitError> {
         self.secret("group.secret")?;
         self.has_secret = true;
         Ok(self)
@@ -72,7 +79,10 @@ impl NewGroup {
 
     /// Makes all files of a member, whose names begin with `noun`, and returns the public key by
     /// which others verify it.
-    pub(crate) fn member(&self, member: Member, noun: &str) -> Result<[u8; 32], InitError> {
+    ///
+    /// # Errors
+    /// [`InitError`]
+    pub fn member(&self, member: Member, noun: &str) -> Result<[u8; 32], InitError> {
         let (Member::Replica(number) | Member::Client(number)) = member;
         let name = format!("{noun}-{number}");
         let seed = self.secret(&format!("{name}.signing"))?;
@@ -107,11 +117,14 @@ impl NewGroup {
              signing_key = \"{name}.signing\"\n"
         );
         self.write(&format!("{name}.toml"), text.as_bytes(), 0o644)?;
-        Ok(smt_bft::public_key(&seed))
+        Ok(public_key(&seed))
     }
 
     /// The part of the group's file about clients, whose files are made.
-    pub(crate) fn clients(&self, count: u32) -> Result<String, InitError> {
+    ///
+    /// # Errors
+    /// [`InitError`]
+    pub fn clients(&self, count: u32) -> Result<String, InitError> {
         let mut text = String::new();
         for number in 1..=count {
             let key = HEXLOWER.encode(&self.member(Member::Client(number), "client")?);
@@ -128,7 +141,11 @@ impl NewGroup {
         Ok(bytes)
     }
 
-    pub(crate) fn write(&self, name: &str, bytes: &[u8], mode: u32) -> Result<(), InitError> {
+    /// Writes a new file.
+    ///
+    /// # Errors
+    /// [`InitError`]
+    pub fn write(&self, name: &str, bytes: &[u8], mode: u32) -> Result<(), InitError> {
         let path = self.directory.join(name);
         let failed = |error| InitError::File(path.display().to_string(), error);
         // Never over a file that is there: it may hold the only copy of a key.
