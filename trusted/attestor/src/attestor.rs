@@ -61,7 +61,7 @@ impl Attestor {
         let mut attestor = match own {
             OwnDevice::Library { secret, start, signing_key } => {
                 // Without a key no statement is signed, and the key signs nothing.
-                let signing_key = signing_key.unwrap_or_else(|| SigningKey::new(&[0; 32]));
+                let signing_key = signing_key.map_or_else(|| SigningKey::new(&[0; 32]), |it| *it);
                 let mut library = OwnLibrary::start(start, signing_key);
                 library.add_secret(SecretNumber(0), secret)?;
                 library.open(SecretNumber(0), group)?;

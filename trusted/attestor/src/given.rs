@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The givings of a device, as a log has them.
+//! The attestations, signatures and votes of a device, as a log has them.
 
 use serde::{Deserialize, Serialize};
 use smt_attestation::Attestation;
