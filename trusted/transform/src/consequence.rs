@@ -36,16 +36,12 @@ impl<P: Protocol> Node<P> {
             Message::Step(it) if self.lacks(it) && self.authenticate(it).is_some() => {
                 Consequence::Change
             }
-            Message::Request(it) if self.answer_to(it).is_some() => {
-                // An answer is signed anew, and those who have not signed the request get none.
-                match is_genuine(it, &self.group, self.broken) {
-                    true => Consequence::Answer(Party::Client(it.client)),
-                    false => Consequence::Nothing,
-                }
-            }
-            Message::Request(it) if self.is_new(it) && is_genuine(it, &self.group, self.broken) => {
-                Consequence::Change
-            }
+            // An answer is signed anew, and those who have not signed the request get none.
+            Message::Request(it) if self.answer_to(it).is_some() => match self.is_genuine(it) {
+                true => Consequence::Answer(Party::Client(it.client)),
+                false => Consequence::Nothing,
+            },
+            Message::Request(it) if self.is_new(it) && self.is_genuine(it) => Consequence::Change,
             Message::Status(_)
             | Message::Step(_)
             | Message::Request(_)
@@ -85,6 +81,12 @@ impl<P: Protocol> Node<P> {
     fn may_ask(&self, status: &Status) -> bool {
         let is_other = status.from < self.group.size() && status.from != self.own;
         is_other && status.held.len() == self.histories.len()
+    }
+
+    /// Whether a client of the group has signed this. One that comes again costs no signature.
+    fn is_genuine(&self, request: &Request) -> bool {
+        self.genuine.get(&request.client) == Some(request)
+            || is_genuine(request, &self.group, self.broken)
     }
 
     /// The answer that was found valid before.

@@ -82,7 +82,7 @@ pub struct Node<P> {
     /// The newest request of each client that is no step yet.
     pub(crate) requests: BTreeMap<u32, Request>,
     /// The last request of each client that came from the client itself.
-    genuine: BTreeMap<u32, Request>,
+    pub(crate) genuine: BTreeMap<u32, Request>,
     /// Ticks since each armed timer was armed.
     pub(crate) waited: BTreeMap<u32, u32>,
     /// The last replies to each client that were found valid.
