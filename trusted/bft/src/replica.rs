@@ -60,6 +60,7 @@ pub struct Metrics {
 }
 
 /// A request that waits to be executed.
+#[derive(Debug)]
 pub(crate) struct Pending {
     pub(crate) request: Request,
     pub(crate) age: u32,
