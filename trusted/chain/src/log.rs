@@ -14,6 +14,7 @@ use crate::configuration::Configuration;
 use crate::digest::digest;
 
 /// An executed request.
+#[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) request: Request,
     pub(crate) answer: Vec<u8>,
@@ -24,7 +25,7 @@ pub(crate) struct Entry {
 }
 
 /// Service and exactly-once table.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct State<S> {
     service: S,
     /// Number and place of each client's last request. The operator has formed the list of clients.
@@ -32,6 +33,7 @@ struct State<S> {
 }
 
 /// The log of one configuration.
+#[derive(Debug)]
 pub(crate) struct Log<S> {
     pub(crate) configuration: Configuration,
     /// How many entries it began with.

@@ -61,6 +61,7 @@ pub struct Metrics {
 }
 
 /// A request that waits to be committed.
+#[derive(Debug)]
 pub(crate) struct Pending {
     pub(crate) request: Request,
     pub(crate) age: u32,

@@ -19,6 +19,11 @@ impl LiarDevice {
         Self { number, members, stream, secret }
     }
 
+    /// The stream in which it attests.
+    pub(crate) fn stream(&self) -> u32 {
+        self.stream
+    }
+
     /// The attestation of `body` as the next statement after `count` others of an epoch. Nothing if
     /// the kernel refuses.
     ///

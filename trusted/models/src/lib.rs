@@ -22,13 +22,22 @@
 //!   they came there plays no part.
 #![forbid(unsafe_code)]
 
+mod answers;
 pub mod bft;
+pub mod chain;
+mod cluster;
 mod device;
 mod explore;
+mod member;
 mod messages;
 mod runs;
+mod system;
+pub mod transform;
 
+pub use cluster::{Action, Cluster, Key, NODES, State};
 pub use device::LiarDevice;
 pub use explore::{Report, explore, first_violation};
+pub use member::{Input, Member};
 pub use messages::{MessageId, Messages};
 pub use runs::{Machine, RunId, Runs};
+pub use system::{Progress, Said, Seen, System, View};

@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 
-use smt_attestation::{Algorithm, DeviceId, Epoch, Header, Kind, StreamId};
-use smt_bft::{Attested, Message, Reference, Request, Statement};
+use smt_bft::{Reference, Request, Statement};
 
-use super::{Action, Bft, REPLICAS, State, statement};
-use crate::MessageId;
+use super::{Bft, statement};
+use crate::{Cluster, Key, NODES, State};
 
 /// A statement that a liar has attested.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -52,52 +51,20 @@ pub enum Lie {
 }
 
 impl Bft {
-    /// All lies that can be told now, each as it is first heard by one replica.
-    pub(super) fn lies(&self, state: &State, actions: &mut Vec<Action>) {
-        let told: usize = state.streams.iter().map(|it| it.said.len()).sum();
-        let left = self.bounds.lies.saturating_sub(told);
-        for stream in &state.streams {
-            let key = (stream.liar, stream.epoch);
-            let alphabet = if left > 0 { self.alphabet(state, key) } else { Vec::new() };
-            let mut rows: Vec<Vec<Lie>> = alphabet.iter().map(|it| vec![it.clone()]).collect();
-            if self.bounds.rows && left > 1 {
-                let two = |one: &Lie| {
-                    let one = one.clone();
-                    alphabet.iter().map(move |other| vec![one.clone(), other.clone()])
-                };
-                rows.extend(alphabet.iter().flat_map(two));
-            }
-            for (own, seen) in self.see(state) {
-                let at = seen.observed.streams.get(&key);
-                if at.is_some_and(|it| it.is_faulty) {
-                    continue;
-                }
-                actions.extend(rows.iter().map(|it| Action::Lie(own, key, it.clone())));
-            }
-        }
-        self.forgeries(state, actions);
-    }
-
-    fn alphabet(&self, state: &State, (liar, epoch): (u32, u64)) -> Vec<Lie> {
-        let stream = self.said(state, (liar, epoch));
-        if epoch > 1 && stream.is_empty() {
+    pub(super) fn lies(&self, cluster: &Cluster<Self>, state: &State, key: Key) -> Vec<Lie> {
+        let (liar, epoch) = key;
+        if epoch > 1 && cluster.said(state, key).is_empty() {
             return vec![Lie::Hello];
         }
         // A device in a new epoch attests nothing more in the old one. What it had said before is
         // first heard now, and refers to nothing that is younger.
-        let is_old = self.has_restarted(state, liar) && epoch == 1;
+        let mut streams = state.streams.iter();
+        let restarted = streams.any(|it| it.key.0 == liar && it.key.1 > 1 && !it.said.is_empty());
+        let is_old = restarted && epoch == 1;
         let mut lies = Vec::new();
         for view in 0..=self.bounds.views {
-            let leads = view % u64::from(REPLICAS) == u64::from(liar);
-            for place in 1..=self.bounds.requests as u64 {
-                match leads {
-                    true => lies.extend(
-                        (0..=self.bounds.requests)
-                            .map(|request| Lie::Prepare { view, place, request }),
-                    ),
-                    false => lies.push(Lie::Commit { view, place }),
-                }
-            }
+            let leads = view % u64::from(NODES) == u64::from(liar);
+            lies.extend(self.of_places(view, leads));
             if view == 0 {
                 continue;
             }
@@ -106,79 +73,44 @@ impl Bft {
                 continue;
             }
             if leads {
-                let votes = self.votes(state, view);
+                let votes = votes(cluster, state, view);
                 lies.extend(votes.into_iter().map(|votes| Lie::NewView { view, votes }));
             }
-            let like = self.entered(state, view).map(|like| Lie::Enter { view, like });
+            let like = entered(cluster, state, view).map(|like| Lie::Enter { view, like });
             lies.extend(like);
         }
         lies
     }
 
-    fn has_restarted(&self, state: &State, liar: u32) -> bool {
-        let mut streams = state.streams.iter();
-        streams.any(|it| it.liar == liar && it.epoch > 1 && !it.said.is_empty())
-    }
-
-    /// All that a NEW-VIEW may name: one VIEW-CHANGE, one twice, or two.
-    fn votes(&self, state: &State, view: u64) -> Vec<Vec<(u32, u64)>> {
-        let known: Vec<_> = self.keys(state).into_iter().collect();
-        let has = |it: &(u32, u64)| self.view_change(state, *it, view).is_some();
-        let known: Vec<(u32, u64)> = known.into_iter().filter(has).collect();
-        let mut all: Vec<Vec<(u32, u64)>> = known.iter().map(|it| vec![*it]).collect();
-        for (at, one) in known.iter().enumerate() {
-            all.extend(known[at..].iter().map(|other| vec![*one, *other]));
-        }
-        all
-    }
-
-    /// All streams, in the order of devices and epochs.
-    fn keys(&self, state: &State) -> Vec<(u32, u64)> {
-        let mut keys: Vec<_> = state.correct.iter().map(|it| (it.0, 1)).collect();
-        keys.extend(state.streams.iter().map(|it| (it.liar, it.epoch)));
-        keys.sort_unstable();
-        keys
-    }
-
-    /// The VIEW-CHANGE of a stream for a view.
-    fn view_change(&self, state: &State, key: (u32, u64), view: u64) -> Option<Reference> {
-        let said = self.said(state, key);
-        { 1.. }.zip(said).find_map(|(counter, it)| {
-            let (attested, said) = statement(&self.messages.bytes(it))?;
-            let mac = attested.attestation[1];
-            (said == Statement::ViewChange { view })
-                .then_some(Reference { device: key.0, epoch: key.1, counter, mac })
-        })
-    }
-
-    /// A correct replica that has entered a view.
-    fn entered(&self, state: &State, view: u64) -> Option<u32> {
-        let has = |own: u32| self.opening(state, own, view).is_some();
-        state.correct.iter().map(|it| it.0).find(|own| has(*own))
-    }
-
-    fn opening(&self, state: &State, own: u32, view: u64) -> Option<[u8; 32]> {
-        let said = self.said(state, (own, 1));
-        said.into_iter().find_map(|it| match statement(&self.messages.bytes(it))?.1 {
-            Statement::Enter { view: entered, opening } if entered == view => Some(opening),
-            _ => None,
-        })
+    /// PREPAREs and COMMITs: a leader's of each request, and of one that no client has signed.
+    fn of_places(&self, view: u64, leads: bool) -> Vec<Lie> {
+        let last = self.bounds.requests;
+        let prepared = match (self.bounds.orders, leads) {
+            (false, _) => 0..0,
+            (true, true) => 0..last + 1,
+            (true, false) => last - 1..last,
+        };
+        let places = 1..=last as u64;
+        let prepares = places.clone().flat_map(|place| {
+            prepared.clone().map(move |request| Lie::Prepare { view, place, request })
+        });
+        let commits = places.clone().map(|place| Lie::Commit { view, place });
+        if leads { prepares.collect() } else { prepares.chain(commits).collect() }
     }
 
     /// The request of a number; one that no client has signed beyond them.
     fn request(&self, number: usize) -> Option<Request> {
-        let at = number.min(self.requests.len() - 1);
-        let Message::Request(mut request) = Message::decode(&self.messages.bytes(self.requests[at]))?
-        else {
-            return None;
-        };
-        if number > at {
-            request.operation = 100_u64.to_be_bytes().to_vec();
-        }
-        Some(request)
+        let last = self.requests.last()?;
+        let unsigned = || Request { operation: 100_u64.to_be_bytes().to_vec(), ..last.clone() };
+        Some(self.requests.get(number).cloned().unwrap_or_else(unsigned))
     }
 
-    fn meant(&self, state: &State, lie: &Lie) -> Option<Statement> {
+    pub(super) fn meant(
+        &self,
+        cluster: &Cluster<Self>,
+        state: &State,
+        lie: &Lie,
+    ) -> Option<Statement> {
         Some(match lie {
             Lie::Hello => Statement::Hello { nonce: [0; 16] },
             Lie::Prepare { view, place, request } => Statement::Prepare {
@@ -189,54 +121,58 @@ impl Bft {
             Lie::Commit { view, place } => Statement::Commit { view: *view, sequence: *place },
             Lie::ViewChange { view } => Statement::ViewChange { view: *view },
             Lie::NewView { view, votes } => {
-                let votes = votes.iter().map(|it| self.view_change(state, *it, *view));
+                let votes = votes.iter().map(|it| view_change(cluster, state, (*it, *view)));
                 Statement::NewView { view: *view, votes: votes.collect::<Option<_>>()? }
             }
             Lie::Enter { view, like } => {
-                Statement::Enter { view: *view, opening: self.opening(state, *like, *view)? }
+                let opening = opening(cluster, state, (*like, *view))?;
+                Statement::Enter { view: *view, opening }
             }
         })
     }
+}
 
-    /// Has a lie attested.
-    pub(super) fn say(&self, state: &mut State, key: (u32, u64), lie: &Lie) -> Option<()> {
-        let body = postcard::to_allocvec(&self.meant(state, lie)?).ok()?;
-        let device = self.liars.iter().position(|it| *it == key.0)?;
-        let stream = state.streams.iter_mut().find(|it| (it.liar, it.epoch) == key)?;
-        let attestation = self.devices[device].attest(key.1, stream.said.len(), &body)?;
-        let attestation = [attestation.header_bytes(), attestation.mac()];
-        let message = Message::Statement(Attested { attestation, body });
-        stream.said.push(self.messages.number(&message.encode()));
-        Some(())
+/// All that a NEW-VIEW may name: one VIEW-CHANGE, one twice, or two.
+fn votes(cluster: &Cluster<Bft>, state: &State, view: u64) -> Vec<Vec<Key>> {
+    let has = |it: &Key| view_change(cluster, state, (*it, view)).is_some();
+    let known: Vec<Key> = cluster.keys(state).into_iter().filter(has).collect();
+    let mut all: Vec<Vec<Key>> = known.iter().map(|it| vec![*it]).collect();
+    for (at, one) in known.iter().enumerate() {
+        all.extend(known[at..].iter().map(|other| vec![*one, *other]));
     }
+    all
+}
 
-    /// Statements in the name of a correct leader, which orders what no client has signed.
-    fn forgeries(&self, state: &State, actions: &mut Vec<Action>) {
-        for (own, _) in &state.correct {
-            for (other, run) in state.correct.iter().filter(|it| it.0 != *own) {
-                let counter = self.runs.see(*run).said.len() as u64;
-                let view = u64::from(*other);
-                if counter == 0 && view == 0 {
-                    let lie = Lie::Prepare { view, place: 1, request: 0 };
-                    actions.push(Action::Forge(*own, (*other, 1), lie));
-                }
-            }
-        }
-    }
+/// The VIEW-CHANGE of a stream for a view.
+fn view_change(
+    cluster: &Cluster<Bft>,
+    state: &State,
+    (key, view): (Key, u64),
+) -> Option<Reference> {
+    let said = cluster.said(state, key);
+    { 1.. }.zip(said).find_map(|(counter, it)| {
+        let (attested, said) = statement(&cluster.messages.bytes(it))?;
+        let mac = attested.attestation[1];
+        (said == Statement::ViewChange { view }).then_some(Reference {
+            device: key.0,
+            epoch: key.1,
+            counter,
+            mac,
+        })
+    })
+}
 
-    /// A statement that the device of `key` has not attested, with a MAC of zeros.
-    pub(super) fn forged(&self, state: &State, key: (u32, u64), lie: &Lie) -> Option<MessageId> {
-        let body = postcard::to_allocvec(&self.meant(state, lie)?).ok()?;
-        let header = Header {
-            algorithm: Algorithm::HmacSha256,
-            kind: Kind::Message,
-            stream: StreamId(self.answers.group().stream),
-            device: DeviceId(key.0),
-            length: u32::try_from(body.len()).ok()?,
-            epoch: Epoch(key.1),
-            counter: self.said(state, key).len() as u64 + 1,
-        };
-        let message = Message::Statement(Attested { attestation: [header.encode(), [0; 32]], body });
-        Some(self.messages.number(&message.encode()))
-    }
+/// A correct replica that has entered a view.
+fn entered(cluster: &Cluster<Bft>, state: &State, view: u64) -> Option<u32> {
+    let has = |own: u32| opening(cluster, state, (own, view)).is_some();
+    state.correct.iter().map(|it| it.0).find(|own| has(*own))
+}
+
+/// How a view begins, by the word of a correct replica.
+fn opening(cluster: &Cluster<Bft>, state: &State, (own, view): (u32, u64)) -> Option<[u8; 32]> {
+    let said = cluster.said(state, (own, 1));
+    said.into_iter().find_map(|it| match statement(&cluster.messages.bytes(it))?.1 {
+        Statement::Enter { view: entered, opening } if entered == view => Some(opening),
+        _ => None,
+    })
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The properties of the model, and their twins.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use smt_bft::sim::observe;
-use smt_bft::{Batch, Group, Message, Reply, Request, Rule};
+use smt_bft::sim::observe::{self, Observed};
+use smt_bft::{Batch, Message, Reply, Request, Statement};
 use stateright::Property;
 
-use super::replica::Seen;
-use super::{Bft, REPLICAS, State};
-use crate::MessageId;
+use super::{Bft, Bounds, statement};
+use crate::answers::{Taken, WRONG, lies, takes};
+use crate::{Cluster, MessageId, State};
 
 /// The names of the properties.
 pub mod names {
@@ -46,209 +46,131 @@ pub mod twins {
     pub const ADMITTED: &str = "a view is opened in which the liar's new epoch is a member";
 }
 
-/// An answer that no service gives.
-const WRONG: &[u8] = b"wrong";
+type Of = Cluster<Bft>;
 
-/// The answers that clients can take.
-pub(super) struct Answers {
-    group: Arc<Group>,
-    lacking: Option<Rule>,
-    /// By the replies of correct replicas.
-    known: RwLock<HashMap<BTreeSet<MessageId>, Taken>>,
-}
-
-/// Answers by client.
-type Taken = Arc<BTreeSet<(u32, Vec<u8>)>>;
-
-impl Answers {
-    pub(super) fn new(group: Arc<Group>, lacking: Option<Rule>) -> Self {
-        Self { group, lacking, known: RwLock::default() }
-    }
-
-    pub(super) fn group(&self) -> &Group {
-        &self.group
-    }
-
-    fn remembered(&self, told: &BTreeSet<MessageId>) -> Option<Taken> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        known.get(told).cloned()
-    }
-
-    /// All that the shipped client of each request may take of replies, in whatever order they
-    /// come.
-    fn taken(&self, requests: &[Request], replies: &[Reply]) -> Taken {
-        let replies: Vec<Vec<u8>> = replies.iter().map(encoded).collect();
-        let mut taken = BTreeSet::new();
-        for request in requests {
-            for order in orders(&replies) {
-                let mut client = observe::client(&self.group, request.client, self.lacking);
-                client.submit(request.nonce, request.operation.clone());
-                let answer = order.iter().find_map(|it| client.receive(it));
-                taken.extend(answer.map(|it| (request.client, it)));
-            }
-        }
-        Arc::new(taken)
-    }
-}
-
-fn encoded(reply: &Reply) -> Vec<u8> {
-    Message::Reply(reply.clone()).encode()
-}
-
-/// The pairs of messages in each order: two replies are enough for an answer, and a client forgets
-/// none that it has.
-fn orders(messages: &[Vec<u8>]) -> Vec<[&Vec<u8>; 2]> {
-    messages.iter().flat_map(|one| messages.iter().map(move |other| [one, other])).collect()
-}
-
-impl Bft {
-    fn signed(&self) -> Vec<Request> {
-        let decoded = self.requests.iter().map(|it| Message::decode(&self.messages.bytes(*it)));
-        let request = |it| match it {
-            Some(Message::Request(request)) => Some(request),
-            _ => None,
-        };
-        decoded.filter_map(request).collect()
-    }
-
-    /// All replies that clients may get beside these of correct replicas: of each liar the same, and
-    /// a wrong one to each request; and wrong ones in the name of correct replicas.
-    fn lies_to_clients(&self, correct: &[Reply]) -> Vec<Reply> {
-        let wrong = self.signed().into_iter().map(|it| Reply {
-            replica: 0,
-            view: 0,
-            client: it.client,
-            number: it.number,
-            request: it.digest(),
-            result: WRONG.to_vec(),
-            signature: [[0; 32]; 2],
-        });
-        let told: Vec<Reply> = correct.iter().cloned().chain(wrong).collect();
-        let mut lies = Vec::new();
-        for liar in &self.liars {
-            let key = observe::host_key(*liar);
-            let signed = |it: &Reply, replica| Reply { replica, view: 0, ..it.clone() }.sign(&key);
-            lies.extend(told.iter().map(|it| signed(it, *liar)));
-            for name in (0..REPLICAS).filter(|it| !self.liars.contains(it)) {
-                let wrong = told.iter().filter(|it| it.result == WRONG);
-                lies.extend(wrong.map(|it| signed(it, name)));
-            }
-        }
-        lies
-    }
-
-    /// The answers that clients can take in a state.
-    fn answers(&self, state: &State) -> Taken {
-        let told = { self.see(state) }.iter().flat_map(|it| it.1.replies.clone()).collect();
-        if let Some(taken) = self.answers.remembered(&told) {
-            return taken;
-        }
-        let reply = |it: &MessageId| match Message::decode(&self.messages.bytes(*it)) {
+/// The answers that clients can take in a state.
+fn answers(of: &Of, state: &State) -> Taken {
+    let system = &of.system;
+    let told = { of.see(state) }.iter().flat_map(|it| it.1.others.clone()).collect();
+    system.answers.after(told, |told| {
+        let reply = |it: &MessageId| match Message::decode(&of.messages.bytes(*it)) {
             Some(Message::Reply(reply)) => Some(reply),
             _ => None,
         };
         let mut replies: Vec<Reply> = told.iter().filter_map(reply).collect();
-        replies.extend(self.lies_to_clients(&replies));
-        let taken = self.answers.taken(&self.signed(), &replies);
-        let mut known = self.answers.known.write().unwrap_or_else(PoisonError::into_inner);
-        known.insert(told, taken.clone());
-        taken
-    }
+        replies.extend(lies(&of.liars, &system.requests, &replies, observe::host_key));
+        let encoded = replies.into_iter().map(|it| Message::Reply(it).encode());
+        let messages: Vec<Vec<u8>> = encoded.collect();
+        let of_request = |request: &Request| {
+            let start = || {
+                let mut it = observe::client(&system.group, request.client, system.lacking);
+                it.submit(request.nonce, request.operation.clone());
+                it
+            };
+            let client = request.client;
+            let answers = takes(&messages, start, |it, bytes| it.receive(bytes));
+            answers.into_iter().map(move |it| (client, it)).collect::<Vec<_>>()
+        };
+        system.requests.iter().flat_map(of_request).collect()
+    })
 }
 
-pub(super) fn all(model: &Bft) -> Vec<Property<Bft>> {
+pub(super) fn all(bounds: Bounds, liars: &[u32]) -> Vec<Property<Of>> {
     let mut all = vec![
-        Property::always(names::AGREEMENT, |model: &Bft, state| agree(&model.see(state))),
-        Property::always(names::NOTHING_IS_LOST, |model: &Bft, state| keep(&model.see(state))),
+        Property::always(names::AGREEMENT, |of: &Of, state| agree(&observed(of, state))),
+        Property::always(names::NOTHING_IS_LOST, |of: &Of, state| keep(&observed(of, state))),
         Property::always(names::RIGHT_ANSWERS, answer_rightly),
         Property::always(names::SIGNED, execute_signed),
-        Property::always(names::NO_ACCUSATION, |model: &Bft, state| {
-            model.see(state).iter().all(|it| !it.1.takes_for_faulty(|it| !model.liars.contains(&it)))
+        Property::always(names::NO_ACCUSATION, |of: &Of, state| {
+            { observed(of, state) }
+                .iter()
+                .all(|it| !takes_for_faulty(it, |it| !of.liars.contains(&it)))
+        }),
+        Property::sometimes(twins::ANSWER, |of: &Of, state| {
+            answers(of, state).iter().any(|it| it.1 != WRONG)
         }),
     ];
-    if model.liars == [0] {
+    if liars == [0] && bounds.orders && bounds.lies > 1 {
         all.extend([
-            Property::sometimes(twins::CONTRADICTION, |model: &Bft, state| {
-                let seen = model.see(state);
-                seen.iter().all(|it| !it.1.observed.executed.is_empty())
-                    && seen.iter().any(|it| it.1.takes_for_faulty(|it| it == 0))
+            Property::sometimes(twins::CONTRADICTION, |of: &Of, state| {
+                let seen = observed(of, state);
+                seen.iter().all(|it| !it.executed.is_empty())
+                    && seen.iter().any(|it| takes_for_faulty(it, |it| it == 0))
             }),
-            Property::sometimes(twins::UNSIGNED, |model: &Bft, state: &State| {
-                let faulty = |it: &(u32, Arc<Seen>)| it.1.takes_for_faulty(|it| it == 0);
+            Property::sometimes(twins::UNSIGNED, |of: &Of, state: &State| {
                 let told = &state.streams[0].said;
-                told.len() == 1 && model.is_unsigned(told[0]) && model.see(state).iter().all(faulty)
+                let faulty = |it: &Arc<Observed>| takes_for_faulty(it, |it| it == 0);
+                told.len() == 1
+                    && is_unsigned(of, told[0])
+                    && observed(of, state).iter().all(faulty)
             }),
         ]);
     }
-    if model.bounds.views > 0 {
-        all.extend([
-            Property::sometimes(twins::CHANGE, |model: &Bft, state| changes(&model.see(state))),
-            Property::sometimes(twins::WITHOUT_LIAR, |model: &Bft, state: &State| {
-                let silent = state.streams.iter().all(|it| it.said.is_empty());
-                let in_later = |it: &Seen| it.observed.decided > 0 && !it.observed.executed.is_empty();
-                silent && model.see(state).iter().all(|it| in_later(&it.1))
-            }),
-        ]);
-    }
-    if model.bounds.restarts {
-        all.push(Property::sometimes(twins::ADMITTED, |model: &Bft, state| {
-            model.see(state).iter().any(|it| it.1.observed.has_admitted)
+    if bounds.views > 0 {
+        all.push(Property::sometimes(twins::CHANGE, |of: &Of, state| {
+            changes(&observed(of, state))
         }));
     }
-    all.push(Property::sometimes(twins::ANSWER, |model: &Bft, state| {
-        model.answers(state).iter().any(|it| it.1 != WRONG)
-    }));
+    if bounds.views > 1 || (bounds.views == 1 && liars != [1]) {
+        all.push(Property::sometimes(twins::WITHOUT_LIAR, |of: &Of, state: &State| {
+            let silent = state.streams.iter().all(|it| it.said.is_empty());
+            let in_later = |it: &Arc<Observed>| it.decided > 0 && !it.executed.is_empty();
+            silent && observed(of, state).iter().all(in_later)
+        }));
+    }
+    if bounds.restarts {
+        all.push(Property::sometimes(twins::ADMITTED, |of: &Of, state| {
+            observed(of, state).iter().any(|it| it.has_admitted)
+        }));
+    }
     all
 }
 
-impl Seen {
-    fn takes_for_faulty(&self, is_one: impl Fn(u32) -> bool) -> bool {
-        self.observed.streams.iter().any(|(key, it)| is_one(key.0) && it.is_faulty)
+fn observed(of: &Of, state: &State) -> Vec<Arc<Observed>> {
+    of.see(state).into_iter().filter_map(|it| it.1.observed.clone()).collect()
+}
+
+fn takes_for_faulty(it: &Observed, is_one: impl Fn(u32) -> bool) -> bool {
+    it.streams.iter().any(|(key, it)| is_one(key.0) && it.is_faulty)
+}
+
+fn is_unsigned(of: &Of, said: MessageId) -> bool {
+    let signed = &of.system.requests;
+    match statement(&of.messages.bytes(said)) {
+        Some((_, Statement::Prepare { batch, .. })) => batch.iter().any(|it| !signed.contains(it)),
+        _ => false,
     }
 }
 
-impl Bft {
-    fn is_unsigned(&self, said: MessageId) -> bool {
-        let signed = self.signed();
-        match super::statement(&self.messages.bytes(said)) {
-            Some((_, smt_bft::Statement::Prepare { batch, .. })) => {
-                batch.iter().any(|it| !signed.contains(it))
-            }
-            _ => false,
-        }
-    }
-}
-
-fn agree(seen: &[(u32, Arc<Seen>)]) -> bool {
-    let logs = |it: &(u32, Arc<Seen>)| it.1.observed.executed.clone();
-    let logs: Vec<Vec<Batch>> = seen.iter().map(logs).collect();
+fn agree(seen: &[Arc<Observed>]) -> bool {
     let both = |one: &[Batch], other: &[Batch]| one.iter().zip(other).all(|(a, b)| a == b);
-    logs.iter().all(|one| logs.iter().all(|other| both(one, other)))
+    seen.iter().all(|one| seen.iter().all(|other| both(&one.executed, &other.executed)))
 }
 
-fn keep(seen: &[(u32, Arc<Seen>)]) -> bool {
-    let has = |executed: &Seen, knows: &Seen| {
-        let later = knows.observed.views.range(executed.observed.decided + 1..);
-        let places = &executed.observed.executed;
-        { later }.all(|(_, log)| {
-            log.len() >= places.len() && log.iter().zip(places).all(|(one, it)| one.as_ref() == Some(it))
-        })
+/// Whether all that one has executed is in each later view that any of them knows.
+fn keep(seen: &[Arc<Observed>]) -> bool {
+    let begins_with = |log: &[Option<Batch>], places: &[Batch]| {
+        let is_it = |(one, it): (&Option<Batch>, &Batch)| one.as_ref() == Some(it);
+        log.len() >= places.len() && log.iter().zip(places).all(is_it)
     };
-    seen.iter().all(|one| seen.iter().all(|other| has(&one.1, &other.1)))
+    let has = |executed: &Observed, knows: &Observed| {
+        let mut later = knows.views.range(executed.decided + 1..);
+        later.all(|(_, log)| begins_with(log, &executed.executed))
+    };
+    seen.iter().all(|one| seen.iter().all(|other| has(one, other)))
 }
 
-/// One has executed in a view that the other has left without, and the next view has it.
-fn changes(seen: &[(u32, Arc<Seen>)]) -> bool {
-    let is_alone = |it: &Seen| it.observed.executed.is_empty() && it.observed.promised > 0;
-    let begins = |it: &Seen| it.observed.views.range(1..).any(|it| !it.1.is_empty());
-    seen.iter().any(|one| is_alone(&one.1)) && seen.iter().any(|it| begins(&it.1))
+/// One has executed what the other has not, and a view begins with it.
+fn changes(seen: &[Arc<Observed>]) -> bool {
+    let is_alone = |it: &Arc<Observed>| it.executed.is_empty() && it.promised > 0;
+    let begins = |it: &Arc<Observed>| it.views.range(1..).any(|it| !it.1.is_empty());
+    seen.iter().any(is_alone) && seen.iter().any(begins)
 }
 
-fn execute_signed(model: &Bft, state: &State) -> bool {
-    let signed = model.signed();
-    let seen = model.see(state);
-    let mut executed = seen.iter().flat_map(|it| it.1.observed.executed.iter());
-    executed.all(|batch| batch.iter().all(|it| signed.contains(it)))
+fn execute_signed(of: &Of, state: &State) -> bool {
+    let signed = &of.system.requests;
+    let is_signed = |batch: &Batch| batch.iter().all(|it| signed.contains(it));
+    observed(of, state).iter().all(|it| it.executed.iter().all(is_signed))
 }
 
 /// The counter after each request of a log, of which each counts once.
@@ -256,20 +178,16 @@ fn results(log: &[Batch]) -> BTreeMap<u32, Vec<u8>> {
     let (mut sum, mut results) = (0_u64, BTreeMap::new());
     for request in log.iter().flat_map(|it| it.iter()) {
         results.entry(request.client).or_insert_with(|| {
-            let added = request.operation.as_slice().try_into().map_or(0, u64::from_be_bytes);
-            sum += added;
+            sum += request.operation.as_slice().try_into().map_or(0, u64::from_be_bytes);
             sum.to_be_bytes().to_vec()
         });
     }
     results
 }
 
-fn answer_rightly(model: &Bft, state: &State) -> bool {
-    let seen = model.see(state);
-    let results: Vec<_> = seen.iter().map(|it| results(&it.1.observed.executed)).collect();
-    let answers = model.answers(state);
-    let is_right = |(client, answer): &(u32, Vec<u8>)| {
-        results.iter().any(|it| it.get(client) == Some(answer))
-    };
-    answers.iter().all(is_right)
+fn answer_rightly(of: &Of, state: &State) -> bool {
+    let results: Vec<_> = { observed(of, state) }.iter().map(|it| results(&it.executed)).collect();
+    let is_right =
+        |(client, answer): &(u32, Vec<u8>)| results.iter().any(|it| it.get(client) == Some(answer));
+    answers(of, state).iter().all(is_right)
 }

@@ -2,6 +2,8 @@
 //! A seeded simulator of the crash-tolerant counter in which nodes and clients lie.
 
 mod liar;
+#[cfg(feature = "broken")]
+pub mod observe;
 mod report;
 mod scenario;
 mod world;
