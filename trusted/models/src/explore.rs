@@ -31,6 +31,19 @@ impl fmt::Display for Report {
     }
 }
 
+impl Report {
+    /// Nothing was broken, and each situation was reached that tests a property.
+    ///
+    /// # Panics
+    /// Otherwise; the message has the way to each violation.
+    pub fn assert(&self) {
+        let ways = self.violations.iter().map(|(name, way)| format!("{name}:\n{way}"));
+        let ways: String = ways.collect();
+        assert!(ways.is_empty(), "{ways}");
+        assert!(self.unreached.is_empty(), "not reached: {:?}", self.unreached);
+    }
+}
+
 /// Explores all states.
 pub fn explore<M>(model: M, threads: usize) -> Report
 where
@@ -59,19 +72,16 @@ where
     Report { states, ways, depth, time, violations, unreached }
 }
 
-/// Explores up to a state in which a property does not hold: its name, and the way there.
-pub fn first_violation<M>(model: M, threads: usize) -> Option<(&'static str, String)>
+/// Explores up to a state in which a property does not hold, and writes the way there.
+pub fn first_violation<M>(model: M, property: &'static str, threads: usize) -> Option<String>
 where
     M: Model + Send + Sync + 'static,
     M::State: Clone + Hash + PartialEq + fmt::Debug + Send + Sync + 'static,
     M::Action: Clone + PartialEq + fmt::Debug,
 {
-    let checker = model.checker().threads(threads).finish_when(HasDiscoveries::AnyFailures);
-    let checker = checker.spawn_bfs().join();
-    let properties = checker.model().properties();
-    let always = properties.iter().filter(|it| it.expectation == Expectation::Always);
-    let mut found = always.filter_map(|it| Some((it.name, checker.discovery(it.name)?)));
-    found.next().map(|(name, way)| (name, written(checker.model(), way)))
+    let found = HasDiscoveries::AnyOf([property].into());
+    let checker = model.checker().threads(threads).finish_when(found).spawn_bfs().join();
+    checker.discovery(property).map(|way| written(checker.model(), way))
 }
 
 /// A way as lines of text.

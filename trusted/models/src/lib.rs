@@ -30,6 +30,7 @@ mod device;
 mod explore;
 mod member;
 mod messages;
+pub mod peer_review;
 mod runs;
 mod system;
 pub mod transform;

@@ -8,47 +8,69 @@ use smt_trusted_models::{Cluster, explore, first_violation};
 const THREADS: usize = 2;
 
 fn bounds() -> Bounds {
-    Bounds { requests: 1, configurations: 1, lies: 2 }
+    Bounds { requests: 1, configurations: 1, lies: if are_all() { 2 } else { 1 } }
+}
+
+/// Whether all rules are tried, which takes minutes.
+fn are_all() -> bool {
+    std::env::var("SMT_MODELS").is_ok_and(|it| it == "all")
+}
+
+/// With one liar no property is broken, and each situation that tests one is reached.
+fn holds(liar: u32) {
+    let report = explore(Cluster::new(Chain::new(bounds(), None), &[liar]), THREADS);
+    println!("node {liar} lies, {:?}: {report}", bounds());
+    report.assert();
 }
 
 #[test]
-fn one_liar_breaks_nothing() {
-    for liar in 0..3 {
-        let report = explore(Cluster::new(Chain::new(bounds(), None), &[liar]), THREADS);
-        println!("liar {liar}, {:?}: {report} {:?}", bounds(), report.unreached);
-        for (name, way) in &report.violations {
-            println!("{name}:\n{way}");
-        }
-    }
+fn a_head_that_lies_breaks_nothing() {
+    holds(0);
 }
 
 #[test]
-fn one_liar_breaks_each_chain_whose_nodes_lack_a_check() {
-    let two = Bounds { requests: 2, ..bounds() };
-    let only = std::env::var("SMT_RULE").ok();
-    for (rule, property, bounds, liar) in [
-        (Rule::Mac, names::NO_ACCUSATION, bounds(), 2),
-        (Rule::Gap, names::AGREEMENT, two, 0),
-        (Rule::ProofQuorum, names::NOTHING_IS_LOST, bounds(), 0),
-        (Rule::Output, names::PROOFS, bounds(), 0),
-        (Rule::Link, names::PROOFS, bounds(), 1),
-        (Rule::ClientSignature, names::SIGNED, bounds(), 0),
-        (Rule::ExactlyOnce, names::RIGHT_ANSWERS, two, 0),
-        (Rule::FreezeQuorum, names::NOTHING_IS_LOST, bounds(), 0),
-        (Rule::DistinctFreezes, names::NOTHING_IS_LOST, bounds(), 0),
-        (Rule::Promise, names::NOTHING_IS_LOST, bounds(), 2),
-        (Rule::Head, names::AGREEMENT, two, 1),
-        (Rule::LongestLog, names::NOTHING_IS_LOST, bounds(), 1),
-        (Rule::ReplyQuorum, names::RIGHT_ANSWERS, bounds(), 0),
-        (Rule::ReplySignature, names::RIGHT_ANSWERS, bounds(), 0),
-    ] {
-        if only.as_ref().is_some_and(|it| *it != format!("{rule:?}")) {
-            continue;
-        }
-        let begin = std::time::Instant::now();
-        let system = Chain::new(bounds, Some(rule));
-        let found = first_violation(Cluster::new(system, &[liar]), THREADS);
-        let (name, way) = found.unwrap_or_default();
-        println!("{rule:?} {:?} {}\n{name}\n{way}", begin.elapsed(), name == property);
+fn a_node_in_the_middle_that_lies_breaks_nothing() {
+    holds(1);
+}
+
+#[test]
+fn a_tail_that_lies_breaks_nothing() {
+    holds(2);
+}
+
+/// One liar breaks a property of nodes that lack a check.
+fn breaks(rule: Rule, property: &'static str, bounds: Bounds, liar: u32) {
+    let model = Cluster::new(Chain::new(bounds, Some(rule)), &[liar]);
+    let way = first_violation(model, property, THREADS);
+    println!("without {rule:?}, {property} is broken:\n{}", way.as_deref().unwrap_or("never"));
+    assert!(way.is_some(), "{rule:?}");
+}
+
+#[test]
+fn one_liar_breaks_a_chain_whose_nodes_lack_a_check() {
+    let bounds = Bounds { lies: 2, ..bounds() };
+    breaks(Rule::Mac, names::NO_ACCUSATION, bounds, 2);
+    breaks(Rule::Output, names::PROOFS, bounds, 0);
+    breaks(Rule::Link, names::PROOFS, bounds, 1);
+    breaks(Rule::ClientSignature, names::SIGNED, bounds, 0);
+    breaks(Rule::ReplyQuorum, names::RIGHT_ANSWERS, bounds, 0);
+    breaks(Rule::ReplySignature, names::RIGHT_ANSWERS, bounds, 0);
+    if !are_all() {
+        return;
     }
+    breaks(Rule::ProofQuorum, names::NOTHING_IS_LOST, bounds, 0);
+    breaks(Rule::FreezeQuorum, names::NOTHING_IS_LOST, bounds, 0);
+    breaks(Rule::DistinctFreezes, names::NOTHING_IS_LOST, bounds, 0);
+    breaks(Rule::LongestLog, names::NOTHING_IS_LOST, bounds, 1);
+    breaks(Rule::Promise, names::NOTHING_IS_LOST, bounds, 2);
+    let two = Bounds { requests: 2, ..bounds };
+    breaks(Rule::Gap, names::AGREEMENT, two, 0);
+    breaks(Rule::ExactlyOnce, names::RIGHT_ANSWERS, two, 0);
+    breaks(Rule::Head, names::NO_ACCUSATION, two, 1);
+}
+
+#[test]
+fn more_than_f_liars_break_what_one_does_not() {
+    let model = Cluster::new(Chain::new(Bounds { lies: 1, ..bounds() }, None), &[0, 2]);
+    assert!(first_violation(model, names::RIGHT_ANSWERS, THREADS).is_some());
 }

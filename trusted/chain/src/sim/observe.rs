@@ -43,6 +43,8 @@ pub struct Progress {
     pub taken: u64,
     /// The counter up to which statements are here. Some may wait for what they refer to.
     pub held: u64,
+    /// The configuration that the sender has entered.
+    pub entered: u64,
     /// It follows the sender no further.
     pub is_faulty: bool,
 }
@@ -105,7 +107,8 @@ pub fn observe(node: &Node<Counter>) -> Observed {
     let progress = |stream: &crate::track::Stream| {
         let taken = stream.track.counter;
         let held = taken + stream.waits_in_a_row();
-        Progress { taken, held, is_faulty: stream.track.is_faulty }
+        let entered = stream.track.at.0;
+        Progress { taken, held, entered, is_faulty: stream.track.is_faulty }
     };
     let committed = node.logs.get(&node.committed.0);
     Observed {

@@ -28,7 +28,8 @@ pub mod names {
     /// No correct node takes another one for a liar.
     pub const NO_ACCUSATION: &str = "no_correct_node_is_taken_for_a_liar";
     /// No correct node takes a statement with an answer that no log gives, or with another MAC than
-    /// that of the proof before.
+    /// that of the proof before. Where the node before has gone on to a later configuration without
+    /// a proof, there is none to compare with.
     pub const PROOFS: &str = "proofs_have_the_right_output_and_the_mac_before";
 }
 
@@ -138,7 +139,10 @@ fn takes_right_proofs(of: &Of, state: &State, it: &Observed) -> bool {
         let mut taken = taken.filter_map(|it| statement(&of.messages.bytes(*it)));
         taken.all(|(_, said)| match said {
             Statement::Order { output, .. } => output != wrong,
-            Statement::Proof { output, before, .. } => output != wrong && before != [0; 32],
+            Statement::Proof { output, before, configuration, .. } => {
+                let has_gone = it.streams.iter().any(|it| it.entered > configuration);
+                output != wrong && (before != [0; 32] || has_gone)
+            }
             _ => true,
         })
     })
