@@ -166,7 +166,9 @@ impl<S: System> Model for Cluster<S> {
         let told: usize = state.streams.iter().map(|it| it.said.len()).sum();
         let may_lie = told < self.system.lies_max();
         for (own, seen) in self.see(state) {
-            actions.extend((0..self.requests.len()).map(|it| Action::Request(own, it)));
+            let requests = 0..self.requests.len();
+            let requests = requests.filter(|it| self.system.may_come(self, state, (own, *it)));
+            actions.extend(requests.map(|it| Action::Request(own, it)));
             let events = self.system.events(self, state, own);
             actions.extend(events.into_iter().map(|it| Action::Happen(own, it)));
             for key in self.keys(state).into_iter().filter(|it| it.0 != own) {

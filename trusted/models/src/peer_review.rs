@@ -17,7 +17,7 @@ use crate::{MessageId, Messages, RunId, Runs};
 use liar::Log;
 use node::{Input, Member, Seen, members};
 
-pub use liar::{Lie, Shown};
+pub use liar::{Forwards, Lie, Shown};
 pub use properties::{names, twins};
 
 /// The source of the stream, and the liar's child.
@@ -39,7 +39,6 @@ pub struct Bounds {
 pub struct PeerReview {
     bounds: Bounds,
     group: Arc<Group>,
-    lacking: Option<Rule>,
     messages: Messages,
     runs: Runs<Member>,
     entries: liar::Entries,
@@ -74,7 +73,7 @@ impl PeerReview {
         let (group, messages) = (observe::group(), Messages::default());
         let runs = members(&group, &messages, lacking);
         let entries = liar::Entries::default();
-        Self { bounds, group, lacking, messages, runs, entries }
+        Self { bounds, group, messages, runs, entries }
     }
 
     /// How many states of single nodes were reached, and how many of their steps were played.

@@ -38,6 +38,11 @@ pub trait System: Send + Sync + Sized + 'static {
 
     /// The messages that clients send to all nodes.
     fn requests(&self) -> Vec<Vec<u8>>;
+    /// Whether a request may come to a correct node, for one that makes something new of each
+    /// repetition. By default it may come again and again, since that changes nothing.
+    fn may_come(&self, _: &Cluster<Self>, _: &State, _to: (u32, usize)) -> bool {
+        true
+    }
     /// The events that can happen to a correct node now.
     fn events(&self, cluster: &Cluster<Self>, state: &State, own: u32) -> Vec<Self::Event>;
     /// The most statements of liars.

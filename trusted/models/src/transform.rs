@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use smt_transform::counter::Counter;
 use smt_transform::sim::observe::{self, Observed};
-use smt_transform::{Attested, Group, Message, Node, Output, Request, Rule, Step};
+use smt_transform::{Attested, Group, Input, Message, Node, Output, Request, Rule, Step};
 use stateright::Property;
 
 use crate::answers::Answers;
@@ -26,7 +26,7 @@ const TIMEOUT: u32 = 16;
 pub struct Bounds {
     /// How many clients have a request, each one.
     pub requests: usize,
-    /// The last view that nodes want.
+    /// How often the timers of each correct node run out.
     pub views: u64,
     /// The most steps of a liar.
     pub lies: usize,
@@ -119,10 +119,17 @@ impl System for Transform {
         self.requests.iter().map(|it| Message::Request(it.clone()).encode()).collect()
     }
 
+    fn may_come(&self, cluster: &Cluster<Self>, state: &State, to: (u32, usize)) -> bool {
+        // One that comes again before it has an answer is a step again, without end.
+        let request = self.requests.get(to.1);
+        let mut steps = steps(cluster, state, to.0).into_iter();
+        !steps.any(|it| matches!(&it.input, Input::Request(it) if Some(it) == request))
+    }
+
     fn events(&self, cluster: &Cluster<Self>, state: &State, own: u32) -> Vec<Timeout> {
-        let observed = cluster.observed(state, own);
-        let view = observed.map_or(0, |it| it.followed[own as usize].machine.view());
-        Vec::from_iter((view < self.bounds.views).then_some(Timeout))
+        let steps = steps(cluster, state, own).into_iter();
+        let timeouts = steps.filter(|it| matches!(it.input, Input::Timeout { .. })).count() as u64;
+        Vec::from_iter((timeouts < self.bounds.views).then_some(Timeout))
     }
 
     fn lies_max(&self) -> usize {
@@ -146,9 +153,15 @@ impl System for Transform {
         Vec::from_iter(is_first.then_some(((0, 1), Lie::Request { request: 0 })))
     }
 
-    fn properties(&self, liars: &[u32]) -> Vec<Property<Cluster<Self>>> {
-        properties::all(self.bounds, liars)
+    fn properties(&self, _liars: &[u32]) -> Vec<Property<Cluster<Self>>> {
+        properties::all(self.bounds)
     }
+}
+
+/// The steps of a node.
+fn steps(cluster: &Cluster<Transform>, state: &State, node: u32) -> Vec<Step> {
+    let said = cluster.said(state, (node, 1)).into_iter();
+    said.filter_map(|it| step(&cluster.messages.bytes(it))).collect()
 }
 
 /// The step of attested bytes in a message.

@@ -2,7 +2,7 @@
 //! One liar of three replicas breaks nothing, and breaks each group whose replicas lack a check.
 
 use smt_bft::Rule;
-use smt_trusted_models::bft::{Bounds, Bft, names};
+use smt_trusted_models::bft::{Bft, Bounds, names};
 use smt_trusted_models::{Cluster, explore, first_violation};
 
 const THREADS: usize = 2;

@@ -7,7 +7,7 @@ use ed25519_dalek::SigningKey;
 use smt_transform::counter::{Counter, begin};
 use smt_transform::{Effect, Input, Protocol, Request, Step};
 
-use super::{Transform, step};
+use super::{Transform, step, steps};
 use crate::{Cluster, Key, NODES, State};
 
 /// A step that a liar has attested.
@@ -125,12 +125,6 @@ pub(super) fn sent(
         }
     }
     all
-}
-
-/// The steps of a liar.
-pub(super) fn steps(cluster: &Cluster<Transform>, state: &State, liar: u32) -> Vec<Step> {
-    let said = cluster.said(state, (liar, 1));
-    said.into_iter().filter_map(|it| step(&cluster.messages.bytes(it))).collect()
 }
 
 impl Transform {

@@ -9,8 +9,8 @@ use smt_transform::sim::observe::{self, Observed};
 use smt_transform::{Endorsement, Message, Request};
 use stateright::Property;
 
-use super::lies::{Run, sent, steps};
-use super::{Bounds, Transform};
+use super::lies::{Run, sent};
+use super::{Bounds, Transform, steps};
 use crate::answers::{Taken, WRONG, takes};
 use crate::{Cluster, MessageId, NODES, State};
 
@@ -94,7 +94,7 @@ fn lies(liar: u32, requests: &[Request], correct: &[Endorsement]) -> Vec<Endorse
     same.chain(wrong).collect()
 }
 
-pub(super) fn all(bounds: Bounds, _liars: &[u32]) -> Vec<Property<Of>> {
+pub(super) fn all(bounds: Bounds) -> Vec<Property<Of>> {
     let mut all = vec![
         Property::always(names::AGREEMENT, |of: &Of, state| agree(&runs(of, state))),
         Property::always(names::NOTHING_IS_LOST, |of: &Of, state| keep(&runs(of, state))),
@@ -120,7 +120,9 @@ pub(super) fn all(bounds: Bounds, _liars: &[u32]) -> Vec<Property<Of>> {
     if bounds.lies > 1 {
         all.push(Property::sometimes(twins::BOTH, |of: &Of, state| {
             let executed = |it: &Arc<Observed>| {
-                of.see_own(state, it) && it.followed.iter().all(|it| it.taken > 0)
+                let liar = &it.followed[of.liars[0] as usize];
+                let correct = (0..).zip(&it.followed).filter(|it| !of.liars.contains(&it.0));
+                liar.taken > 0 && { correct }.all(|it| !it.1.machine.executed().is_empty())
             };
             observed(of, state).iter().all(executed)
         }));
@@ -129,14 +131,6 @@ pub(super) fn all(bounds: Bounds, _liars: &[u32]) -> Vec<Property<Of>> {
         all.push(Property::sometimes(twins::CHANGE, |of: &Of, state| changes(&runs(of, state))));
     }
     all
-}
-
-impl Of {
-    /// Whether all runs that a node follows, its own too, have executed.
-    fn see_own(&self, _: &State, it: &Observed) -> bool {
-        let correct = (0..).zip(&it.followed).filter(|it| !self.liars.contains(&it.0));
-        { correct }.all(|it| !it.1.machine.executed().is_empty())
-    }
 }
 
 fn observed(of: &Of, state: &State) -> Vec<Arc<Observed>> {
