@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use smt_peer_review::sim::observe;
-use smt_peer_review::{Group, Rule};
+use smt_peer_review::{Group, Message, Rule};
 use stateright::{Model, Property};
 
 use crate::{MessageId, Messages, RunId, Runs};
@@ -91,6 +91,13 @@ impl PeerReview {
         state.correct.iter().map(|(own, run)| (*own, self.runs.see(*run))).collect()
     }
 
+    /// Whether a message between correct nodes has to do with the liar. They do not audit each other
+    /// in this model.
+    fn is_about_liar(&self, message: MessageId) -> bool {
+        let message = Message::decode(&self.messages.bytes(message));
+        !matches!(message, Some(Message::Audit { .. } | Message::Segment(_) | Message::Exposed(_)))
+    }
+
     fn take(&self, state: &mut State, to: u32, input: Input) {
         if let Some((_, run)) = state.correct.iter_mut().find(|it| it.0 == to) {
             *run = self.runs.after(*run, &input);
@@ -116,7 +123,7 @@ impl Model for PeerReview {
                 actions.push(Action::Tick(own));
             }
             let to = CORRECT[usize::from(own == CORRECT[0])];
-            let said = seen.said.iter().filter(|it| it.0 == to);
+            let said = seen.said.iter().filter(|it| it.0 == to && self.is_about_liar(it.1));
             actions.extend(said.map(|it| Action::Deliver(to, it.1)));
             actions.extend(self.shows(state, own).into_iter().map(|it| Action::Show(own, it)));
         }
@@ -148,7 +155,7 @@ impl Model for PeerReview {
             Action::Part => "the source has a part of the stream".into(),
             Action::Tick(own) => format!("time passes at {own}"),
             Action::Deliver(to, it) => {
-                let message = smt_peer_review::Message::decode(&self.messages.bytes(*it));
+                let message = Message::decode(&self.messages.bytes(*it));
                 let text = format!("{message:?}");
                 let kind = text.split(['(', '{']).nth(1).unwrap_or_default();
                 format!("a message of the other correct node comes to {to}: {kind}")
