@@ -295,6 +295,12 @@ impl Attestor {
         Ok(())
     }
 
+    /// Where the device has a peer's stream.
+    #[cfg(feature = "model")]
+    pub fn position(&self, peer: DeviceId) -> Option<smt_attestation::Position> {
+        self.device.position(self.stream, peer).ok().flatten()
+    }
+
     /// Gives what the log has of the device, before the inputs that it follows from are taken.
     pub(crate) fn replay(&mut self, given: Vec<Given>) {
         self.replayed.extend(given);

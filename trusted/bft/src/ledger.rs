@@ -12,7 +12,7 @@ use crate::request::Request;
 use crate::service::Service;
 
 /// The answer to a client's last executed request.
-#[derive(Clone, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Answer {
     /// The request's number.
     pub(crate) number: u64,
@@ -47,6 +47,7 @@ pub(crate) struct WrittenLedger {
 }
 
 /// The executed part of the log.
+#[derive(Debug)]
 pub(crate) struct Ledger<S> {
     service: S,
     /// Exactly-once: each client's last request. The operator has formed the list of clients, so it

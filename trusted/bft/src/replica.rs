@@ -63,7 +63,7 @@ pub struct Metrics {
 }
 
 /// A request that waits to be executed.
-#[derive(Clone, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Pending {
     pub(crate) request: Request,
     pub(crate) age: u32,

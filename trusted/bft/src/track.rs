@@ -131,6 +131,13 @@ impl Stream {
         self.statements.get(&counter).map(|it| (counter, it.clone()))
     }
 
+    /// How many statements wait behind those that were taken, without a gap.
+    #[cfg(feature = "broken")]
+    pub(crate) fn waits_in_a_row(&self) -> u64 {
+        let next = self.track.counter.saturating_add(1);
+        (next..).zip(self.statements.range(next..)).take_while(|it| it.0 == *it.1.0).count() as u64
+    }
+
     /// The next statement that is there, whatever is missing before it.
     #[cfg(feature = "broken")]
     pub(crate) fn next_with_gap(&self) -> Option<(u64, Attested)> {

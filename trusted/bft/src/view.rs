@@ -13,6 +13,7 @@ use crate::snapshot::Batches;
 
 /// A view that was opened. Its log is what all members take from the streams that its NEW-VIEW
 /// refers to, and from its leader's PREPAREs.
+#[derive(Debug)]
 pub(crate) struct View {
     pub(crate) opening: Opening,
     pub(crate) digest: Digest,

@@ -17,7 +17,7 @@ use crate::digest::digest;
 use crate::state::{Base, State, WrittenBase};
 
 /// An executed request.
-#[derive(Clone, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Entry {
     pub(crate) request: Request,
     pub(crate) answer: Vec<u8>,
@@ -28,6 +28,7 @@ pub(crate) struct Entry {
 }
 
 /// The log of one configuration.
+#[derive(Debug)]
 pub(crate) struct Log<S> {
     pub(crate) configuration: Configuration,
     /// How many entries it began with.

@@ -58,7 +58,7 @@ pub struct Metrics {
 }
 
 /// A request that waits to be committed.
-#[derive(Clone, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Pending {
     pub(crate) request: Request,
     pub(crate) age: u32,

@@ -13,7 +13,7 @@ use crate::log::Entry;
 type Table = BTreeMap<u32, (u64, u64)>;
 
 /// Service and exactly-once table.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct State<S> {
     service: S,
     pub(crate) table: Table,
@@ -28,7 +28,7 @@ impl<S: Service> State<S> {
 
 /// The first entries of a log: the state after them, and the last one of each client, whose answer
 /// it may ask for again.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Base<S> {
     /// How many there were.
     pub(crate) place: u64,

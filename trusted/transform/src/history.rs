@@ -197,6 +197,12 @@ impl<P: Protocol> History<P> {
         self.steps.took(counter, retained);
     }
 
+    /// The steps that are kept.
+    #[cfg(feature = "broken")]
+    pub(crate) fn kept(&self) -> impl Iterator<Item = (&u64, &Attested)> {
+        self.steps.all()
+    }
+
     /// Steps for a node that asks, at most so many.
     pub(crate) fn missing(&mut self, asker: Asker, most: usize) -> Vec<Attested> {
         self.steps.missing(asker, most)

@@ -222,6 +222,12 @@ impl<P: Protocol> Node<P> {
         (0..).zip(&self.histories).filter(|it| it.1.is_faulty).map(|it| it.0)
     }
 
+    /// The last replies to each client that were found valid.
+    #[cfg(feature = "broken")]
+    pub(crate) fn replies(&self) -> &BTreeMap<u32, BTreeMap<u64, Vec<u8>>> {
+        &self.replies
+    }
+
     /// Makes all steps that can be made now.
     fn advance(&mut self) -> Result<(), NodeError> {
         while self.error.is_none() {

@@ -65,6 +65,12 @@ impl Steps {
         self.kept.get(&counter).map(|it| (counter, &it.step))
     }
 
+    /// All steps, by counter.
+    #[cfg(feature = "broken")]
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&u64, &Attested)> {
+        self.kept.iter().map(|it| (it.0, &it.1.step))
+    }
+
     /// The first step from a counter on.
     pub(crate) fn from(&self, counter: u64) -> Option<(u64, &Attested)> {
         self.kept.range(counter..).next().map(|it| (*it.0, &it.1.step))

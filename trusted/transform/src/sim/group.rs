@@ -16,7 +16,7 @@ pub(crate) fn client_key(client: u32) -> SigningKey {
     SigningKey::from_bytes(&[client as u8; 32])
 }
 
-fn node_key(node: u32) -> SigningKey {
+pub(crate) fn node_key(node: u32) -> SigningKey {
     SigningKey::from_bytes(&[100 + node as u8; 32])
 }
 

@@ -4,6 +4,8 @@
 mod correct;
 pub(crate) mod group;
 mod liar;
+#[cfg(feature = "broken")]
+pub mod observe;
 mod report;
 mod scenario;
 mod world;
