@@ -77,7 +77,7 @@ impl<S: System> Cluster<S> {
         state.correct.iter().map(|(own, run)| (*own, self.runs.see(*run))).collect()
     }
 
-    /// What properties look at of a correct node.
+    /// The parts of a correct node that properties look at.
     pub(crate) fn observed(&self, state: &State, own: u32) -> Option<Arc<S::Observed>> {
         let (_, run) = state.correct.iter().find(|it| it.0 == own)?;
         self.runs.see(*run).observed.clone()

@@ -91,8 +91,8 @@ impl PeerReview {
         state.correct.iter().map(|(own, run)| (*own, self.runs.see(*run))).collect()
     }
 
-    /// Whether a message between correct nodes has to do with the liar. They do not audit each other
-    /// in this model.
+    /// Whether a message between correct nodes has to do with the liar. In this model they do not
+    /// audit each other.
     fn is_about_liar(&self, message: MessageId) -> bool {
         let message = Message::decode(&self.messages.bytes(message));
         !matches!(message, Some(Message::Audit { .. } | Message::Segment(_) | Message::Exposed(_)))

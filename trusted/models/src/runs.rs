@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 pub trait Machine: Sized {
     /// An input.
     type Input: Clone + Eq + Hash + Send + Sync;
-    /// What a model looks at.
+    /// The parts of a state that a model looks at.
     type Seen: Send + Sync;
 
     /// Takes an input.

@@ -19,7 +19,7 @@ pub trait System: Send + Sync + Sized + 'static {
     type Event: Copy + Debug + Eq + Hash + Send + Sync + 'static;
     /// A statement of a liar.
     type Lie: Clone + Debug + Eq + Hash + Send + Sync + 'static;
-    /// What properties look at.
+    /// The parts that properties look at.
     type Observed: Send + Sync;
 
     /// A correct node before its first input, or one that lacks a check. Nothing if its device
@@ -98,10 +98,10 @@ pub struct Progress {
 pub struct Seen<O> {
     /// As far as the network must know it.
     pub view: View,
-    /// What properties look at.
+    /// The parts that properties look at.
     pub observed: Option<Arc<O>>,
     /// The statements of its device, in order.
     pub said: Vec<MessageId>,
-    /// What else it has said, each once.
+    /// All else that it has said, each once.
     pub others: Vec<MessageId>,
 }

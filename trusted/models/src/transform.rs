@@ -153,8 +153,8 @@ impl System for Transform {
         Vec::from_iter(is_first.then_some(((0, 1), Lie::Request { request: 0 })))
     }
 
-    fn properties(&self, _liars: &[u32]) -> Vec<Property<Cluster<Self>>> {
-        properties::all(self.bounds)
+    fn properties(&self, liars: &[u32]) -> Vec<Property<Cluster<Self>>> {
+        properties::all(self.bounds, liars)
     }
 }
 

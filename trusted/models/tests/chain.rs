@@ -75,7 +75,6 @@ fn one_liar_breaks_a_chain_whose_nodes_lack_a_check() {
     breaks(Rule::FreezeQuorum, names::NOTHING_IS_LOST, bounds, 0);
     breaks(Rule::DistinctFreezes, names::NOTHING_IS_LOST, bounds, 0);
     breaks(Rule::LongestLog, names::NOTHING_IS_LOST, bounds, 1);
-    breaks(Rule::Promise, names::NOTHING_IS_LOST, bounds, 2);
     let two = Bounds { requests: 2, ..bounds };
     breaks(Rule::Gap, names::AGREEMENT, two, 0);
     breaks(Rule::ExactlyOnce, names::RIGHT_ANSWERS, two, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a model of small sizes needs of a replica: all of its state as a digest, and the parts that
+//! For models of small sizes: all of a replica's state as a digest, and the parts that
 //! properties are about.
 
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ pub struct Observed {
     pub fingerprint: Digest,
     /// How far it has come with each stream, by device and epoch.
     pub streams: BTreeMap<(u32, u64), Progress>,
-    /// What it has executed, by place.
+    /// The batches that it has executed, by place.
     pub executed: Vec<Batch>,
     /// The view in whose log it has found its last batches decided.
     pub decided: u64,

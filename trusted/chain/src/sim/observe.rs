@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a model of small sizes needs of a node: all of its state as a digest, and the parts that
+//! For models of small sizes: all of a node's state as a digest, and the parts that
 //! properties are about.
 
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ pub struct Observed {
     pub fingerprint: Digest,
     /// How far it has come with the stream of each node.
     pub streams: Vec<Progress>,
-    /// What it has answered, by place: requests with their answers.
+    /// The requests that it has answered, by place, with their answers.
     pub committed: Vec<(Request, Vec<u8>)>,
     /// The configuration in whose log it has found its last request committed.
     pub committed_in: u64,

@@ -56,8 +56,8 @@ impl Bft {
         if epoch > 1 && cluster.said(state, key).is_empty() {
             return vec![Lie::Hello];
         }
-        // A device in a new epoch attests nothing more in the old one. What it had said before is
-        // first heard now, and refers to nothing that is younger.
+        // A device in a new epoch attests nothing more in the old one. Statements from before are
+        // first heard now, and refer to nothing that is younger.
         let mut streams = state.streams.iter();
         let restarted = streams.any(|it| it.key.0 == liar && it.key.1 > 1 && !it.said.is_empty());
         let is_old = restarted && epoch == 1;

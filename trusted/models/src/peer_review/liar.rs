@@ -20,7 +20,7 @@ const CHILD: u32 = 2;
 pub enum Lie {
     /// It takes the source's message.
     Received {
-        /// What it forwards.
+        /// The message that it forwards.
         forwards: Forwards,
     },
     /// It takes a message that the source has not sent.
@@ -32,10 +32,10 @@ pub enum Lie {
     },
 }
 
-/// What the liar forwards of a message.
+/// The message that the liar forwards.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Forwards {
-    /// What the application forwards.
+    /// The one that the application forwards.
     Right,
     /// Nothing.
     Nothing,

@@ -25,7 +25,7 @@ pub enum Lie {
         /// The node.
         from: u32,
     },
-    /// A timer runs out. That is a lie if it was not armed.
+    /// A timer runs out. It is a lie if it was not armed.
     Timeout,
     /// It takes a request; one above the last is one that no client has signed.
     Request {

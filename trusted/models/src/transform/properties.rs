@@ -94,7 +94,7 @@ fn lies(liar: u32, requests: &[Request], correct: &[Endorsement]) -> Vec<Endorse
     same.chain(wrong).collect()
 }
 
-pub(super) fn all(bounds: Bounds) -> Vec<Property<Of>> {
+pub(super) fn all(bounds: Bounds, liars: &[u32]) -> Vec<Property<Of>> {
     let mut all = vec![
         Property::always(names::AGREEMENT, |of: &Of, state| agree(&runs(of, state))),
         Property::always(names::NOTHING_IS_LOST, |of: &Of, state| keep(&runs(of, state))),
@@ -127,7 +127,8 @@ pub(super) fn all(bounds: Bounds) -> Vec<Property<Of>> {
             observed(of, state).iter().all(executed)
         }));
     }
-    if bounds.views > 0 {
+    // With one of both leaders a liar it takes more of its steps.
+    if bounds.views > 0 && liars == [2] {
         all.push(Property::sometimes(twins::CHANGE, |of: &Of, state| changes(&runs(of, state))));
     }
     all

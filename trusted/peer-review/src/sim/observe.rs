@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a model of small sizes needs of a node: all of its state as bytes, and the parts of entries
+//! For models of small sizes: all of a node's state as bytes, and the parts of entries
 //! that a liar makes itself.
 
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a model of small sizes needs of a node: all of its state as a digest, and the parts that
+//! For models of small sizes: all of a node's state as a digest, and the parts that
 //! properties are about.
 
 use std::fmt::Write;
