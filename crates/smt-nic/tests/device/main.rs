@@ -9,3 +9,4 @@ mod interleavings;
 mod nic_and_cpu_seal_alike;
 mod packets_are_received;
 mod support;
+mod urgent_queues_are_served_first;

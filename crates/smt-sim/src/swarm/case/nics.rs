@@ -64,8 +64,9 @@ fn choices(random: &mut Random) -> NicChoices {
 }
 
 impl NicChoices {
-    /// The same with a receive side.
+    /// The same with a receive side and classes of priorities.
     fn receiving(mut self, random: &mut Random) -> Self {
+        self.driver.priority_classes = *random.pick(&[1, 2, 8]);
         self.driver.receive_queues = random.between(1, 3) as u16;
         self.driver.receive_buffers = *random.pick(&[1, 4, 32]);
         self.driver.receive_contexts = *random.pick(&[0, 1, 4, 64]);
