@@ -100,9 +100,10 @@ impl HostModel {
 
     /// Seconds of a call alone on the paper's machines, from its beginning to its end.
     ///
-    /// The stages of a direction work at the same time, segment by segment: the sender's host, the
-    /// wire, and the receiver's interrupts. The application gets a message when all of it is there,
-    /// which is opened and copied then.
+    /// The stages of a direction work at the same time: the sender's host goes on segment by
+    /// segment, the wire and the receiver's interrupts packet by packet, as soon as the first
+    /// segment is with the NIC. The application gets a message when all of it is there, which is
+    /// opened and copied then.
     #[must_use]
     pub fn round_trip(&self, length: usize, setup: Setup) -> f64 {
         let work = of_message(length, setup);
@@ -110,15 +111,13 @@ impl HostModel {
         let copy = self.machine.copy_per_byte * length as f64;
         let stack = self.per_packet * work.segments;
         let sending = copy + seal + stack + DESCRIPTOR_CYCLES * work.descriptors;
+        let sending = sending / CLOCK_HZ;
+        let first = sending / work.segments.max(1.0);
         let wire = work.packet_bytes * 8.0 / LINK_BITS;
         let interrupts = self.per_packet * work.packets / CLOCK_HZ;
-        let stages = [sending / CLOCK_HZ, wire, interrupts];
-        let (sum, most) = (
-            stages.iter().sum::<f64>(),
-            stages.into_iter().fold(0.0, f64::max),
-        );
-        let units = work.segments.max(1.0);
-        let arrived = sum / units + most * (units - 1.0) / units;
+        let last = (wire + interrupts) / work.packets.max(1.0);
+        let slowest = (sending - first).max(wire - last).max(interrupts - last);
+        let arrived = first + slowest.max(0.0) + last;
         let taking = (opening(length, &self.machine) + copy) / CLOCK_HZ;
         SHORT_ROUND_TRIP + 2.0 * (arrived + taking)
     }
