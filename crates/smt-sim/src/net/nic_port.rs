@@ -136,7 +136,10 @@ impl NicPort {
         self.arrived = 0;
         let Self { driver, nic, .. } = self;
         driver.take_arrivals(nic, &mut |ArrivedPacket { bytes, opened }| {
-            let read = NativePacket::parse(bytes, PROTOCOL).expect("a native packet");
+            // What has no place in the segment that it claims is dropped, as by any carrier.
+            let Ok(read) = NativePacket::parse(bytes, PROTOCOL) else {
+                return;
+            };
             let records = opened.map(|opened| opened.records(read.datagram.start));
             let path = Path::between(read.source, read.destination.ip());
             let marks = Marks {
@@ -230,3 +233,91 @@ const PROTOCOL: u8 = 253;
 const IP_HEADER: usize = 20;
 /// The code point of a congested queue (RFC 3168 §5).
 const CONGESTION_EXPERIENCED: u8 = 0b11;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::packet::{HostId, Protocol};
+    use smt_testkit::{CipherWatch, KeyWatch};
+
+    struct Unwatched;
+
+    impl CipherWatch for Unwatched {
+        fn key(&self, _key: &[u8], _iv: &[u8; 12]) -> Box<dyn KeyWatch> {
+            unreachable!("nothing is sealed")
+        }
+    }
+
+    const INTERRUPT: Duration = Duration::from_micros(20);
+
+    fn port(receive_buffers: u32) -> NicPort {
+        let choices = NicChoices {
+            driver: DriverConfig {
+                receive_queues: 1,
+                receive_buffers,
+                ..DriverConfig::default()
+            },
+            device: NicConfig::default(),
+            reset_chance: 0,
+            interrupt_delay: INTERRUPT,
+        };
+        let engine = WatchedEngine::new(Box::new(Unwatched));
+        let address = HostId(1).address();
+        NicPort::new(choices, address, NicKeys::new(1), engine, Random::new(1))
+    }
+
+    /// A DATA packet of a message, with a payload of 1,000 bytes from this offset on.
+    fn data(offset: u32, is_marked: bool) -> Packet {
+        let mut bytes = vec![0; 36 + 1_000];
+        bytes[1] = 0x01;
+        bytes[4] = 0xB0;
+        bytes[27] = 2;
+        bytes[28..32].copy_from_slice(&1_000_000_u32.to_be_bytes());
+        bytes[32..36].copy_from_slice(&offset.to_be_bytes());
+        Packet {
+            from: HostId(0),
+            to: HostId(1),
+            bytes: bytes.into(),
+            priority: 3,
+            is_marked,
+            is_trimmed: false,
+            entropy: 0,
+            protocol: Protocol::Smt,
+        }
+    }
+
+    /// Lengths and marks of what arrives.
+    fn arrivals(port: &mut NicPort) -> Vec<(usize, Ecn)> {
+        let mut arrivals = Vec::new();
+        port.interrupt(&mut |arrival| {
+            let local = HostId(1).address().ip();
+            assert_eq!(arrival.path, Path::between(HostId(0).address(), local));
+            arrivals.push((arrival.bytes.len(), arrival.marks.ecn));
+        });
+        arrivals
+    }
+
+    #[test]
+    fn packets_of_one_message_wait_for_the_interrupt_and_arrive_as_one() {
+        let (mut port, now) = (port(8), Time::from_nanos(1_000));
+        port.receive(now, &data(0, false));
+        port.receive(now + Duration::from_micros(5), &data(1_000, false));
+        port.receive(now + Duration::from_micros(5), &data(2_000, true));
+        assert_eq!(port.next_interrupt(), Some(now + INTERRUPT));
+        let marked = (36 + 1_000, Ecn::Ce);
+        assert_eq!(arrivals(&mut port), [(36 + 2_000, Ecn::NotEct), marked]);
+        assert_eq!(port.next_interrupt(), None);
+        assert_eq!(port.counters().packets_merged, 1);
+    }
+
+    #[test]
+    fn the_interrupt_comes_at_once_when_a_queue_runs_out_of_buffers() {
+        let (mut port, now) = (port(2), Time::from_nanos(1_000));
+        port.receive(now, &data(0, false));
+        assert_eq!(port.next_interrupt(), Some(now + INTERRUPT));
+        port.receive(now, &data(5_000, false));
+        assert_eq!(port.next_interrupt(), Some(now));
+        assert_eq!(arrivals(&mut port).len(), 2);
+        assert_eq!(port.counters().packets_dropped, 0);
+    }
+}
