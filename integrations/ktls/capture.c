@@ -179,7 +179,8 @@ int main(void) {
     shape_loopback();
     struct utsname system;
     check(uname(&system), "uname");
-    printf("{\"kernel\": \"%s\", \"first_number\": %d, \"flows\": [\n", system.release, FIRST_NUMBER);
+    printf("{\"kernel\": \"%s\", ", system.release);
+    printf("\"first_number\": %d, \"flows\": [\n", FIRST_NUMBER);
     connect_and_send("TLS_AES_128_GCM_SHA256", 0x1301, TLS_CIPHER_AES_GCM_128, 4);
     printf(",\n");
     connect_and_send("TLS_AES_256_GCM_SHA384", 0x1302, TLS_CIPHER_AES_GCM_256, 3);

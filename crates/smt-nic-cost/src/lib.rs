@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a NIC saves a host by message size, beside the rows of the SMT paper.
+//! The work that a NIC saves a host by message size, beside the rows of the SMT paper.
 //!
 //! 1. [`work`] lets the production driver and the model of a NIC send messages, and counts
 //!    descriptors, bytes over PCIe, packets, resyncs and uses of contexts.

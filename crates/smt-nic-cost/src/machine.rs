@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a machine needs for the bytes of a message, in cycles, measured where this runs.
+//! The cycles that a machine needs for the bytes of a message, measured where this runs.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

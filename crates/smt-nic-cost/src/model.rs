@@ -51,9 +51,9 @@ pub struct Fitted {
      {per_call:.0} cycles a call and {per_packet:.0} a packet would"
 )]
 pub struct NotFitted {
-    /// What the equations give.
+    /// The cycles of a call that the equations give.
     pub per_call: f64,
-    /// The same, of a packet.
+    /// The cycles of a packet that they give.
     pub per_packet: f64,
 }
 

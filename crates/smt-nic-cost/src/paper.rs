@@ -31,8 +31,8 @@ pub const CLOCK_HZ: f64 = 2.4e9;
 pub const LINK_BITS: f64 = 100e9;
 /// Cores at each end: twelve for applications, four for the stack.
 pub const CORES: f64 = 16.0;
-/// Seconds of a short call alone, beyond what the model counts. The paper has it in a plot; 15 us is
-/// assumed, of the order that Homa's authors give for their module in Linux.
+/// Seconds of a short call alone, beyond what the model counts. The paper has it in a plot; 15 us
+/// is assumed, of the order that Homa's authors give for their module in Linux.
 pub const SHORT_ROUND_TRIP: f64 = 15e-6;
 
 const fn at(mtu: usize, offload: Offload) -> Setup {
@@ -109,7 +109,7 @@ impl Row {
     }
 }
 
-/// What the model says of rows that it was not fitted to.
+/// The rows that the model was not fitted to, with its word on each.
 #[must_use]
 pub fn predicted(model: &HostModel) -> Vec<Row> {
     let engine = |length| gain(model, length, [SOFTWARE, HARDWARE]);
@@ -147,7 +147,7 @@ pub fn predicted(model: &HostModel) -> Vec<Row> {
             rate,
         ),
         Row::new(
-            "§5.2 a core of interrupts alone ends at 700,000 calls of 64 B a second: all of it on one core",
+            "§5.2 a core of interrupts ends at 700,000 calls of 64 B a second: one for all",
             "thousand/s",
             [f64::NEG_INFINITY, 700.0],
             one_core,

@@ -12,7 +12,7 @@ use smt_nic_driver::{Driver, DriverConfig, NicKeys, OutgoingAddresses};
 /// The work that a NIC takes over.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Offload {
-    /// None: the host hands over packets.
+    /// No work: the host hands over packets.
     Packets,
     /// It cuts segments of two packets, as over IPv6.
     Pairs,

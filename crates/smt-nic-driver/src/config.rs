@@ -37,9 +37,9 @@ pub struct DriverConfig {
 }
 
 impl Default for DriverConfig {
-    /// A trusted device, two queues of 256 descriptors in one class of priorities, and two with 32 buffers, one context for
-    /// each session and queue, 1,024 contexts a queue and as many for receiving, payloads from
-    /// 1,024 bytes on, protocol 253.
+    /// A trusted device, two queues of 256 descriptors in one class of priorities, and two with 32
+    /// buffers, one context for each session and queue, 1,024 contexts a queue and as many for
+    /// receiving, payloads from 1,024 bytes on, protocol 253.
     fn default() -> Self {
         Self {
             queues: 2,

@@ -114,7 +114,7 @@ impl EndpointPair {
         }
     }
 
-    /// What the client has ready leaves it.
+    /// The client's datagrams leave it.
     pub fn client_sends(&mut self) {
         self.now = self.now + Duration::from_micros(20);
         let Self { client, buffer, .. } = self;

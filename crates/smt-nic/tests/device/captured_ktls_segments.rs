@@ -132,7 +132,7 @@ fn the_engine_sends_the_packets_that_the_kernel_has_sent() {
 }
 
 #[test]
-fn with_the_protocol_number_of_smt_the_ciphertext_is_the_same() {
+fn the_ciphertext_is_the_same_with_the_protocol_number_of_smt() {
     for flow in Flow::all() {
         let mut host = Host::default();
         let (mut nic, queue) = flow.device(&mut host);

@@ -136,7 +136,8 @@ impl NicPort {
         self.arrived = 0;
         let Self { driver, nic, .. } = self;
         driver.take_arrivals(nic, &mut |ArrivedPacket { bytes, opened }| {
-            // What has no place in the segment that it claims is dropped, as by any carrier.
+            // A datagram without a place in the segment that it claims is dropped, as by any
+            // carrier.
             let Ok(read) = NativePacket::parse(bytes, PROTOCOL) else {
                 return;
             };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is drawn of each host: its link, configuration, suites and carrier.
+//! The draws for each host: its link, configuration, suites and carrier.
 
 use std::num::NonZeroU32;
 use std::time::Duration;

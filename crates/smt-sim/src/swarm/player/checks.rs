@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an application finds wrong with what its endpoint has told or refused.
+//! Comparisons of what an endpoint has told or refused with what was planned.
 
 use bytes::Bytes;
 use smt_proto::{Failure as Failed, Metadata, RpcId};
