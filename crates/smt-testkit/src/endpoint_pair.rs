@@ -100,11 +100,20 @@ impl EndpointPair {
         }
     }
 
-    /// All that is ready goes to the server, and what it answers comes back. Counts replies.
+    /// All that is ready goes to the server, and what it answers comes back, without a copy. Counts
+    /// replies.
     fn turn(&mut self, ended: &mut usize) {
-        self.client_sends();
-        self.server_answers();
-        self.client_takes();
+        self.now = self.now + STEP;
+        let now = self.now;
+        let Self {
+            client,
+            server,
+            buffer,
+            ..
+        } = self;
+        self.datagrams += deliver(now, client, server, to_client(), buffer);
+        answer(now, server);
+        self.datagrams += deliver(now, server, client, to_server(), buffer);
         while let Some(event) = self.client.poll_event() {
             match event {
                 Event::Connected { session, .. } => self.sessions.push(session),
@@ -114,9 +123,9 @@ impl EndpointPair {
         }
     }
 
-    /// The client's datagrams leave it.
+    /// All that the client has ready leaves it, and waits for [`Self::server_answers`].
     pub fn client_sends(&mut self) {
-        self.now = self.now + Duration::from_micros(20);
+        self.now = self.now + STEP;
         let Self { client, buffer, .. } = self;
         self.to_server.fill(self.now, client, buffer);
     }
@@ -126,16 +135,9 @@ impl EndpointPair {
     /// # Panics
     /// If a request cannot be answered.
     pub fn server_answers(&mut self) {
-        self.datagrams += self
-            .to_server
-            .empty(self.now, &mut self.server, to_client());
-        while let Some(event) = self.server.poll_event() {
-            if let Event::Request { rpc, body, .. } = event {
-                let replied = self.server.reply(self.now, rpc, body);
-                replied.expect("the call is live");
-            }
-        }
         let Self { server, buffer, .. } = self;
+        self.datagrams += self.to_server.empty(self.now, server, to_client());
+        answer(self.now, server);
         self.to_client.fill(self.now, server, buffer);
     }
 
@@ -145,6 +147,33 @@ impl EndpointPair {
             .to_client
             .empty(self.now, &mut self.client, to_server());
     }
+}
+
+/// A server echoes all requests that have come.
+fn answer(now: Time, server: &mut Endpoint) {
+    while let Some(event) = server.poll_event() {
+        if let Event::Request { rpc, body, .. } = event {
+            server.reply(now, rpc, body).expect("the call is live");
+        }
+    }
+}
+
+/// Hands all that one end has ready to the other. Returns how many datagrams there were.
+fn deliver(
+    now: Time,
+    from: &mut Endpoint,
+    to: &mut Endpoint,
+    path: Path,
+    buffer: &mut TransmitBuffer,
+) -> usize {
+    let mut datagrams = 0;
+    while let Some(transmit) = from.poll_transmit(now, buffer) {
+        for datagram in buffer.chunks(transmit.segment_size) {
+            to.handle_arrival(now, Arrival::datagram(path, datagram));
+            datagrams += 1;
+        }
+    }
+    datagrams
 }
 
 impl Wire {
@@ -170,6 +199,9 @@ impl Wire {
         count
     }
 }
+
+/// Time from one turn to the next.
+const STEP: Duration = Duration::from_micros(20);
 
 fn to_server() -> Path {
     Path::to(([192, 0, 2, 1], 17_379).into())
