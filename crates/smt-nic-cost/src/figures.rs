@@ -237,7 +237,7 @@ impl Transport {
         let plot = Plot {
             title: "A host's cycles for a call, by the place of the transport".to_owned(),
             x: Axis::logarithmic("bytes of a message", 64.0, 65_536.0),
-            y: Axis::logarithmic("cycles at the calling end", 20.0, 1e6),
+            y: Axis::logarithmic("cycles at the calling end", 10.0, 1e5),
             lines: (0..).zip(names).map(line).collect(),
         };
         plot.svg()
