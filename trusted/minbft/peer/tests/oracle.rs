@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The same requests through `minbft` and through `smt-bft`, in memory.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use smt_attestation::{DeviceId, Epoch, Start};
+use smt_bft::{Identity, Options, OwnDevice, Replica, Service};
+use smt_minbft::{Devices, GroupKeys, InProcess, Machine, Memory, MinReplica, Terms, Verification};
+use smt_simulation::Random;
+
+const REPLICAS: u32 = 3;
+const CLIENTS: u32 = 4;
+
+/// What a replica has executed, in order. The test reads it from outside.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<Vec<u8>>>>);
+
+impl Log {
+    fn entries(&self) -> Vec<Vec<u8>> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl Service for Log {
+    fn execute(&mut self, operation: &[u8]) -> Vec<u8> {
+        let mut entries = self.0.lock().unwrap();
+        entries.push(operation.to_vec());
+        // The place: an answer is the same only where the order is.
+        entries.len().to_be_bytes().to_vec()
+    }
+
+    fn snapshot(&self) -> Vec<u8> {
+        self.entries().concat()
+    }
+
+    // No replica of these tests takes a state.
+    fn restore(&mut self, _: &[u8]) -> bool {
+        false
+    }
+}
+
+/// A group of either system, and what its replicas execute.
+struct Group<M> {
+    memory: Memory<M>,
+    logs: Vec<Log>,
+}
+
+fn keys(interval: u64) -> GroupKeys {
+    // Each request is ordered as it arrives, in both systems.
+    let options = Options { batch: 1, interval, pipeline: 64, timeout: 6, ..Options::default() };
+    GroupKeys::new(REPLICAS, CLIENTS, options)
+}
+
+fn start<M: Machine>(keys: &GroupKeys, make: impl Fn(u32, Log) -> M) -> Group<M> {
+    let logs: Vec<Log> = (0..REPLICAS).map(|_| Log::default()).collect();
+    let replicas = (0..).zip(&logs).map(|(own, log)| make(own, log.clone())).collect();
+    let mut memory = Memory::new(keys, replicas);
+    // Devices are introduced.
+    memory.tick().unwrap();
+    memory.settle(&mut |_| 0).unwrap();
+    Group { memory, logs }
+}
+
+fn ours(keys: &GroupKeys) -> Group<Replica<Log>> {
+    start(keys, |own, log| {
+        let start = Start { device: DeviceId(own), epoch: Epoch(1), nonce: [0; 16] };
+        let device = OwnDevice::Library { secret: GroupKeys::secret(), start, signing_key: None };
+        let identity = Identity { device, reply_key: keys.reply_key(own) };
+        Replica::new(keys.group.clone(), identity, log).unwrap()
+    })
+}
+
+type Theirs = MinReplica<Log, <InProcess as Devices>::Device>;
+
+fn theirs(keys: &GroupKeys) -> Group<Theirs> {
+    start(keys, |own, log| {
+        let verification = Verification::EachTime;
+        let terms = Terms { own, reply_key: keys.reply_key(own), verification };
+        let device = InProcess.open(own).unwrap();
+        MinReplica::new(keys.group.clone(), device, log, terms).unwrap()
+    })
+}
+
+impl<M: Machine> Group<M> {
+    /// Each client makes a request, in an order of the seed. They arrive in that order, and the
+    /// messages between replicas in any.
+    fn round(&mut self, requests: &mut Random, network: &mut Random, round: u8) {
+        self.submit(requests, round);
+        self.settle(network);
+        assert!(!self.memory.is_waiting(), "all have their answers");
+    }
+
+    fn submit(&mut self, requests: &mut Random, round: u8) {
+        let mut waiting: Vec<u8> = (0..CLIENTS as u8).collect();
+        while !waiting.is_empty() {
+            let client = waiting.remove(requests.below(waiting.len() as u64) as usize);
+            self.memory.submit(client.into(), vec![client, round]).unwrap();
+        }
+    }
+
+    fn settle(&mut self, network: &mut Random) {
+        self.memory.settle(&mut |count| network.below(count as u64) as usize).unwrap();
+    }
+
+    /// Time passes until all clients have their answers.
+    fn finish(&mut self, network: &mut Random) {
+        for _ in 0..100 {
+            if !self.memory.is_waiting() {
+                // Whatever is late.
+                self.memory.tick().unwrap();
+                return self.settle(network);
+            }
+            self.memory.tick().unwrap();
+            self.settle(network);
+        }
+        panic!("a request is not answered in 100 ticks");
+    }
+
+    fn logs(&self) -> Vec<Vec<Vec<u8>>> {
+        self.logs.iter().map(Log::entries).collect()
+    }
+}
+
+fn seeds() -> std::ops::Range<u64> {
+    let one = std::env::var("SMT_SEED").ok().map(|it| it.parse::<u64>().unwrap());
+    let count = std::env::var("SMT_MINBFT_SEEDS").map_or(30, |it| it.parse::<u64>().unwrap());
+    one.map_or(0..count, |seed| seed..seed + 1)
+}
+
+#[test]
+fn both_systems_execute_the_same_requests_in_the_same_order() {
+    for seed in seeds() {
+        eprintln!("SMT_SEED={seed}");
+        let keys = keys(8);
+        let (mut ours, mut theirs) = (ours(&keys), theirs(&keys));
+        let mut arrivals = [Random::new(seed), Random::new(seed)];
+        let mut networks = [Random::new(seed ^ 1), Random::new(seed ^ 2)];
+        for round in 0..12 {
+            ours.round(&mut arrivals[0], &mut networks[0], round);
+            theirs.round(&mut arrivals[1], &mut networks[1], round);
+        }
+        let expected = ours.logs()[0].clone();
+        assert_eq!(expected.len(), 12 * CLIENTS as usize);
+        assert!(ours.logs().iter().chain(&theirs.logs()).all(|it| *it == expected));
+        for client in 0..CLIENTS {
+            assert_eq!(ours.memory.answers(client), theirs.memory.answers(client));
+        }
+        for replica in 0..REPLICAS {
+            let numbers = theirs.memory.replica(replica).unwrap().numbers();
+            assert_eq!((numbers.view, numbers.errors), (0, 0));
+        }
+    }
+}
+
+/// The leader stops in the middle of a round.
+fn stop_leader<M: Machine>(group: &mut Group<M>, seed: u64, network: &mut Random) {
+    let mut arrivals = Random::new(seed);
+    for round in 0..3 {
+        group.round(&mut arrivals, network, round);
+    }
+    let before = group.logs();
+    group.submit(&mut arrivals, 3);
+    for _ in 0..network.below(40) {
+        group.memory.step(&mut |count| network.below(count as u64) as usize).unwrap();
+    }
+    drop(group.memory.stop(0));
+    let executed = group.logs();
+    group.finish(network);
+    for round in 4..7 {
+        group.submit(&mut arrivals, round);
+        group.finish(network);
+    }
+    let after = group.logs();
+    // What anyone had executed stays where it was.
+    for log in &executed {
+        assert!(after[1].starts_with(log) && after[2].starts_with(log));
+    }
+    assert!(executed.iter().all(|it| it.starts_with(&before[1])));
+    assert_eq!(after[1], after[2]);
+    let once: BTreeSet<&Vec<u8>> = after[1].iter().collect();
+    assert_eq!(once.len(), after[1].len(), "nothing is executed twice");
+}
+
+#[test]
+fn both_systems_go_on_without_their_leader_and_lose_nothing_that_was_executed() {
+    for seed in seeds() {
+        eprintln!("SMT_SEED={seed}");
+        // No checkpoint comes before the leader stops: see below.
+        let keys = keys(1000);
+        let (mut ours, mut theirs) = (ours(&keys), theirs(&keys));
+        stop_leader(&mut ours, seed, &mut Random::new(seed ^ 1));
+        stop_leader(&mut theirs, seed, &mut Random::new(seed ^ 2));
+        let (ours, theirs_log) = (ours.logs()[1].clone(), theirs.logs()[1].clone());
+        let length = 3 * CLIENTS as usize;
+        assert_eq!(ours[..length], theirs_log[..length], "before the leader stopped");
+        let all = |log: &[Vec<u8>]| log.iter().cloned().collect::<BTreeSet<_>>();
+        assert_eq!(all(&ours), all(&theirs_log));
+        assert_eq!(ours.len(), 7 * CLIENTS as usize);
+        assert!(theirs.memory.replica(1).unwrap().numbers().view > 0);
+    }
+}
