@@ -4,7 +4,6 @@
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use smt_attestation::DeviceId;
@@ -43,8 +42,11 @@ impl DeviceProcess {
     /// # Errors
     /// The operating system or the device fails.
     pub fn start(program: &Path, number: u32) -> io::Result<Self> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        static COUNT: Mutex<u32> = Mutex::new(0);
+        // One at a time: a child that another thread is about to start holds the lock of a
+        // directory for a moment.
+        let mut count = COUNT.lock().unwrap_or_else(PoisonError::into_inner);
+        *count += 1;
         let name = format!("smt-minbft-{}-{count}", std::process::id());
         let directory = std::env::temp_dir().join(name);
         let mut store =
@@ -55,6 +57,7 @@ impl DeviceProcess {
         let mut command = Command::new(program);
         command.arg("device").arg(&directory).stdin(Stdio::null()).stderr(Stdio::piped());
         let mut process = Self { child: command.spawn()?, directory };
+        drop(count);
         let mut lines = BufReader::new(process.child.stderr.take().ok_or(io::ErrorKind::Other)?);
         let mut line = String::new();
         lines.read_line(&mut line)?;

@@ -120,7 +120,7 @@ impl OverSmt {
     /// Makes so many requests in all, each client one at a time, and waits for all answers.
     ///
     /// # Errors
-    /// [`RunError::Deadline`]
+    /// [`RunError::Deadline`]; that of a replica if it has ended by itself.
     pub fn run(&mut self, requests: u64, operation: &[u8]) -> Result<(), RunError> {
         let (mut begun, mut answered) = (0, 0);
         for client in 0..self.clients.len() {
@@ -148,10 +148,20 @@ impl OverSmt {
                 self.tick();
             }
             if last.elapsed() >= self.times.deadline {
+                self.stop_ended()?;
                 return Err(RunError::Deadline(self.times.deadline));
             }
         }
         Ok(())
+    }
+
+    /// The failure of a replica that has ended by itself.
+    fn stop_ended(&mut self) -> Result<(), RunError> {
+        let has_ended =
+            |it: &Option<Running>| it.as_ref().is_some_and(|it| it.thread.is_finished());
+        let ended = (0..).zip(&self.replicas).filter(|it| has_ended(it.1));
+        let ended: Vec<u32> = ended.map(|it| it.0).collect();
+        ended.into_iter().try_for_each(|number| self.stop(number))
     }
 
     fn tick(&mut self) {
@@ -163,7 +173,6 @@ impl OverSmt {
     }
 
     fn submit(&mut self, client: usize, operation: &[u8]) {
-        // The client's number makes its requests differ from those of others.
         self.clients[client].submit([0; 16], operation.to_vec());
         self.send(client);
     }

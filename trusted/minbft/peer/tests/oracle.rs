@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 use smt_attestation::{DeviceId, Epoch, Start};
@@ -200,4 +201,58 @@ fn both_systems_go_on_without_their_leader_and_lose_nothing_that_was_executed() 
         assert_eq!(ours.len(), 7 * CLIENTS as usize);
         assert!(theirs.memory.replica(1).unwrap().numbers().view > 0);
     }
+}
+
+/// The end of a group whose leader stops after a checkpoint, while ticks come at any moment.
+#[derive(Debug, PartialEq)]
+enum End {
+    Answered,
+    Panicked(String),
+    Stuck,
+}
+
+fn end_of<M: Machine>(group: &mut Group<M>, seed: u64) -> End {
+    let (mut arrivals, mut network) = (Random::new(seed), Random::new(seed ^ 1));
+    group.round(&mut arrivals, &mut network, 0);
+    group.submit(&mut arrivals, 1);
+    let steps = |group: &mut Group<M>, most: u64, network: &mut Random| {
+        for _ in 0..network.below(most) {
+            group.memory.step(&mut |count| network.below(count as u64) as usize).unwrap();
+        }
+    };
+    steps(group, 20, &mut network);
+    drop(group.memory.stop(0));
+    let goes_on = AssertUnwindSafe(|| {
+        for tick in 0..2000 {
+            if !group.memory.is_waiting() {
+                return End::Answered;
+            }
+            group.memory.tick().unwrap();
+            // A slow network at first, and a quick one in the end.
+            let most = if tick < 60 { 16 } else { 200 };
+            steps(group, most, &mut network);
+        }
+        End::Stuck
+    });
+    match catch_unwind(goes_on) {
+        Ok(end) => end,
+        Err(panic) => End::Panicked(panic.downcast_ref::<String>().cloned().unwrap_or_default()),
+    }
+}
+
+#[test]
+fn minbft_ends_where_a_state_would_have_to_be_transferred_and_smt_bft_goes_on() {
+    let (mut ends, mut all) = (Vec::new(), 0);
+    for seed in seeds() {
+        eprintln!("SMT_SEED={seed}");
+        let keys = keys(2);
+        assert_eq!(end_of(&mut ours(&keys), seed), End::Answered);
+        ends.push(end_of(&mut theirs(&keys), seed));
+        all += 1;
+    }
+    let count = |is: &dyn Fn(&End) -> bool| ends.iter().filter(|it| is(it)).count();
+    let answered = count(&|it| *it == End::Answered);
+    let stuck = count(&|it| *it == End::Stuck);
+    eprintln!("of {all}: {answered} answered, {stuck} stuck");
+    for e in &ends { if let End::Panicked(p) = e { eprintln!("{p}"); } }
 }

@@ -38,7 +38,7 @@ fn add(group: &mut OverSmt, requests: u64) -> u64 {
 
 /// Requests in the first view, then the leader ends, and others go on.
 fn a_leader_ends(devices: impl Devices<Device: 'static> + Clone + Send + 'static) {
-    let mut group = start(&keys(1000), devices);
+    let mut group = start(&keys(1000), devices.clone());
     assert_eq!(add(&mut group, 20), 20);
     group.stop(0).unwrap();
     assert_eq!(add(&mut group, 20), 40);

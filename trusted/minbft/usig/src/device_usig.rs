@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A device that signs and verifies.
 
+use std::fmt;
+
 use smt_attestation::StreamId;
 use smt_device_client::{Device, DeviceError};
 use usig::{ReplicaId, SignHalf, Usig, UsigError, VerifyHalf};
@@ -10,10 +12,15 @@ use crate::introduction::{Introduction, Parties};
 use crate::signature::DeviceSignature;
 
 /// A device's stream in one group as a USIG.
-#[derive(Debug)]
 pub struct DeviceUsig<D> {
     sign: DeviceSignHalf<D>,
     verify: DeviceVerifyHalf<D>,
+}
+
+impl<D> fmt::Debug for DeviceUsig<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("DeviceUsig").field(&self.sign).field(&self.verify).finish()
+    }
 }
 
 impl<D: Device> DeviceUsig<D> {
