@@ -38,7 +38,7 @@ enum Way {
     Smt,
 }
 
-/// What one measurement has shown, for each request.
+/// The cost of a request, as one measurement has shown it.
 #[derive(Clone, Copy)]
 struct Cost {
     /// Microseconds of a processor, of replicas and clients together.

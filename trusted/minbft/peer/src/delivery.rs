@@ -17,7 +17,7 @@ const KEPT_BYTES_MAX: usize = 64 << 20;
 /// Messages that are taken ahead of one that is missing, at most. They need not be sent again.
 const AHEAD_MAX: u64 = 1 << 12;
 /// A message is sent again after so many ticks: the receiver tells what it has in each tick.
-const PATIENCE: usize = 3;
+const AGAIN_AFTER: usize = 3;
 /// Messages that are sent again to one replica in a tick, at most.
 const AGAIN_MAX: usize = 256;
 
@@ -30,7 +30,7 @@ pub(crate) enum Frame {
     Taken(u64),
 }
 
-/// What is known of another replica.
+/// The state of another replica, as far as it is known.
 #[derive(Default)]
 struct Peer {
     /// It has taken all messages below this number.
@@ -55,7 +55,7 @@ pub(crate) struct Delivery {
 impl Delivery {
     pub(crate) fn new(others: impl Iterator<Item = u32>) -> Self {
         let peers = others.map(|it| (it, Peer::default())).collect();
-        let sent_at = VecDeque::from([0; PATIENCE]);
+        let sent_at = VecDeque::from([0; AGAIN_AFTER]);
         Self { peers, first: 0, kept: VecDeque::new(), bytes: 0, sent_at }
     }
 
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(take(&mut two, 0, &frames[2]), Some(vec![2]));
         assert_eq!(take(&mut two, 0, &frames[2]), None);
         let mut again = Vec::new();
-        for _ in 0..=PATIENCE {
+        for _ in 0..=AGAIN_AFTER {
             assert_eq!(again.len(), 0, "it has its time to arrive");
             for_one(&mut two, 0).iter().for_each(|it| assert_eq!(take(&mut one, 1, it), None));
             again =

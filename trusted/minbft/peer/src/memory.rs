@@ -64,7 +64,7 @@ impl<M: Machine> Memory<M> {
         self.replicas.get_mut(number as usize)?.take()
     }
 
-    /// Begins a client's next request. Its bytes arrive at once, so that the caller decides in which
+    /// Begins a client's next request. Its bytes arrive at once: the caller decides in which
     /// order requests arrive.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ impl<M: Machine> Memory<M> {
         self.clients.iter().any(Client::is_waiting)
     }
 
-    /// A tick of all members. What follows is on its way.
+    /// A tick of all members. Their messages are on the way then.
     ///
     /// # Errors
     /// Those of [`Machine::outputs`].

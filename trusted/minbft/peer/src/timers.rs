@@ -10,7 +10,7 @@ use minbft::timeout::{StopClass, Timeout, TimeoutType};
 /// A tick in the time of `minbft`, which adds and doubles durations and reads no clock for them.
 const TICK: Duration = Duration::from_secs(1);
 
-/// So many ticks as `minbft` counts time.
+/// Ticks as `minbft` counts time.
 pub(crate) fn ticks(count: u32) -> Duration {
     TICK * count
 }

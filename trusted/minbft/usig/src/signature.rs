@@ -34,7 +34,7 @@ impl DeviceSignature {
         &self.attestation
     }
 
-    /// What the attestation says, if its MAC is right.
+    /// The statement of the attestation, if its MAC is right.
     pub(crate) fn claim(&self) -> Option<Header> {
         self.attestation.claim()
     }

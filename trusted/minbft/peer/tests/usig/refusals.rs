@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a USIG over a device refuses.
+//! The refusals of a USIG over a device.
 
 use smt_attestation::{DeviceId, Epoch, Start};
 use smt_device_client::{Device, DeviceError};
