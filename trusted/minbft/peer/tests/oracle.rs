@@ -126,7 +126,7 @@ impl<M: Machine> Group<M> {
 
 fn seeds() -> std::ops::Range<u64> {
     let one = std::env::var("SMT_SEED").ok().map(|it| it.parse::<u64>().unwrap());
-    let count = std::env::var("SMT_MINBFT_SEEDS").map_or(30, |it| it.parse::<u64>().unwrap());
+    let count = std::env::var("SMT_MINBFT_SEEDS").map_or(20, |it| it.parse::<u64>().unwrap());
     one.map_or(0..count, |seed| seed..seed + 1)
 }
 
@@ -238,29 +238,42 @@ fn end_of<M: Machine>(group: &mut Group<M>, seed: u64) -> End {
     });
     match catch_unwind(goes_on) {
         Ok(end) => end,
-        Err(panic) => End::Panicked(panic.downcast_ref::<String>().cloned().unwrap_or_default()),
+        Err(panic) => match panic.downcast_ref::<&str>() {
+            Some(why) => End::Panicked((*why).to_owned()),
+            None => std::panic::resume_unwind(panic),
+        },
     }
 }
 
-#[test]
-fn smt_bft_goes_on_after_a_checkpoint_and_minbft_unless_it_needs_the_state_of_another() {
-    let mut ends = [0; 3];
-    for seed in seeds() {
-        eprintln!("SMT_SEED={seed}");
-        let keys = keys(2);
-        assert_eq!(end_of(&mut ours(&keys), seed), End::Answered);
-        match end_of(&mut theirs(&keys), seed) {
-            End::Answered => ends[0] += 1,
-            End::Stuck => ends[1] += 1,
-            End::Panicked(why) => {
-                assert!(why.contains("State transfer needs to be performed"), "{why}");
-                ends[2] += 1;
-            }
-        }
-        eprintln!(
-            "minbft answered {}, was stuck {}, lacked a state {} times",
-            ends[0], ends[1], ends[2]
-        );
+/// Runs both systems. `minbft` ends in one of the ways that README tells.
+fn end_of_both(seed: u64) -> End {
+    eprintln!("SMT_SEED={seed}");
+    let keys = keys(2);
+    assert_eq!(end_of(&mut ours(&keys), seed), End::Answered);
+    let mut theirs = theirs(&keys);
+    let end = end_of(&mut theirs, seed);
+    match &end {
+        End::Answered => {}
+        End::Panicked(why) => assert!(why.contains("State transfer needs to be performed")),
+        // One replica has gone on without what the other one has executed.
+        End::Stuck => assert_ne!(theirs.logs()[1], theirs.logs()[2]),
     }
-    assert!(ends[0] > 0);
+    end
+}
+
+#[test]
+fn smt_bft_goes_on_after_a_checkpoint_and_minbft_unless_it_lacks_a_state() {
+    let ends: Vec<End> = seeds().map(end_of_both).collect();
+    let is_panic = |it: &&End| matches!(it, End::Panicked(_));
+    let (panics, stuck) =
+        (ends.iter().filter(is_panic).count(), ends.iter().filter(|it| **it == End::Stuck).count());
+    eprintln!("minbft: {} runs, {panics} panics, {stuck} without an answer", ends.len());
+}
+
+/// Schedules in which `minbft` lacks a state. A change to the messages of `MinReplica` gives these
+/// seeds other schedules: the test above finds others, with a thousand seeds.
+#[test]
+fn minbft_panics_or_goes_on_without_what_was_executed_where_it_lacks_a_state() {
+    assert!(matches!(end_of_both(599), End::Panicked(_)));
+    assert_eq!(end_of_both(698), End::Stuck);
 }
