@@ -4,11 +4,14 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
 use smt_attestation::{
     Attestation, Ballot, DeviceId, Epoch, Group, Header, Kind, SigningKey, Start, StreamId, Vote,
 };
-use smt_device_client::{Device, DeviceError, Library, SecretNumber};
+use smt_device_client::{Claimed, Device, DeviceError, Library, SecretNumber};
 
+use crate::attested::Attested;
+use crate::changes::Changes;
 use crate::error::AttestorError;
 use crate::given::{Given, SignatureHalves, halves, whole};
 use crate::own_device::OwnDevice;
@@ -18,6 +21,14 @@ type OwnLibrary = Library<1, 8, 64>;
 /// Statements that a device in another process has given, and the log has not, at most: as many
 /// again are issued again.
 const UNLOGGED_MAX: usize = 32;
+
+/// The device in a snapshot of its replica.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct AttestorSnapshot {
+    counter: u64,
+    /// Nothing for a device that outlives the replica.
+    changes: Changes,
+}
 
 /// The device of a replica, in its group's stream.
 pub struct Attestor {
@@ -33,6 +44,8 @@ pub struct Attestor {
     /// Given, and not in the log yet. A kernel in this process needs none.
     unlogged: Option<Vec<Given>>,
     unlogged_max: usize,
+    /// The things that a kernel in this process was told of its peers.
+    changes: Changes,
     reissues: u64,
     /// Why the device gave nothing. A question finds it too.
     failure: RefCell<Option<AttestorError>>,
@@ -48,7 +61,7 @@ impl Attestor {
         let mut attestor = match own {
             OwnDevice::Library { secret, start, signing_key } => {
                 // Without a key no statement is signed, and the key signs nothing.
-                let signing_key = signing_key.unwrap_or_else(|| SigningKey::new(&[0; 32]));
+                let signing_key = signing_key.map_or_else(|| SigningKey::new(&[0; 32]), |it| *it);
                 let mut library = OwnLibrary::start(start, signing_key);
                 library.add_secret(SecretNumber(0), secret)?;
                 library.open(SecretNumber(0), group)?;
@@ -70,8 +83,19 @@ impl Attestor {
     fn new(device: Box<dyn Device>, stream: StreamId, unlogged: Option<Vec<Given>>) -> Self {
         let (counter, given, replayed) = (0, 0, VecDeque::new());
         let (reissues, failure) = (0, RefCell::default());
-        let unlogged_max = UNLOGGED_MAX;
-        Self { device, stream, counter, replayed, given, unlogged, unlogged_max, reissues, failure }
+        let (unlogged_max, changes) = (UNLOGGED_MAX, Changes::default());
+        Self {
+            device,
+            stream,
+            counter,
+            replayed,
+            given,
+            unlogged,
+            unlogged_max,
+            changes,
+            reissues,
+            failure,
+        }
     }
 
     /// The same for a replica without a log, which does not come back once it is killed.
@@ -94,7 +118,24 @@ impl Attestor {
 
     /// Whether a device of the group has attested this.
     pub fn check(&self, attestation: &Attestation, body: &[u8]) -> Option<Header> {
-        match self.device.check(self.stream, attestation, body) {
+        self.header_of(self.device.check(self.stream, attestation, body))
+    }
+
+    /// The same for each of several messages. A device in another process works on them as a batch.
+    pub fn check_all(&self, all: &[Attested]) -> Vec<Option<Header>> {
+        let claims = all.iter();
+        let claims = claims.map(|it| Claimed { attestation: it.attestation(), message: &it.body });
+        let claims: Vec<_> = claims.collect();
+        let checked = match self.device.check_all(self.stream, &claims) {
+            Ok(checked) => checked,
+            Err(error) => vec![Err(error)],
+        };
+        let mut headers = checked.into_iter().map(|it| self.header_of(it));
+        all.iter().map(|_| headers.next().flatten()).collect()
+    }
+
+    fn header_of(&self, checked: Result<Header, DeviceError>) -> Option<Header> {
+        match checked {
             Ok(header) => Some(header),
             // No correct replica says anything that long.
             Err(DeviceError::Refused(_) | DeviceError::TooLong(_)) => None,
@@ -188,18 +229,27 @@ impl Attestor {
             self.note(Given::Vote(noted));
         }
         self.counter += u64::from(ballot.is_some());
+        if ballot.is_some() && !self.outlives() {
+            self.changes.voted(newcomer);
+        }
         ballot
     }
 
     /// Admits a peer in its new epoch. Too few votes, or an epoch that is admitted, change nothing.
     pub fn admit(&mut self, newcomer: Start, ballots: &[Ballot]) {
         let admitted = self.device.admit(self.stream, newcomer, ballots);
+        if admitted.is_ok() && !self.outlives() {
+            self.changes.admitted(newcomer, ballots);
+        }
         self.look(admitted);
     }
 
     /// Learns where a peer's stream stands. Too few votes change nothing.
     pub fn synchronize(&mut self, peer: DeviceId, ballots: &[Ballot]) {
         let known = self.device.synchronize(self.stream, peer, ballots);
+        if known.is_ok() && !self.outlives() {
+            self.changes.synchronized(peer, ballots);
+        }
         self.look(known);
     }
 
@@ -209,21 +259,46 @@ impl Attestor {
         self.counter
     }
 
-    /// Begins behind the statements that a log has begun with as a snapshot.
+    /// All that the next start of the replica must know of its device.
+    #[must_use]
+    pub fn snapshot(&self) -> AttestorSnapshot {
+        AttestorSnapshot { counter: self.counter, changes: self.changes.clone() }
+    }
+
+    /// Takes over a snapshot, before anything was attested.
     ///
     /// # Errors
-    /// The device has not given as many, or fails.
+    /// The device has not given as much, or fails.
+    pub fn restore(&mut self, snapshot: AttestorSnapshot) -> Result<(), AttestorError> {
+        if !self.outlives() {
+            snapshot.changes.tell(&mut *self.device, self.stream)?;
+            self.changes = snapshot.changes;
+            self.counter = self.device.sent(self.stream)?.unwrap_or(0);
+        }
+        self.begin_at(snapshot.counter)
+    }
+
+    /// Begins behind the statements that came before a snapshot.
+    ///
+    /// # Errors
+    /// The device has not given as many, or more, or fails.
     pub fn begin_at(&mut self, counter: u64) -> Result<(), AttestorError> {
-        if self.outlives() && self.given < counter {
+        if (self.outlives() && self.given < counter) || self.counter > counter {
             return Err(AttestorError::Foreign);
         }
         // A kernel has no other way to a counter than through all before it.
-        let missing = if self.outlives() { 0 } else { counter.saturating_sub(self.counter) };
+        let missing = if self.outlives() { 0 } else { counter - self.counter };
         for _ in 0..missing {
             self.device.attest(self.stream, &[])?;
         }
         self.counter = counter;
         Ok(())
+    }
+
+    /// Where the device has a peer's stream.
+    #[cfg(feature = "model")]
+    pub fn position(&self, peer: DeviceId) -> Option<smt_attestation::Position> {
+        self.device.position(self.stream, peer).ok().flatten()
     }
 
     /// Gives what the log has of the device, before the inputs that it follows from are taken.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a device has given, as a log has it.
+//! The attestations, signatures and votes of a device, as a log has them.
 
 use serde::{Deserialize, Serialize};
 use smt_attestation::Attestation;

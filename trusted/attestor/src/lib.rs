@@ -15,7 +15,9 @@
 //!    too far ahead ([`Attestor::is_ahead_of_log`]).
 #![forbid(unsafe_code)]
 
+mod attested;
 mod attestor;
+mod changes;
 mod error;
 mod given;
 #[cfg(feature = "model")]
@@ -23,7 +25,9 @@ mod outliving;
 mod own_device;
 mod replay;
 
-pub use attestor::Attestor;
+pub use attested::{Attested, Unverified};
+pub use attestor::{Attestor, AttestorSnapshot};
+pub use changes::WrittenBallot;
 pub use error::AttestorError;
 pub use given::{Given, SignatureHalves};
 #[cfg(feature = "model")]

@@ -13,7 +13,7 @@ pub enum OwnDevice {
         /// The start of the device.
         start: Start,
         /// The key with which it signs, in systems whose statements convince third parties.
-        signing_key: Option<SigningKey>,
+        signing_key: Option<Box<SigningKey>>,
     },
     /// A device that outlives the replica, and has its keys, epoch and counter itself.
     Process {

@@ -8,19 +8,25 @@
 //! A log that is lost or damaged ends the epoch: the device must begin the next one with an empty
 //! log, and gets the state from the others. An older log that is restored rolls the device back.
 
+mod beginning;
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use smt_attestor::{Attestor, AttestorError, Given, Machine, OwnDevice, Replay};
+use smt_attestor::{Attested, AttestorError, Given, Unverified};
 use smt_device_client::DeviceError;
-use smt_journal::{Disk, Journal, JournalError};
+use smt_journal::{Disk, Journal, JournalError, SNAPSHOT_PART};
+
+use beginning::{Beginning, Begun};
 
 use crate::digest::{Digest, digest};
 use crate::effect::{Asker, Effect};
 use crate::group::Group;
-use crate::message::{Message, decode, encode};
+use crate::message::{Message, encode};
 use crate::replica::{Identity, Metrics, Output, Replica};
+use crate::rule::Rule;
 use crate::service::Service;
 
 /// The version of what a replica makes of its inputs. A log of another version is refused.
@@ -41,6 +47,10 @@ enum Record {
     Message(Vec<u8>),
     /// All that a device that outlives the replica has given for the inputs before.
     Given(Vec<Given>),
+    /// A part of the snapshot with which a log goes on behind its first record.
+    Part(Vec<u8>),
+    /// The snapshot is whole.
+    Whole,
 }
 
 /// An input that was not taken yet.
@@ -71,6 +81,12 @@ impl From<DeviceError> for DurableError {
 pub struct Durable<S, D> {
     replica: Replica<S>,
     journal: Journal<D>,
+    owner: Vec<u8>,
+    /// Bytes of the snapshot with which the log begins, and of the log when it began.
+    snapshot: u64,
+    begun: u64,
+    /// Statements whose MACs are not verified yet.
+    unverified: Unverified,
     /// Inputs that the replica takes when they are durable.
     waiting: Vec<Input>,
     /// The hashes of the messages among them: a copy that comes meanwhile is not in the log again.
@@ -110,11 +126,15 @@ impl<S: Service, D: Disk> Durable<S, D> {
             journal.commit()?;
             beginning.take(&start);
         }
-        let (mut replica, replayed) = beginning.finish(&mut journal)?;
+        let Begun { mut replica, inputs: replayed, snapshot } = beginning.finish(&mut journal)?;
         let outputs = replica.outputs();
         Ok(Self {
             replica,
             journal,
+            owner,
+            snapshot,
+            begun: snapshot,
+            unverified: Unverified::default(),
             waiting: Vec::new(),
             hashes: BTreeSet::new(),
             questions: BTreeMap::new(),
@@ -144,6 +164,10 @@ impl<S: Service, D: Disk> Durable<S, D> {
         if self.hashes.contains(&hash) {
             return;
         }
+        if let Message::Statement(statement) = message {
+            self.arrive(statement, hash);
+            return;
+        }
         match self.replica.effect_of(&message) {
             Effect::Nothing => {}
             Effect::Answer(asker) => {
@@ -152,6 +176,28 @@ impl<S: Service, D: Disk> Durable<S, D> {
             Effect::Change if !self.journal.has_room(bytes.len()) => {}
             Effect::Change => {
                 self.hashes.insert(hash);
+                self.journal.append(&encode(&Record::Message(bytes)));
+                self.waiting.push(Input::Message(message));
+            }
+        }
+    }
+
+    /// A statement that is of use waits for the next commit, which verifies all of them together.
+    fn arrive(&mut self, statement: Attested, hash: Digest) {
+        let bytes = self.unverified.bytes().saturating_add(statement.body.len());
+        if self.replica.may_take(&statement) && self.journal.has_room(bytes) {
+            self.hashes.insert(hash);
+            self.unverified.push(statement);
+        }
+    }
+
+    /// Logs the statements that have come, but for those that no device has attested.
+    fn verify(&mut self) {
+        let lacks_macs = self.replica.broken.lacks(Rule::Mac);
+        for (statement, is_genuine) in self.unverified.verify(&self.replica.device) {
+            let message = Message::Statement(statement);
+            let bytes = message.encode();
+            if (is_genuine || lacks_macs) && self.journal.has_room(bytes.len()) {
                 self.journal.append(&encode(&Record::Message(bytes)));
                 self.waiting.push(Input::Message(message));
             }
@@ -178,6 +224,7 @@ impl<S: Service, D: Disk> Durable<S, D> {
     /// [`DurableError`]. The replica must end: what it would say is not durable, or its device says
     /// nothing more.
     pub fn commit(&mut self) -> Result<Vec<Output>, DurableError> {
+        self.verify();
         self.journal.commit()?;
         self.work()?;
         Ok(std::mem::take(&mut self.outputs))
@@ -191,6 +238,36 @@ impl<S: Service, D: Disk> Durable<S, D> {
     /// How many inputs the log had when it was opened.
     pub fn replayed(&self) -> u64 {
         self.replayed
+    }
+
+    /// Bytes of the log behind the snapshot with which it begins, and bytes of that. When the first
+    /// are as many as the others, it is worth the work to begin the log anew.
+    pub fn log_growth(&self) -> (u64, u64) {
+        (self.journal.length().saturating_sub(self.begun), self.snapshot)
+    }
+
+    /// Begins the log anew on an empty disk, with all that the replica knows, and returns the old
+    /// disk, which is as it was. The caller puts the new disk into its place, durably, before
+    /// anything else: what follows is in the new log alone. Inputs that wait for a commit are kept.
+    ///
+    /// # Errors
+    /// [`DurableError`]. The old log goes on.
+    pub fn move_to(&mut self, disk: D) -> Result<D, DurableError> {
+        let bytes = self.replica.snapshot();
+        let parts = bytes.chunks(SNAPSHOT_PART).map(|it| Record::Part(it.to_vec()));
+        let records = iter::once(Record::Start(self.replica.start.nonce));
+        let records = records.chain(parts).chain([Record::Whole]).map(|it| encode(&it));
+        let mut journal = Journal::begin(disk, &self.owner, records)?;
+        for input in &self.waiting {
+            match input {
+                Input::Tick => journal.append(&encode(&Record::Tick)),
+                Input::Message(message) => {
+                    journal.append(&encode(&Record::Message(message.encode())));
+                }
+            }
+        }
+        (self.snapshot, self.begun) = (bytes.len() as u64, journal.length());
+        Ok(std::mem::replace(&mut self.journal, journal).into_disk())
     }
 
     /// Bytes of the log.
@@ -257,6 +334,7 @@ impl<S: Service> Durable<S, smt_journal::ModelDisk> {
 
     /// All that is to be sent, though it is not durable.
     pub(crate) fn outputs_before_commit(&mut self) -> Vec<Output> {
+        self.verify();
         // A device that fails sends nothing.
         let _ = self.work();
         std::mem::take(&mut self.outputs)
@@ -267,106 +345,14 @@ impl<S: Service> Durable<S, smt_journal::ModelDisk> {
         self.journal.disk_mut().fails_after = Some(0);
     }
 
+    /// The disk fails no more, and syncs.
+    pub(crate) fn heal_disk(&mut self) {
+        let disk = self.journal.disk_mut();
+        (disk.fails_after, disk.loses_syncs) = (None, false);
+    }
+
     pub(crate) fn into_disk(self) -> smt_journal::ModelDisk {
         self.journal.into_disk()
-    }
-}
-
-/// The replica as the records come.
-struct Beginning<S> {
-    parts: Option<(Arc<Group>, Identity, S)>,
-    replica: Option<Logged<S>>,
-    replay: Replay<Record>,
-    failure: Option<DurableError>,
-    /// The inputs of the log.
-    count: u64,
-}
-
-impl<S: Service> Beginning<S> {
-    fn new(group: Arc<Group>, identity: Identity, service: S) -> Self {
-        let parts = Some((group, identity, service));
-        Self { parts, replica: None, replay: Replay::default(), failure: None, count: 0 }
-    }
-
-    fn take(&mut self, record: &[u8]) {
-        if self.failure.is_some() {
-            return;
-        }
-        match (decode(record), &mut self.replica) {
-            (Some(Record::Start(nonce)), None) => self.start(nonce),
-            (Some(Record::Given(given)), Some(replica)) => self.replay.given(replica, given),
-            (Some(input @ (Record::Tick | Record::Message(_))), Some(replica)) => {
-                self.count += 1;
-                self.replay.input(replica, input);
-            }
-            _ => self.failure = Some(JournalError::OtherOwner.into()),
-        }
-    }
-
-    fn start(&mut self, nonce: [u8; 16]) {
-        let Some((group, mut identity, service)) = self.parts.take() else {
-            return;
-        };
-        match &mut identity.device {
-            OwnDevice::Library { start, .. } => start.nonce = nonce,
-            OwnDevice::Process { device, .. } if device.own().nonce == nonce => {}
-            OwnDevice::Process { .. } => {
-                self.failure = Some(AttestorError::Foreign.into());
-                return;
-            }
-        }
-        match Replica::silent(group, identity, service) {
-            Ok(replica) => {
-                let replica = self.replica.insert(Logged(replica));
-                self.replay.input(replica, Record::Start(nonce));
-            }
-            Err(error) => self.failure = Some(error.into()),
-        }
-    }
-
-    /// The replica where its log ends, and how many inputs the log had.
-    fn finish(self, journal: &mut Journal<impl Disk>) -> Result<(Replica<S>, u64), DurableError> {
-        if let Some(failure) = self.failure {
-            return Err(failure);
-        }
-        let mut replica = self.replica.ok_or(JournalError::OtherOwner)?;
-        self.replay.finish(&mut replica, |given| {
-            journal.append(&encode(&Record::Given(given)));
-            journal.commit().map_err(DurableError::from)
-        })?;
-        Ok((replica.0, self.count))
-    }
-}
-
-/// A replica that takes the records of its log.
-struct Logged<S>(Replica<S>);
-
-impl<S: Service> Machine for Logged<S> {
-    type Input = Record;
-
-    fn attestor(&mut self) -> &mut Attestor {
-        &mut self.0.device
-    }
-
-    fn take_again(&mut self, input: Record) {
-        match input {
-            Record::Start(_) => self.0.begin(),
-            Record::Tick => self.0.tick(),
-            Record::Message(bytes) => {
-                if let Some(message) = Message::decode(&bytes) {
-                    self.0.take(message);
-                }
-            }
-            Record::Given(_) => {}
-        }
-    }
-
-    fn go_on(&mut self) {
-        self.0.advance();
-    }
-
-    fn drop_outputs(&mut self) {
-        self.0.outputs();
     }
 }
 

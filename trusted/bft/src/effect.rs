@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use smt_attestation::Kind;
+use smt_attestor::Attested;
 
-use crate::message::{Attested, Message, Status, statement_bytes_max};
+use crate::message::{Message, Status, statement_bytes_max};
 use crate::replica::{Output, Replica};
 use crate::service::Service;
 
@@ -14,7 +15,7 @@ const RESENT: usize = 32;
 /// Bytes from which on no further statement of a stream answers it.
 const RESENT_BYTES: usize = 1 << 20;
 
-/// Streams of a question, at most: it is kept until the next tick. A replica has one of each epoch
+/// Streams of a question, at most: it is kept until the next tick. A replica has one of some epochs
 /// of each device.
 const POSITIONS_MAX: usize = 1 << 16;
 
@@ -74,7 +75,7 @@ impl<S: Service> Replica<S> {
     }
 
     /// Whether a statement, if it is authentic, may still be taken.
-    fn may_take(&self, statement: &Attested) -> bool {
+    pub(crate) fn may_take(&self, statement: &Attested) -> bool {
         let Some(header) = statement.attestation().claim().filter(|_| self.fits(statement)) else {
             return false;
         };

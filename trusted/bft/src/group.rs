@@ -116,11 +116,6 @@ impl Group {
         Ok(attestor)
     }
 
-    /// Whether a group may have so many members: 2f + 1, as many as a device has room for.
-    pub fn may_have(members: usize) -> bool {
-        matches!(members, 3 | 5 | 7 | 9)
-    }
-
     /// How many replicas may lie or be down at once: f.
     pub fn faults(&self) -> usize {
         (self.replicas.saturating_sub(1) / 2) as usize

@@ -5,14 +5,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ed25519_dalek::SigningKey;
+use serde::{Deserialize, Serialize};
 use smt_attestation::{Ballot, Kind, Start};
+use smt_attestor::Attested;
 use smt_attestor::{Attestor, OwnDevice};
 use smt_device_client::DeviceError;
 
 use crate::effect::Effect;
 use crate::group::Group;
 use crate::ledger::{Answer, Ledger};
-use crate::message::{Attested, Message, Statement, Status, decode, encode};
+use crate::message::{Message, Statement, Status, encode};
 use crate::request::{Reply, Request};
 use crate::rule::{Broken, Rule};
 use crate::service::Service;
@@ -42,7 +44,7 @@ pub struct Identity {
 }
 
 /// Numbers of a replica, for logs and tests.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Metrics {
     /// The view that it has entered.
     pub view: u64,
@@ -61,6 +63,7 @@ pub struct Metrics {
 }
 
 /// A request that waits to be executed.
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Pending {
     pub(crate) request: Request,
     pub(crate) age: u32,
@@ -102,8 +105,8 @@ pub struct Replica<S> {
 }
 
 impl<S: Service> Replica<S> {
-    /// Starts a replica without a log, which does not come back in its epoch. In a later epoch than the group's first it begins with nothing: it asks
-    /// the others to admit it, and for the state.
+    /// Starts a replica without a log, which does not come back in its epoch. In a later epoch than
+    /// the group's first it begins with nothing: it asks the others to admit it, and for the state.
     ///
     /// # Errors
     /// Those of [`smt_device_client::Device::open`].
@@ -304,15 +307,11 @@ impl<S: Service> Replica<S> {
             self.hear_vote(&statement);
         }
         let key = (device, epoch);
-        if !self.streams.contains_key(&key) {
-            let is_newest = self.streams.range((device, 0)..=(device, u64::MAX));
-            let is_newest = is_newest.last().is_none_or(|(last, _)| last.1 < epoch);
-            let is_hello = matches!(decode(&statement.body), Some(Statement::Hello { .. }));
-            if !(self.metrics.is_active && is_newest && is_hello && counter == 1) {
-                return;
-            }
+        if !self.streams.contains_key(&key) && !self.may_follow(key, counter, &statement) {
+            return;
         }
         self.streams.entry(key).or_default().put(counter, statement);
+        self.forget_epochs(device);
     }
 
     fn take_request(&mut self, request: Request) {

@@ -111,3 +111,14 @@ fn replicas_that_send_before_their_log_is_durable_are_found() {
     println!("{found:?}");
     assert!(found.is_some());
 }
+
+#[test]
+fn logs_that_are_begun_anew_and_used_before_they_are_durable_are_found() {
+    let kill = |it: &mut Scenario| {
+        it.has_logs = true;
+        it.replaces_before_sync = true;
+    };
+    let found = first_violation(0..100, kill, is_unsafe);
+    println!("{found:?}");
+    assert!(found.is_some());
+}

@@ -14,6 +14,7 @@ impl<S: Service + Clone> Node<S> {
         while !self.device.is_ahead_of_log() {
             self.drain();
             self.reply_to_committed();
+            self.leave_out();
             // Only a liar's stream can be faulty to the liar itself.
             if self.own_track().is_faulty {
                 return;

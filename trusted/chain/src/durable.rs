@@ -9,19 +9,24 @@
 //! restored from a copy says two things under one counter, and is one of the f that lie. A device
 //! that outlives the node gives no counter twice: such a log is refused.
 
+mod beginning;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use smt_attestor::{Attestor, AttestorError, Given, Machine, Replay};
+use smt_attestor::{Attested, AttestorError, Given, Unverified};
 use smt_bft::{Digest, Group, Service};
-use smt_journal::{Disk, Journal, JournalError};
+use smt_journal::{Disk, Journal, JournalError, SNAPSHOT_PART};
+
+use beginning::{Beginning, Begun};
 
 use crate::accusation::Made;
 use crate::digest::digest;
 use crate::effect::{Asker, Effect};
-use crate::message::{Message, decode, encode};
+use crate::message::{Message, encode};
 use crate::node::{Identity, Metrics, Node, Output};
+use crate::rule::Rule;
 
 /// The version of what a node makes of its inputs. A log of another version is refused.
 const VERSION: u32 = 4;
@@ -37,6 +42,10 @@ enum Record {
     Message(Vec<u8>),
     /// All that a device that outlives the node has given for the inputs before.
     Given(Vec<Given>),
+    /// A part of the snapshot with which a log begins.
+    Part(Vec<u8>),
+    /// The snapshot is whole.
+    Whole,
 }
 
 /// An input that was not taken yet.
@@ -61,6 +70,12 @@ pub enum DurableError {
 pub struct Durable<S, D> {
     node: Node<S>,
     journal: Journal<D>,
+    owner: Vec<u8>,
+    /// Bytes of the snapshot with which the log begins, and of the log when it began.
+    snapshot: u64,
+    begun: u64,
+    /// Statements whose MACs are not verified yet.
+    unverified: Unverified,
     /// Inputs that the node takes when they are durable.
     waiting: Vec<Input>,
     /// The hashes of the messages among them: a copy that comes meanwhile is not in the log again.
@@ -92,11 +107,15 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
         let owner = owner(&group, &identity, &empty);
         let mut beginning = Beginning::new(Node::with_log(group, identity, empty)?);
         let mut journal = Journal::open(disk, &owner, |record| beginning.take(record))?;
-        let (mut node, replayed) = beginning.finish(&mut journal)?;
+        let Begun { mut node, inputs: replayed, snapshot } = beginning.finish(&mut journal)?;
         let outputs = node.outputs();
         Ok(Self {
             node,
             journal,
+            owner,
+            snapshot,
+            begun: snapshot,
+            unverified: Unverified::default(),
             waiting: Vec::new(),
             hashes: BTreeSet::new(),
             questions: BTreeMap::new(),
@@ -118,6 +137,10 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
         let bytes = message.encode();
         let hash = digest("input", &[&bytes]);
         if self.hashes.contains(&hash) {
+            return;
+        }
+        if let Message::Statement(statement) = message {
+            self.arrive(statement, hash);
             return;
         }
         match self.node.effect_of(&message) {
@@ -142,6 +165,28 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
         }
     }
 
+    /// A statement that is of use waits for the next commit, which verifies all of them together.
+    fn arrive(&mut self, statement: Attested, hash: Digest) {
+        let bytes = self.unverified.bytes().saturating_add(statement.body.len());
+        if self.node.may_take(&statement) && self.journal.has_room(bytes) {
+            self.hashes.insert(hash);
+            self.unverified.push(statement);
+        }
+    }
+
+    /// Logs the statements that have come, but for those that no device has attested.
+    fn verify(&mut self) {
+        let lacks_macs = self.node.broken.lacks(Rule::Mac);
+        for (statement, is_genuine) in self.unverified.verify(&self.node.device) {
+            let message = Message::Statement(statement);
+            let bytes = message.encode();
+            if (is_genuine || lacks_macs) && self.journal.has_room(bytes.len()) {
+                self.journal.append(&encode(&Record::Message(bytes)));
+                self.waiting.push(Input::Message(message));
+            }
+        }
+    }
+
     /// Time passes ([`Node::tick`]).
     pub fn tick(&mut self) {
         self.answered.clear();
@@ -159,6 +204,7 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
     /// # Errors
     /// [`DurableError`]. The node must end: what it would say is not durable.
     pub fn commit(&mut self) -> Result<Vec<Output>, DurableError> {
+        self.verify();
         self.journal.commit()?;
         self.work()?;
         Ok(std::mem::take(&mut self.outputs))
@@ -225,6 +271,35 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
         self.replayed
     }
 
+    /// Bytes of the log behind the snapshot with which it begins, and bytes of that. When the first
+    /// are as many as the others, it is worth the work to begin the log anew.
+    pub fn log_growth(&self) -> (u64, u64) {
+        (self.journal.length().saturating_sub(self.begun), self.snapshot)
+    }
+
+    /// Begins the log anew on an empty disk, with all that the node knows, and returns the old
+    /// disk, which is as it was. The caller puts the new disk into its place, durably, before
+    /// anything else: what follows is in the new log alone. Inputs that wait for a commit are kept.
+    ///
+    /// # Errors
+    /// [`DurableError`]. The old log goes on.
+    pub fn move_to(&mut self, disk: D) -> Result<D, DurableError> {
+        let bytes = self.node.snapshot();
+        let parts = bytes.chunks(SNAPSHOT_PART).map(|it| Record::Part(it.to_vec()));
+        let records = parts.chain([Record::Whole]).map(|it| encode(&it));
+        let mut journal = Journal::begin(disk, &self.owner, records)?;
+        for input in &self.waiting {
+            match input {
+                Input::Tick => journal.append(&encode(&Record::Tick)),
+                Input::Message(message) => {
+                    journal.append(&encode(&Record::Message(message.encode())));
+                }
+            }
+        }
+        (self.snapshot, self.begun) = (bytes.len() as u64, journal.length());
+        Ok(std::mem::replace(&mut self.journal, journal).into_disk())
+    }
+
     /// Bytes of the log.
     pub fn log_length(&self) -> u64 {
         self.journal.length()
@@ -235,6 +310,7 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
 impl<S: Service + Clone> Durable<S, smt_journal::ModelDisk> {
     /// All that is to be done, though it is not durable.
     pub(crate) fn outputs_before_commit(&mut self) -> Vec<Output> {
+        self.verify();
         // A device that fails sends nothing.
         let _ = self.work();
         std::mem::take(&mut self.outputs)
@@ -245,78 +321,14 @@ impl<S: Service + Clone> Durable<S, smt_journal::ModelDisk> {
         self.journal.disk_mut().fails_after = Some(0);
     }
 
+    /// The disk fails no more, and syncs.
+    pub(crate) fn heal_disk(&mut self) {
+        let disk = self.journal.disk_mut();
+        (disk.fails_after, disk.loses_syncs) = (None, false);
+    }
+
     pub(crate) fn into_disk(self) -> smt_journal::ModelDisk {
         self.journal.into_disk()
-    }
-}
-
-/// The node as the records come.
-struct Beginning<S> {
-    node: Logged<S>,
-    replay: Replay<Record>,
-    is_readable: bool,
-    /// The inputs of the log.
-    count: u64,
-}
-
-/// A node that takes the records of its log.
-struct Logged<S>(Node<S>);
-
-impl<S: Service + Clone> Beginning<S> {
-    fn new(node: Node<S>) -> Self {
-        Self { node: Logged(node), replay: Replay::default(), is_readable: true, count: 0 }
-    }
-
-    fn take(&mut self, record: &[u8]) {
-        match decode(record) {
-            Some(Record::Given(given)) => self.replay.given(&mut self.node, given),
-            Some(input) => {
-                self.count += 1;
-                self.replay.input(&mut self.node, input);
-            }
-            None => self.is_readable = false,
-        }
-    }
-
-    /// The node where its log ends, and how many inputs the log had.
-    fn finish(self, journal: &mut Journal<impl Disk>) -> Result<(Node<S>, u64), DurableError> {
-        if !self.is_readable {
-            return Err(JournalError::OtherOwner.into());
-        }
-        let mut node = self.node;
-        self.replay.finish(&mut node, |given| {
-            journal.append(&encode(&Record::Given(given)));
-            journal.commit().map_err(DurableError::from)
-        })?;
-        Ok((node.0, self.count))
-    }
-}
-
-impl<S: Service + Clone> Machine for Logged<S> {
-    type Input = Record;
-
-    fn attestor(&mut self) -> &mut Attestor {
-        &mut self.0.device
-    }
-
-    fn take_again(&mut self, input: Record) {
-        match input {
-            Record::Tick => self.0.tick(),
-            Record::Message(bytes) => {
-                if let Some(message) = Message::decode(&bytes) {
-                    self.0.take(message);
-                }
-            }
-            Record::Given(_) => {}
-        }
-    }
-
-    fn go_on(&mut self) {
-        self.0.advance();
-    }
-
-    fn drop_outputs(&mut self) {
-        self.0.outputs();
     }
 }
 

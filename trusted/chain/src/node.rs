@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+use smt_attestor::Attested;
 use smt_attestor::{Attestor, AttestorError, OwnDevice};
 use smt_bft::{Group, Request, Service, SigningKey};
 
@@ -12,13 +14,10 @@ use crate::configuration::Configuration;
 use crate::effect::Effect;
 use crate::late::Accused;
 use crate::log::Log;
-use crate::message::{Attested, Message, Statement, encode};
-use crate::rule::{Broken, Rule};
+use crate::message::{Message, Statement, encode};
+use crate::rule::Broken;
 use crate::track::{Stream, Track};
 
-/// Bytes of a statement beside those of an operation, at most: an ORDER has 150 of them, and an
-/// OPEN of nine nodes 250.
-const BODY_REST: usize = 1024;
 /// After so many ticks the head hears again of a request that waits.
 const FORWARD: u32 = 4;
 
@@ -44,12 +43,14 @@ pub struct Identity {
 }
 
 /// Numbers of a node, for logs and tests.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Metrics {
     /// The configuration that it has entered.
     pub configuration: u64,
     /// The place up to which all is committed.
     pub committed: u64,
+    /// The place up to which the log is left out, but for the state after it.
+    pub left_out: u64,
     /// How often it has accused since its log began.
     pub accusations: u64,
     /// How many statements its device has issued again, since the log did not have them.
@@ -57,6 +58,7 @@ pub struct Metrics {
 }
 
 /// A request that waits to be committed.
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Pending {
     pub(crate) request: Request,
     pub(crate) age: u32,
@@ -94,6 +96,9 @@ pub struct Node<S> {
     /// A liar's host proves and opens itself.
     #[cfg(feature = "sim")]
     pub(crate) holds_proofs: bool,
+    /// All that was answered, for the comparison of nodes.
+    #[cfg(feature = "sim")]
+    pub(crate) history: BTreeMap<u64, Arc<crate::log::Entry>>,
 }
 
 impl<S: Service + Clone> Node<S> {
@@ -144,6 +149,8 @@ impl<S: Service + Clone> Node<S> {
             holds_orders: false,
             #[cfg(feature = "sim")]
             holds_proofs: false,
+            #[cfg(feature = "sim")]
+            history: BTreeMap::new(),
             group,
         })
     }
@@ -195,8 +202,9 @@ impl<S: Service + Clone> Node<S> {
     /// The numbers of this moment.
     pub fn metrics(&self) -> Metrics {
         let configuration = self.own_track().at.0;
-        let reissued = self.device.reissues();
-        Metrics { configuration, committed: self.replied, reissued, ..self.metrics }
+        let left_out = self.logs.get(&self.committed.0).map_or(0, Log::left_out);
+        let (committed, reissued) = (self.replied, self.device.reissues());
+        Metrics { configuration, committed, left_out, reissued, ..self.metrics }
     }
 
     /// The nodes that have said what no correct node says.
@@ -233,23 +241,6 @@ impl<S: Service + Clone> Node<S> {
         if let Some(said) = self.attest(statement) {
             self.publish(said);
         }
-    }
-
-    /// The node that has attested this, and the counter. Nothing for a statement that is longer
-    /// than any of a correct node, and would take the memory and the disks of all.
-    pub(crate) fn authenticate(&self, it: &Attested) -> Option<(u32, u64)> {
-        if it.body.len() > self.group.options.operation.saturating_add(BODY_REST) {
-            return None;
-        }
-        let attestation = it.attestation();
-        let header = match self.device.check(&attestation, &it.body) {
-            Some(header) => header,
-            None if self.broken.lacks(Rule::Mac) => attestation.claim()?,
-            None => return None,
-        };
-        let epoch = self.group.epochs.get(header.device.0 as usize);
-        let is_member = epoch == Some(&header.epoch.0);
-        is_member.then_some((header.device.0, header.counter))
     }
 
     fn take_statement(&mut self, statement: Attested) {

@@ -86,6 +86,10 @@ impl<S: Service + Clone> Node<S> {
         };
         let reply = self.reply_of(&entry);
         self.outputs.push(reply);
+        #[cfg(feature = "sim")]
+        if self.group.keeps_history {
+            self.history.insert(place, entry.clone());
+        }
         let (client, number) = (entry.request.client, entry.request.number);
         let is_done = |it: &Pending| it.request.number <= number;
         if self.pending.get(&client).is_some_and(is_done) {
@@ -109,8 +113,6 @@ impl<S: Service + Clone> Node<S> {
 
 #[cfg(all(test, feature = "sim"))]
 mod tests {
-    use smt_bft::KeyValue;
-
     use crate::configuration::Configuration;
     use crate::node::Pending;
     use crate::sim::together::Together;
@@ -126,8 +128,8 @@ mod tests {
         assert_eq!(node.metrics().committed, 1);
         for number in 1..=70 {
             let configuration = Configuration::of_number(number, 3);
-            let next = node.logs[&0].begin(configuration, 1, KeyValue::default());
-            node.logs.insert(number, next);
+            let next = node.logs[&0].begin(configuration, 1);
+            node.logs.extend(next.map(|it| (number, it)));
         }
         for (number, stream) in (70..).zip(&mut node.streams) {
             stream.track.at = (number, 1);

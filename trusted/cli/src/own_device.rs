@@ -7,11 +7,11 @@ use serde::Deserialize;
 use smt_attestation::DeviceId;
 use smt_bft::{AttestorError, OwnDevice};
 use smt_device_client::{Client, Device, DeviceError, SecretNumber};
+use smt_trusted_process::{ConfigError, Source, read_secret};
 use toml::Spanned;
 use zeroize::Zeroizing;
 
 use crate::a2m::device_fault;
-use crate::source::{ConfigError, Source, read_secret};
 
 /// The table `[device]` of a member's file.
 #[derive(Deserialize)]

@@ -11,27 +11,30 @@
 //! a crash has torn, which is the same. A device that outlives the node gives no counter twice:
 //! such a journal is refused.
 
+mod beginning;
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use smt_attestation::{GroupSecret, SigningKey};
-use smt_attestor::{Attestor, AttestorError, Given, Machine, OwnDevice, Replay};
-use smt_journal::{Disk, Journal, JournalError};
+use smt_attestor::{AttestorError, Given, OwnDevice};
+use smt_journal::{Disk, Journal, JournalError, SNAPSHOT_PART};
 use zeroize::Zeroizing;
+
+use beginning::{Beginning, Begun, Host};
 
 use crate::application::Application;
 use crate::digest::{Digest, digest};
 use crate::group::{Group, GroupError};
-use crate::message::{Message, decode, encode};
+use crate::message::{Message, encode};
 use crate::node::{Effect, Node, NodeError, Output};
 
 /// The version of what a node makes of its inputs. A journal of another version is refused.
 const VERSION: u32 = 2;
 /// The beginning of a journal's owner. The version follows.
 const JOURNAL: &str = "SMT peer review journal";
-/// Bytes of a record that has a part of a snapshot.
-const PART: usize = 16 << 20;
 /// Messages of one peer that are answered after one commit.
 const ANSWERS_MAX: usize = 64;
 
@@ -48,7 +51,7 @@ enum Record {
     Part(Vec<u8>),
     /// The snapshot is whole.
     Whole,
-    /// What the nonces of audits come from: always the first.
+    /// The bytes from which the nonces of audits come: always the first.
     Nonces([u8; 32]),
     /// All that a device that outlives the node has given for the inputs before.
     Given(Vec<Given>),
@@ -132,8 +135,9 @@ pub struct Durable<A, D> {
 
 impl<A: Application, D: Disk> Durable<A, D> {
     /// Starts a node with an empty journal, or goes on where the journal ends. A journal of another
-    /// node, group or application is refused, and one that is older than a device's counter. `deliver` gets what the application has delivered
-    /// since the journal was begun ([`Durable::move_to`]), again.
+    /// node, group or application is refused, and one that is older than a device's counter.
+    /// `deliver` gets what the application has delivered since the journal was begun
+    /// ([`Durable::move_to`]), again.
     ///
     /// # Errors
     /// [`DurableError`]
@@ -277,29 +281,23 @@ impl<A: Application, D: Disk> Durable<A, D> {
         (self.journal.length().saturating_sub(self.begun), self.begun)
     }
 
-    /// Begins the journal anew on an empty disk, with all that the node knows. The caller has kept
-    /// what was delivered, and puts the disk into the place of the old one, which is as it was.
-    /// Inputs that wait for a commit are kept too.
+    /// Begins the journal anew on an empty disk, with all that the node knows, and returns the old
+    /// disk, which is as it was. The caller has kept what was delivered, and puts the new disk into
+    /// its place, durably, before anything else: what follows is in the new journal alone. Inputs
+    /// that wait for a commit are kept.
     ///
     /// # Errors
-    /// [`DurableError`]. The old journal goes on, unless the caller has replaced it.
-    pub fn move_to(&mut self, disk: D) -> Result<(), DurableError> {
+    /// [`DurableError`]. The old journal goes on.
+    pub fn move_to(&mut self, disk: D) -> Result<D, DurableError> {
         // The application of a node that has failed has gone on, and the log has not.
         if self.node.failure().is_some() {
             return Err(DurableError::Failed);
         }
-        let mut is_empty = true;
-        let mut journal = Journal::open(disk, &self.owner, |_| is_empty = false)?;
-        if !is_empty {
-            return Err(JournalError::OtherOwner.into());
-        }
-        journal.append(&encode(&Record::Nonces(self.node.nonces_from())));
-        for part in self.node.snapshot().chunks(PART) {
-            journal.append(&encode(&Record::Part(part.to_vec())));
-            journal.commit()?;
-        }
-        journal.append(&encode(&Record::Whole));
-        journal.commit()?;
+        let bytes = self.node.snapshot();
+        let parts = bytes.chunks(SNAPSHOT_PART).map(|it| Record::Part(it.to_vec()));
+        let records = iter::once(Record::Nonces(self.node.nonces_from()));
+        let records = records.chain(parts).chain([Record::Whole]).map(|it| encode(&it));
+        let mut journal = Journal::begin(disk, &self.owner, records)?;
         for input in &self.waiting {
             let record = match input {
                 Waiting::Tick => Record::Tick,
@@ -309,8 +307,7 @@ impl<A: Application, D: Disk> Durable<A, D> {
             journal.append(&encode(&record));
         }
         self.begun = journal.length();
-        self.journal = journal;
-        Ok(())
+        Ok(std::mem::replace(&mut self.journal, journal).into_disk())
     }
 
     /// The node, to look at.
@@ -331,121 +328,6 @@ impl<A: Application, D: Disk> Durable<A, D> {
     /// Bytes of the journal.
     pub fn journal_length(&self) -> u64 {
         self.journal.length()
-    }
-}
-
-/// A node that takes the inputs of its journal, and its host.
-struct Host<A, F> {
-    node: Node<A>,
-    deliver: F,
-}
-
-impl<A: Application, F: FnMut(Vec<u8>)> Machine for Host<A, F> {
-    type Input = Record;
-
-    fn attestor(&mut self) -> &mut Attestor {
-        &mut self.node.device
-    }
-
-    fn take_again(&mut self, input: Record) {
-        match input {
-            Record::Tick => self.node.tick(),
-            Record::Local(input) => drop(self.node.local(input)),
-            Record::Message(from, bytes) => self.node.receive(from, &bytes),
-            Record::Part(_) | Record::Whole | Record::Nonces(_) | Record::Given(_) => {}
-        }
-        // Messages are said again in time.
-        for output in self.node.outputs() {
-            if let Output::Deliver(bytes) = output {
-                (self.deliver)(bytes);
-            }
-        }
-    }
-}
-
-/// The node as the records come.
-struct Beginning<A, F> {
-    host: Host<A, F>,
-    replay: Replay<Record>,
-    has_begun: bool,
-    /// The parts of a snapshot so far.
-    parts: Vec<u8>,
-    /// Bytes of the snapshot that was whole.
-    snapshot: u64,
-    inputs: u64,
-    failure: Option<DurableError>,
-}
-
-/// The node where its journal ends.
-struct Begun<A> {
-    node: Node<A>,
-    /// The inputs of the journal.
-    inputs: u64,
-    /// Bytes of the snapshot before them.
-    snapshot: u64,
-}
-
-impl<A: Application, F: FnMut(Vec<u8>)> Beginning<A, F> {
-    fn new(host: Host<A, F>) -> Self {
-        let (replay, has_begun) = (Replay::default(), false);
-        let (parts, snapshot, inputs, failure) = (Vec::new(), 0, 0, None);
-        Self { host, replay, has_begun, parts, snapshot, inputs, failure }
-    }
-
-    fn take(&mut self, record: &[u8]) {
-        if self.failure.is_none() {
-            self.failure = self.step(record).err();
-        }
-    }
-
-    fn step(&mut self, record: &[u8]) -> Result<(), DurableError> {
-        let record = decode(record).ok_or(DurableError::Record)?;
-        if !self.has_begun {
-            let Record::Nonces(from) = record else {
-                return Err(DurableError::Record);
-            };
-            self.has_begun = true;
-            self.host.node.derive_nonces(from);
-            return Ok(());
-        }
-        match record {
-            Record::Nonces(_) => return Err(DurableError::Record),
-            Record::Part(part) => self.parts.extend(part),
-            Record::Whole => return self.restore(),
-            Record::Given(given) => self.replay.given(&mut self.host, given),
-            input @ (Record::Tick | Record::Local(_) | Record::Message(..)) => {
-                self.inputs += 1;
-                self.replay.input(&mut self.host, input);
-            }
-        }
-        Ok(())
-    }
-
-    fn restore(&mut self) -> Result<(), DurableError> {
-        let bytes = std::mem::take(&mut self.parts);
-        self.snapshot = bytes.len() as u64;
-        let is_whole = self.inputs == 0 && self.host.node.restore(&bytes)?;
-        is_whole.then_some(()).ok_or(DurableError::Record)
-    }
-
-    fn end(self, journal: &mut Journal<impl Disk>) -> Result<Begun<A>, DurableError> {
-        if let Some(failure) = self.failure {
-            return Err(failure);
-        }
-        if !self.parts.is_empty() {
-            return Err(DurableError::Record);
-        }
-        let mut host = self.host;
-        let finished = self.replay.finish(&mut host, |given| {
-            journal.append(&encode(&Record::Given(given)));
-            journal.commit().map_err(DurableError::from)
-        });
-        // The first failure is the cause.
-        if let Some(error) = host.node.device_failure() {
-            return Err(error.into());
-        }
-        finished?;
-        Ok(Begun { node: host.node, inputs: self.inputs, snapshot: self.snapshot })
     }
 }
 

@@ -221,7 +221,7 @@ impl Group {
     pub fn library(&self, node: u32, signing_key: SigningKey, secret: GroupSecret) -> OwnDevice {
         let epoch = self.epochs.get(node as usize).copied().unwrap_or(0);
         let start = Start { device: DeviceId(node), epoch: Epoch(epoch), nonce: [0; 16] };
-        OwnDevice::Library { secret, start, signing_key: Some(signing_key) }
+        OwnDevice::Library { secret, start, signing_key: Some(Box::new(signing_key)) }
     }
 }
 

@@ -301,7 +301,7 @@ impl<A: Application> Node<A> {
         self.failure.as_ref()
     }
 
-    /// What the nonces of audits come from.
+    /// The bytes from which the nonces of audits come.
     pub(crate) fn nonces_from(&self) -> [u8; 32] {
         self.nonces.0
     }
@@ -354,8 +354,8 @@ impl<A: Application> Node<A> {
         }
         let last = self.host.state.received(from);
         if message.number == last + 1 || self.broken.lacks(Rule::Order) {
-            // They come again. A device that outlives the node issues its last signatures again, and
-            // no older ones: one input makes no more entries than these.
+            // They come again. A device that outlives the node issues its last signatures again,
+            // and no older ones: one input makes no more entries than these.
             if witness == Some(self.own) {
                 self.brought += 1;
                 if self.brought > BROUGHT_MAX {

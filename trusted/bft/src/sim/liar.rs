@@ -5,12 +5,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use ed25519_dalek::SigningKey;
+use smt_attestor::Attested;
 use smt_simulation::Random;
 
 use crate::any_service::AnyService;
-use crate::message::{
-    Attested, Batch, Checkpoint, Message, Opening, Reference, State, Statement, encode,
-};
+use crate::message::{Batch, Checkpoint, Message, Opening, Reference, State, Statement, encode};
 use crate::replica::{Output, Replica};
 use crate::request::{Reply, Request};
 use crate::service::Service;

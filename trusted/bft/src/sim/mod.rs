@@ -9,6 +9,8 @@ pub(crate) mod group;
 mod history;
 mod kill;
 pub(crate) mod liar;
+#[cfg(feature = "broken")]
+pub mod observe;
 mod report;
 mod scenario;
 mod world;

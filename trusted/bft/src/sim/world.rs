@@ -249,6 +249,7 @@ impl<'a> World<'a> {
                 Node::Down | Node::Killed(_) => {}
             }
             self.flush(device);
+            self.begin_log_anew(device as u32);
         }
         for client in CLIENTS {
             self.client_tick(client);

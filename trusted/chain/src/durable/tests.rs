@@ -2,10 +2,14 @@
 //! Nodes with logs: what is written, what is refused, what is answered.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use smt_attestor::Attested;
+
 use super::*;
 use crate::accusation::Accusation;
-use crate::message::{Attested, Statement, Status};
-use crate::sim::group::{client_key, group, identity, reply_key};
+use crate::message::{Statement, Status};
+use crate::sim::group::{client_key, group, identity, reply_key, secret, start};
+use smt_attestation::{Epoch, SigningKey, Start};
+use smt_attestor::OutlivingDevice;
 use smt_bft::{KeyValue, Request};
 use smt_journal::ModelDisk;
 
@@ -183,4 +187,113 @@ fn a_log_of_another_node_is_refused() {
     let disk = open(0, ModelDisk::default()).unwrap().into_disk();
     let error = open(1, disk).err().unwrap();
     assert!(matches!(error, DurableError::Journal(JournalError::OtherOwner)));
+}
+
+#[test]
+fn a_node_whose_device_is_in_another_epoch_than_the_group_has_of_it_does_not_start() {
+    let start = Start { epoch: Epoch(2), ..start(0) };
+    let device = OutlivingDevice::start(start, secret(), SigningKey::new(&[5; 32]));
+    let identity = Identity { device: device.own_device(), reply_key: reply_key(0) };
+    let open = |group: Group, identity| {
+        Durable::open(Arc::new(group), identity, KeyValue::default(), ModelDisk::default())
+    };
+    let error = open(group(3), identity).err().unwrap();
+    let expected = AttestorError::OtherEpoch { device: 2, group: 1 };
+    assert_eq!(error.to_string(), expected.to_string());
+    let mut of_epoch = group(3);
+    of_epoch.epochs[0] = 2;
+    let identity = Identity { device: device.own_device(), reply_key: reply_key(0) };
+    assert!(open(of_epoch, identity).is_ok());
+}
+
+/// Delivers all messages between the nodes until there are none.
+fn settle(nodes: &mut [Core]) {
+    loop {
+        let mut is_quiet = true;
+        for from in 0..nodes.len() {
+            for output in nodes[from].commit().unwrap() {
+                let (to, bytes) = match output {
+                    Output::Node(to, bytes) => (Some(to as usize), bytes),
+                    Output::Nodes(bytes) => (None, bytes),
+                    Output::Client(..) | Output::Accuse(_) => continue,
+                };
+                for (number, node) in nodes.iter_mut().enumerate() {
+                    if number != from && to.is_none_or(|to| to == number) {
+                        is_quiet = false;
+                        node.receive(&bytes);
+                    }
+                }
+            }
+        }
+        if is_quiet {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_log_that_was_begun_anew_has_the_node_as_it_was_and_the_inputs_that_wait() {
+    let mut nodes: Vec<Core> = (0..3).map(|it| open(it, ModelDisk::default()).unwrap()).collect();
+    for number in 1..=10 {
+        nodes[0].receive(&request(1, number, 8));
+        settle(&mut nodes);
+        nodes.iter_mut().for_each(Durable::tick);
+        settle(&mut nodes);
+    }
+    let mut head = nodes.swap_remove(0);
+    assert!(head.metrics().left_out > 0, "the snapshot has a state in place of entries");
+    head.receive(&request(1, 11, 8));
+    let before = head.node.snapshot();
+    let old = head.move_to(ModelDisk::default()).unwrap();
+    assert_eq!(head.node.snapshot(), before);
+    assert_eq!(head.log_growth(), (0, before.len() as u64));
+    // Killed before the new log has its place: what waited is lost, and nobody had an answer.
+    assert_eq!(open(0, old).unwrap().node.snapshot(), before);
+    head.commit().unwrap();
+    let after = head.node.snapshot();
+    let again = open(0, head.into_disk()).unwrap();
+    assert_eq!((again.replayed(), again.node.snapshot()), (1, after));
+    assert_ne!(again.node.own_track().counter, 10, "it has ordered what waited");
+}
+
+#[test]
+fn a_log_whose_snapshot_is_cut_off_is_refused() {
+    let head = open(0, ModelDisk::default()).unwrap();
+    let records = [encode(&Record::Part(head.node.snapshot()))];
+    let journal = Journal::begin(ModelDisk::default(), &head.owner, records).unwrap();
+    let error = open(0, journal.into_disk()).err().unwrap();
+    assert!(matches!(error, DurableError::Journal(JournalError::OtherOwner)));
+}
+
+// Once, all entries stayed in memory, and the log on disk had each input since the beginning.
+#[test]
+fn a_log_and_its_snapshot_do_not_grow_with_age_while_all_nodes_run() {
+    let mut small = group(3);
+    (small.options.retained, small.keeps_history) = (16, false);
+    let small = Arc::new(small);
+    let open =
+        |number, disk| Durable::open(small.clone(), identity(number), KeyValue::default(), disk);
+    let mut nodes: Vec<Core> = (0..3).map(|it| open(it, ModelDisk::default()).unwrap()).collect();
+    let mut longest = [0, 0];
+    for number in 1..=400 {
+        nodes[0].receive(&request(1, number, 8));
+        settle(&mut nodes);
+        if number % 8 == 0 {
+            nodes.iter_mut().for_each(Durable::tick);
+            settle(&mut nodes);
+        }
+        for node in &mut nodes {
+            let (growth, snapshot) = node.log_growth();
+            if growth >= snapshot.max(4096) {
+                node.move_to(ModelDisk::default()).unwrap();
+            }
+            let of_half = &mut longest[usize::from(number > 200)];
+            *of_half = node.log_length().max(*of_half);
+        }
+    }
+    assert!(nodes.iter().all(|it| it.metrics().left_out >= 380), "{:?}", nodes[0].metrics());
+    assert!(longest[1] < longest[0] * 11 / 10, "{longest:?}");
+    let again = open(0, nodes.swap_remove(0).into_disk()).unwrap();
+    assert_eq!(again.metrics().committed, 400);
+    assert!(again.replayed() < 200, "{}", again.replayed());
 }

@@ -39,6 +39,11 @@ pub(crate) fn group(nodes: u32) -> Group {
     let clients: BTreeMap<_, _> =
         clients.map(|it| (it, client_key(it).verifying_key().to_bytes())).collect();
     let reply_keys = (0..nodes).map(|it| reply_key(it).verifying_key().to_bytes()).collect();
-    let options = Options { operation: 64, window: 8, timeout: 20, ..Options::default() };
-    Group { unlogged_max: Some(2), ..Group::new(9, clients, reply_keys, options) }
+    let options =
+        Options { operation: 64, window: 8, interval: 4, timeout: 20, ..Options::default() };
+    Group {
+        keeps_history: true,
+        unlogged_max: Some(2),
+        ..Group::new(9, clients, reply_keys, options)
+    }
 }

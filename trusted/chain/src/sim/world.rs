@@ -121,7 +121,9 @@ impl<'a> World<'a> {
             let seed = self.kills.next_u64();
             // In each second run devices are processes of their own, and are not killed.
             let has_process = !self.scenario.seed.is_multiple_of(2);
-            let habits = Habits { is_eager: self.scenario.sends_early, has_process };
+            let (is_eager, replaces_early) =
+                (self.scenario.sends_early, self.scenario.replaces_early);
+            let habits = Habits { is_eager, replaces_early, has_process };
             let logged = Logged::new(group, number, seed, habits);
             return Some(Host::Correct(Correct::Logged(Box::new(logged))));
         }
@@ -202,6 +204,10 @@ impl<'a> World<'a> {
                 Host::Liar(liar) => liar.tick(),
             }
             self.look(number);
+            if let Host::Correct(node) = &mut self.hosts[number] {
+                let happened = node.begin_log_anew(self.schedule.now() <= HONEST);
+                self.events.extend(happened.into_iter().map(str::to_owned));
+            }
             self.flush(number);
         }
         self.kill();
@@ -367,6 +373,7 @@ impl<'a> World<'a> {
         };
         let happened = [
             (node.metrics().configuration > 0, "Reconfiguration"),
+            (node.metrics().left_out > 0, "ShortLog"),
             (node.metrics().reissued > 0, "Reissue"),
         ];
         self.events.extend(happened.into_iter().filter(|it| it.0).map(|it| it.1.to_owned()));
@@ -375,12 +382,9 @@ impl<'a> World<'a> {
                 self.history.violate(Violation::Slandered(faulty));
             }
         }
-        let Some(log) = node.logs.get(&node.committed.0) else {
-            return;
-        };
         while self.seen[number] < node.replied {
             let place = self.seen[number] + 1;
-            if let Some(entry) = log.entry(place) {
+            if let Some(entry) = node.history.get(&place) {
                 self.history.committed(place, &entry.request, &entry.answer);
             }
             self.seen[number] = place;

@@ -9,11 +9,14 @@ use std::sync::Arc;
 use serde::Deserialize;
 use smt_bft::{Group, Options};
 use smt_mesh::{Certificates, Member, Place};
+use smt_trusted_process::{
+    ClientEntry, ConfigError, Source, public_key, read_secret, refuse_count,
+};
 use toml::Spanned;
 use zeroize::Zeroizing;
 
 use crate::own_device::{DeviceConfig, DeviceEntry, read_epoch};
-use crate::source::{ClientEntry, ConfigError, ServiceName, Source, read_secret, refuse_count};
+use crate::service::ServiceName;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -75,6 +78,7 @@ struct MemberFile {
     certificate_key: PathBuf,
     signing_key: PathBuf,
     group_secret: Option<PathBuf>,
+    log_bytes: Option<Spanned<u32>>,
     device: Option<Spanned<DeviceEntry>>,
 }
 
@@ -100,6 +104,8 @@ pub(crate) struct ReplicaConfig {
     pub(crate) place: Place,
     pub(crate) signing_key: Zeroizing<[u8; 32]>,
     pub(crate) device: DeviceConfig,
+    /// Bytes by which the log grows before it is begun anew.
+    pub(crate) log_bytes: u64,
 }
 
 /// A client's configuration.
@@ -126,16 +132,18 @@ impl ReplicaConfig {
         let secret = ("group_secret", file.group_secret.as_deref());
         let device = DeviceConfig::read(&source, secret, file.device.as_ref())?;
         let signing_key = read_secret(&source.beside(&file.signing_key))?;
-        let own = smt_bft::public_key(&signing_key);
+        let own = public_key(&signing_key);
         if group.group.reply_keys.get(*replica.get_ref() as usize) != Some(&own) {
             let why = "signing_key is not the one of which the group has the public key";
             return Err(source.field("replica", replica.span(), why.to_owned()));
         }
-        let own = Member::Replica(*replica.get_ref());
+        let log_bytes = source.growth("log_bytes", file.log_bytes.as_ref())?;
+        let replica = *replica.get_ref();
+        let own = Member::Replica(replica);
         let mut place = group.place(own, source.certificates(file.session_files()));
         let state = source.beside(state);
         place.boot = Some(state.join("boot"));
-        Ok(Self { replica: *replica.get_ref(), state, place, signing_key, device, group })
+        Ok(Self { replica, state, place, signing_key, device, log_bytes, group })
     }
 }
 
@@ -148,7 +156,7 @@ impl ClientConfig {
         };
         let group = GroupConfig::read(&source.beside(&file.group))?;
         let signing_key = read_secret(&source.beside(&file.signing_key))?;
-        let own = smt_bft::public_key(&signing_key);
+        let own = public_key(&signing_key);
         if group.group.clients.get(client.get_ref()) != Some(&own) {
             let why = "the group has no client of this number with the key of signing_key";
             return Err(source.field("client", client.span(), why.to_owned()));

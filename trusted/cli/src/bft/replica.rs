@@ -14,12 +14,13 @@ use smt_bft::{
 use smt_device_client::Device;
 use smt_journal::{FileDisk, JournalError};
 use smt_mesh::{Member, Mesh, messages};
+use smt_trusted_process::{
+    ConfigError, LogBytes, NewLog, Process, ProcessError, State, StateError, System, Taken,
+    log_path,
+};
 
 use crate::bft::config::ReplicaConfig;
 use crate::own_device::{DeviceConfig, OwnDeviceError};
-use crate::process::{Process, ProcessError, System, Taken};
-use crate::source::ConfigError;
-use crate::state::{State, StateError};
 
 /// Runs a replica
 #[derive(Args)]
@@ -97,14 +98,16 @@ impl ReplicaArguments {
     pub(crate) fn run(self) -> Result<(), ReplicaError> {
         let config = ReplicaConfig::read(&self.config)?;
         let process = Process::begin(self.metrics.as_deref())?;
-        let core = open_core(&config, self.epoch)?;
+        let (core, log) = open_core(&config, self.epoch)?;
         let (own, view) = (config.replica, core.metrics().view);
-        let replica = Replica { core, own, view };
+        let new_log = NewLog::new(log, config.log_bytes);
+        let replica = Replica { core, own, view, new_log };
         process.run(replica, &config.place, Duration::from_millis(config.group.tick_ms.into()))
     }
 }
 
-fn open_core(config: &ReplicaConfig, asked: Option<u64>) -> Result<Core, ReplicaError> {
+/// The replica, and the path of its log.
+fn open_core(config: &ReplicaConfig, asked: Option<u64>) -> Result<(Core, PathBuf), ReplicaError> {
     let (device, state) = open_device(config, asked)?;
     let reply_key = SigningKey::from_bytes(&config.signing_key);
     let identity = Identity { device, reply_key };
@@ -116,7 +119,7 @@ fn open_core(config: &ReplicaConfig, asked: Option<u64>) -> Result<Core, Replica
     let (epoch, ms) = (state.epoch, began.elapsed().as_millis());
     tracing::info!(epoch, inputs, ms, view = metrics.view, executed = metrics.executed, "log read");
     config.device.tell();
-    Ok(core)
+    Ok((core, log_path(&config.state, state.epoch)))
 }
 
 /// The replica's device, and the directory in the device's epoch.
@@ -148,6 +151,7 @@ struct Replica {
     core: Core,
     own: u32,
     view: u64,
+    new_log: NewLog,
 }
 
 impl System for Replica {
@@ -192,7 +196,7 @@ impl System for Replica {
             self.view = metrics.view;
             tracing::info!(view = metrics.view, executed = metrics.executed, "view entered");
         }
-        Ok(())
+        self.begin_log_anew()
     }
 
     fn numbers(&self) -> serde_json::Value {
@@ -208,5 +212,22 @@ impl System for Replica {
             "statements_reissued": metrics.reissued,
             "log_bytes": self.core.log_length(),
         })
+    }
+}
+
+impl Replica {
+    /// Begins the log anew when it has grown.
+    fn begin_log_anew(&mut self) -> Result<(), ReplicaError> {
+        let ((growth, snapshot), length) = (self.core.log_growth(), self.core.log_length());
+        if !self.new_log.is_due(LogBytes { growth, snapshot }) {
+            return Ok(());
+        }
+        let core = &mut self.core;
+        let begun = self.new_log.begin::<DurableError>(length, |disk| {
+            let old = core.move_to(disk)?;
+            Ok((old, core.log_length()))
+        });
+        let name = self.new_log.path().display().to_string();
+        begun.map_err(|error| ReplicaError::File(name, error))
     }
 }

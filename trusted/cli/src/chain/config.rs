@@ -7,12 +7,15 @@ use std::sync::Arc;
 use serde::Deserialize;
 use smt_bft::{Group, Options};
 use smt_mesh::{Certificates, Member, Place};
+use smt_trusted_process::{
+    ClientEntry, ConfigError, Source, public_key, read_secret, refuse_count,
+};
 use toml::Spanned;
 use ureq::http::Uri;
 use zeroize::Zeroizing;
 
 use crate::own_device::{DeviceConfig, DeviceEntry, read_epoch};
-use crate::source::{ClientEntry, ConfigError, ServiceName, Source, read_secret, refuse_count};
+use crate::service::ServiceName;
 
 /// The longest packet between members. The longest message, a request that is ordered, is far
 /// shorter, and several travel together up to 1 MiB.
@@ -83,6 +86,7 @@ struct MemberFile {
     certificate_key: PathBuf,
     signing_key: PathBuf,
     group_secret: Option<PathBuf>,
+    log_bytes: Option<Spanned<u32>>,
     device: Option<Spanned<DeviceEntry>>,
 }
 
@@ -120,6 +124,8 @@ pub(crate) struct NodeConfig {
     pub(crate) place: Place,
     pub(crate) signing_key: Zeroizing<[u8; 32]>,
     pub(crate) device: DeviceConfig,
+    /// Bytes by which the log grows before it is begun anew.
+    pub(crate) log_bytes: u64,
 }
 
 /// A client's configuration.
@@ -146,8 +152,9 @@ impl NodeConfig {
         let state = file.state.as_ref().ok_or_else(|| source.lacks("state"))?;
         let secret = ("group_secret", file.group_secret.as_deref());
         let device = DeviceConfig::read(&source, secret, file.device.as_ref())?;
+        let log_bytes = source.growth("log_bytes", file.log_bytes.as_ref())?;
         let signing_key = read_secret(&source.beside(&file.signing_key))?;
-        if *expected != smt_bft::public_key(&signing_key) {
+        if *expected != public_key(&signing_key) {
             let why = "signing_key is not the one of which the group has the public key";
             return Err(source.field("node", node.span(), why.to_owned()));
         }
@@ -155,7 +162,7 @@ impl NodeConfig {
         let mut place = group.place(Member::Replica(number), certificates);
         let state = source.beside(state);
         place.boot = Some(state.join("boot"));
-        Ok(Self { node: number, state, place, signing_key, device, group })
+        Ok(Self { node: number, state, place, signing_key, device, log_bytes, group })
     }
 }
 
@@ -168,7 +175,7 @@ impl ClientConfig {
         };
         let group = GroupConfig::read(&source.beside(&file.group))?;
         let signing_key = read_secret(&source.beside(&file.signing_key))?;
-        let own = smt_bft::public_key(&signing_key);
+        let own = public_key(&signing_key);
         if group.group.clients.get(client.get_ref()) != Some(&own) {
             let why = "the group has no client of this number with the key of signing_key";
             return Err(source.field("client", client.span(), why.to_owned()));

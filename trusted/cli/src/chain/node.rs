@@ -4,6 +4,7 @@
 //! One more thread than other systems have speaks with etcd: the chain does not wait for it.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -14,14 +15,15 @@ use smt_bft::{AnyService, AttestorError, OwnDevice, SigningKey};
 use smt_chain::{Configuration, Durable, DurableError, Identity, Message, Output};
 use smt_journal::{FileDisk, JournalError};
 use smt_mesh::{Member, Mesh, messages};
+use smt_trusted_process::{
+    ConfigError, LogBytes, NewLog, Process, ProcessError, State, StateError, System, Taken,
+    log_path,
+};
 
 use crate::chain::config::NodeConfig;
 use crate::chain::etcd::Etcd;
 use crate::chain::reconfigure::Reconfiguration;
 use crate::own_device::{DeviceConfig, OwnDeviceError};
-use crate::process::{Process, ProcessError, System, Taken};
-use crate::source::ConfigError;
-use crate::state::{State, StateError, log_path};
 
 /// Runs a node
 #[derive(Args)]
@@ -74,6 +76,9 @@ pub(crate) enum NodeError {
          `epoch` of its device"
     )]
     Ended(OwnDeviceError),
+    /// The new log has not the name of the old one.
+    #[error("the operating system: {} cannot be replaced", .0.display())]
+    NewLog(PathBuf, #[source] io::Error),
     /// The process does not begin.
     #[error(transparent)]
     Process(#[from] ProcessError),
@@ -119,7 +124,7 @@ impl NodeArguments {
     pub(crate) fn run(self) -> Result<(), NodeError> {
         let config = NodeConfig::read(&self.config)?;
         let process = Process::begin(self.metrics.as_deref())?;
-        let core = open_core(&config)?;
+        let (core, log) = open_core(&config)?;
         let etcd = Etcd::new(config.group.etcd.clone());
         let poll = Duration::from_millis(config.group.etcd.poll_ms.into());
         let accused = core.node().accusation();
@@ -134,6 +139,7 @@ impl NodeArguments {
             service,
             accused,
             faulty: BTreeSet::new(),
+            new_log: NewLog::new(log, config.log_bytes),
         };
         process.run(node, &config.place, Duration::from_millis(config.group.tick_ms.into()))
     }
@@ -141,7 +147,8 @@ impl NodeArguments {
 
 type Core = Durable<AnyService, FileDisk>;
 
-fn open_core(config: &NodeConfig) -> Result<Core, NodeError> {
+/// The node, and the path of its log.
+fn open_core(config: &NodeConfig) -> Result<(Core, PathBuf), NodeError> {
     let state = State::open(&config.state, None).map_err(|error| match error {
         StateError::Missing(name) => NodeError::Missing(name),
         StateError::LogGone(_) => NodeError::Lost(config.state.display().to_string()),
@@ -159,7 +166,7 @@ fn open_core(config: &NodeConfig) -> Result<Core, NodeError> {
     let (configuration, committed) = (metrics.configuration, metrics.committed);
     tracing::info!(inputs, ms, configuration, committed, "log read");
     config.device.tell();
-    Ok(core)
+    Ok((core, path))
 }
 
 fn open_device(config: &NodeConfig) -> Result<OwnDevice, OwnDeviceError> {
@@ -183,6 +190,7 @@ struct ChainNode {
     configuration: u64,
     /// The nodes that were told to be faulty.
     faulty: BTreeSet<u32>,
+    new_log: NewLog,
 }
 
 impl System for ChainNode {
@@ -237,7 +245,7 @@ impl System for ChainNode {
             }
         }
         self.tell();
-        Ok(())
+        self.begin_log_anew()
     }
 
     fn numbers(&self) -> serde_json::Value {
@@ -248,6 +256,7 @@ impl System for ChainNode {
             "configuration": metrics.configuration,
             "order": self.order(),
             "committed": metrics.committed,
+            "left_out": metrics.left_out,
             "accusations": metrics.accusations,
             "statements_reissued": metrics.reissued,
             "faulty": self.faulty,
@@ -260,6 +269,20 @@ impl System for ChainNode {
 }
 
 impl ChainNode {
+    /// Begins the log anew when it has grown.
+    fn begin_log_anew(&mut self) -> Result<(), NodeError> {
+        let ((growth, snapshot), length) = (self.core.log_growth(), self.core.log_length());
+        if !self.new_log.is_due(LogBytes { growth, snapshot }) {
+            return Ok(());
+        }
+        let core = &mut self.core;
+        let begun = self.new_log.begin::<DurableError>(length, |disk| {
+            let old = core.move_to(disk)?;
+            Ok((old, core.log_length()))
+        });
+        begun.map_err(|error| NodeError::NewLog(self.new_log.path().to_owned(), error))
+    }
+
     /// Tells the service what the node accuses, and the log of a new configuration and of nodes
     /// that are found to lie.
     fn tell(&mut self) {

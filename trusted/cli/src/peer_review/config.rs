@@ -9,17 +9,15 @@ use serde::Deserialize;
 use smt_attestation::SigningKey;
 use smt_mesh::{Certificates, Member, Place};
 use smt_peer_review::{Group, Options, Tree};
+use smt_trusted_process::{ConfigError, Source};
 use toml::Spanned;
 
 use crate::own_device::{DeviceConfig, DeviceEntry, read_epoch};
-use crate::source::{ConfigError, Source};
 
 /// A device has no group of more.
 pub(crate) const NODES_MAX: usize = 9;
 /// The longest evidence, in bytes: a node's journal takes it as one record.
 const EVIDENCE_MAX: u64 = 96 << 20;
-/// Bytes by which a journal grows before it is begun anew, unless a node's file says otherwise.
-const JOURNAL_BYTES: u64 = 64 << 20;
 /// Bytes of an entry beside a message, and of each message that it sends.
 const ENTRY: u64 = 512;
 const SENT: u64 = 128;
@@ -132,10 +130,7 @@ impl NodeConfig {
         let certificates = source.certificates(files);
         let state = source.beside(&file.state);
         let place = group.place(node, certificates, state.join("boot"));
-        let journal_bytes = match &file.journal_bytes {
-            Some(bytes) => source.bounded("journal_bytes", bytes, 65_536..1_073_741_825)?.into(),
-            None => JOURNAL_BYTES,
-        };
+        let journal_bytes = source.growth("journal_bytes", file.journal_bytes.as_ref())?;
         Ok(Self { group, node, device, state, place, journal_bytes })
     }
 }

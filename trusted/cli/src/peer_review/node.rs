@@ -2,24 +2,25 @@
 //! `smt-trusted peer-review node`: a node of a tree as a process.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use std::{fs, io};
 
 use clap::Args;
 use smt_device_client::Device;
 use smt_journal::{FileDisk, JournalError};
 use smt_mesh::{Member, Mesh, messages};
 use smt_peer_review::{AttestorError, Durable, DurableError, Identity, Output, Suspicion, Tree};
+use smt_trusted_process::{
+    ConfigError, LogBytes, NewLog, Process, ProcessError, State, StateError, System, Taken,
+    log_path, replace,
+};
 use zeroize::Zeroizing;
 
 use crate::own_device::{DeviceConfig, OwnDeviceError};
 use crate::peer_review::config::NodeConfig;
 use crate::peer_review::input::Input;
 use crate::peer_review::output::OutputFile;
-use crate::process::{Process, ProcessError, System, Taken};
-use crate::source::ConfigError;
-use crate::state::{State, StateError, log_path, rename, replace};
 
 /// Runs a node
 ///
@@ -120,8 +121,6 @@ type Core = Durable<Tree, FileDisk>;
 
 /// Parts that wait for a receipt of a child, before the source sends more.
 const WINDOW: usize = 64;
-/// After an attempt to begin the journal anew that has failed.
-const PAUSE: Duration = Duration::from_secs(60);
 /// Bytes of a message beside a part of the stream.
 const HEADER: usize = 32;
 
@@ -152,9 +151,7 @@ impl NodeArguments {
             suspected: BTreeMap::new(),
             exposed: BTreeSet::new(),
             part_bytes: self.part_bytes,
-            path: log_path(&directory, 1),
-            journal_bytes: config.journal_bytes,
-            next_move: Instant::now(),
+            new_log: NewLog::new(log_path(&directory, 1), config.journal_bytes),
         };
         process.run(node, &config.place, Duration::from_millis(config.group.tick_ms.into()))
     }
@@ -187,8 +184,6 @@ fn open_core(
     }
     let identity = identity(config)?;
     let (began, path) = (Instant::now(), log_path(&config.state, state.epoch));
-    // A journal that was being begun anew when the process was killed. This one is locked.
-    let _ = fs::remove_file(path.with_extension("new"));
     let mut failed = None;
     let deliver = |bytes: Vec<u8>| {
         if let (Some((path, output)), None) = (&mut output, &failed) {
@@ -259,12 +254,7 @@ struct ReviewedNode {
     exposed: BTreeSet<u32>,
     /// Bytes of a part at most.
     part_bytes: usize,
-    /// The journal.
-    path: PathBuf,
-    /// Bytes by which the journal grows before it is begun anew.
-    journal_bytes: u64,
-    /// When the journal may be begun anew.
-    next_move: Instant,
+    new_log: NewLog,
 }
 
 impl System for ReviewedNode {
@@ -324,10 +314,7 @@ impl System for ReviewedNode {
             return Err(ReviewedError::Failed(failure.to_string()));
         }
         self.tell_verdicts()?;
-        let (growth, snapshot) = self.core.journal_growth();
-        // A snapshot that is long is not written again for a little.
-        let is_long = growth >= self.journal_bytes.max(snapshot);
-        if is_long && Instant::now() >= self.next_move {
+        if self.new_log.is_due(self.log_bytes()) {
             self.begin_anew()?;
         }
         Ok(())
@@ -396,27 +383,17 @@ impl ReviewedNode {
         if let Some((path, output)) = &self.output {
             output.sync().map_err(|error| ReviewedError::File(path.clone(), error))?;
         }
-        let path = self.path.clone();
-        let (new, before) = (path.with_extension("new"), self.core.journal_length());
-        let moved = match fs::remove_file(&new) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(JournalError::from(error)),
-            _ => FileDisk::open(&new),
-        };
-        match moved.map_err(DurableError::from).and_then(|disk| self.core.move_to(disk)) {
-            Ok(()) => {
-                let renamed = rename(&new, &path);
-                // The next inputs are in the new journal, which has to have the name.
-                renamed.map_err(|error| ReviewedError::File(path, error))?;
-                let after = self.core.journal_length();
-                tracing::info!(before, after, "journal begun anew");
-            }
-            Err(error) => {
-                tracing::error!(%error, "the journal cannot be begun anew, and grows on");
-                // The part of it that is written may have filled the disk.
-                let _ = fs::remove_file(&new);
-                self.next_move = Instant::now() + PAUSE;
-            }
-        }
-        Ok(())
+        let before = self.core.journal_length();
+        let core = &mut self.core;
+        let begun = self.new_log.begin::<DurableError>(before, |disk| {
+            let old = core.move_to(disk)?;
+            Ok((old, core.journal_length()))
+        });
+        begun.map_err(|error| ReviewedError::File(self.new_log.path().to_owned(), error))
+    }
+
+    fn log_bytes(&self) -> LogBytes {
+        let (growth, snapshot) = self.core.journal_growth();
+        LogBytes { growth, snapshot }
     }
 }

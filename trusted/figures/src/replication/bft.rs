@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use smt_bft::{
-    Client, Counter, Durable, Group, Identity, Options, Output, OwnDevice, SigningKey, public_key,
-};
+use smt_bft::{Client, Counter, Durable, Group, Identity, Options, Output, OwnDevice, SigningKey};
+
+use smt_trusted_process::public_key;
 
 use super::device::{SECRET, Way};
 use super::disk::MemoryDisk;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use smt_attestation::GroupSecret;
-use smt_bft::{Client, Group, Options, SigningKey, public_key};
+use smt_bft::{Client, Group, Options, SigningKey};
 use smt_device_client::SecretNumber;
 
 /// The number of the group's stream.
@@ -25,7 +25,8 @@ impl GroupKeys {
     /// A group of so many replicas and clients, whose numbers begin at 0.
     #[must_use]
     pub fn new(replicas: u32, clients: u32, options: Options) -> Self {
-        let key = |kind, number| public_key(&seed(kind, number));
+        let key =
+            |kind, number| SigningKey::from_bytes(&seed(kind, number)).verifying_key().to_bytes();
         let clients: BTreeMap<u32, _> = (0..clients).map(|it| (it, key(CLIENT, it))).collect();
         let reply_keys = (0..replicas).map(|it| key(REPLICA, it)).collect();
         Self { group: Arc::new(Group::new(STREAM, clients, reply_keys, options)) }

@@ -163,7 +163,7 @@ fn nodes_that_are_killed_and_begin_their_journals_anew_deliver_all_and_are_trust
             pass(&mut hosts, || losses.chance(20));
             for host in &mut hosts {
                 if random.chance(10) {
-                    // What follows is lost, and its signature not in the journal yet.
+                    // The answer is lost, and the signature not in the journal yet.
                     if random.chance(50) {
                         let question = Message::Audit { after: 0, nonce: random.nonce() };
                         let witness = (host.own + 1) % NODES;
