@@ -26,7 +26,7 @@ fn main() {
             transform::Transform::new(bounds, None)
         }),
         "peer-review" => {
-            let bounds = peer_review::Bounds { ticks: 3, entries: lies };
+            let bounds = peer_review::Bounds { ticks: 3, child_ticks: 3, entries: lies };
             let report = explore(peer_review::PeerReview::new(bounds, None), THREADS);
             println!("node 1 lies: {report}");
             report.assert();

@@ -28,9 +28,11 @@ const LIAR: u32 = 1;
 /// The most that happens.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// How much time passes at each correct node. The second tick begins an audit, and with the
-    /// third who has not answered is suspected.
+    /// How much time passes at the source. The second tick begins an audit, and with the third who
+    /// has not answered is suspected.
     pub ticks: u32,
+    /// How much time passes at the child.
+    pub child_ticks: u32,
     /// The most entries of the liar's log.
     pub entries: usize,
 }
@@ -119,7 +121,8 @@ impl Model for PeerReview {
             if own == 0 && !seen.has_part {
                 actions.push(Action::Part);
             }
-            if seen.ticks < self.bounds.ticks {
+            let ticks = if own == 0 { self.bounds.ticks } else { self.bounds.child_ticks };
+            if seen.ticks < ticks {
                 actions.push(Action::Tick(own));
             }
             let to = CORRECT[usize::from(own == CORRECT[0])];

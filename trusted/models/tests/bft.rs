@@ -40,7 +40,7 @@ fn a_follower_that_lies_breaks_nothing() {
 
 #[test]
 fn a_liar_whose_device_restarts_breaks_nothing() {
-    let lies = if are_all() { 3 } else { 1 };
+    let lies = if are_all() { 2 } else { 1 };
     holds(Bounds { lies, restarts: true, ..bounds() }, 0);
 }
 

@@ -14,7 +14,8 @@ fn are_all() -> bool {
 
 #[test]
 fn a_liar_breaks_nothing() {
-    let bounds = Bounds { ticks: 3, entries: if are_all() { 2 } else { 1 } };
+    let child_ticks = if are_all() { 3 } else { 1 };
+    let bounds = Bounds { ticks: 3, child_ticks, entries: 1 };
     let report = explore(PeerReview::new(bounds, None), THREADS);
     println!("{bounds:?}: {report}");
     report.assert();
@@ -29,7 +30,7 @@ fn breaks(rule: Rule, property: &'static str, bounds: Bounds) {
 
 #[test]
 fn a_liar_breaks_nodes_that_lack_a_check() {
-    let bounds = Bounds { ticks: 3, entries: 1 };
+    let bounds = Bounds { ticks: 3, child_ticks: 3, entries: 1 };
     breaks(Rule::Outputs, names::AUDITED, bounds);
     breaks(Rule::Signature, names::AUDITED, bounds);
     breaks(Rule::Receipt, names::RECEIPTS, bounds);
