@@ -66,10 +66,11 @@ impl<S: Service> Replica<S> {
             return false;
         }
         let (batch, is_full) = self.next_batch();
-        // Requests that come meanwhile go together, as Nagle's bytes do: else each would be a batch,
-        // with a statement of each replica.
-        let has_pipeline = self.decided < (view, last.saturating_sub(options.pipeline.max(1) - 1));
-        if batch.is_empty() || (has_pipeline && !is_full) {
+        // Requests that come meanwhile go together, as Nagle's bytes do: else each would be a
+        // batch, with a statement of each replica.
+        let behind = last.saturating_sub(options.pipeline.max(1) - 1);
+        let is_pipeline_full = self.decided < (view, behind);
+        if batch.is_empty() || (is_pipeline_full && !is_full) {
             return false;
         }
         let sequence = last + 1;

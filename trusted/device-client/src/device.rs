@@ -80,7 +80,7 @@ pub trait Device {
     /// Checks messages, each by itself. A device in another process works on them as a batch.
     ///
     /// # Errors
-    /// Those of the way to the device. What [`Device::check`] says of a message is in its place.
+    /// Those of the way to the device. A message that is refused has its error in its place.
     fn check_all(
         &self,
         stream: StreamId,

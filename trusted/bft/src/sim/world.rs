@@ -103,7 +103,7 @@ impl<'a> World<'a> {
     fn new(scenario: &'a Scenario) -> Self {
         let mut random = Random::new(scenario.seed ^ 0xb3f7);
         let mut group = group(scenario.replicas);
-        // In two of three runs no batch waits: more of them are under way when something goes wrong.
+        // In two of three runs no batch waits: more of them are under way when something fails.
         if scenario.seed % 3 != 0 {
             group.options.pipeline = group.options.window;
         }

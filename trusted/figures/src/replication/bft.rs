@@ -19,7 +19,7 @@ pub(crate) fn group(clients: u32, batch: usize) -> Arc<Group> {
     let of_client = |it| (it, public_key(&client_seed(it)));
     let clients: BTreeMap<_, _> = (0..clients).map(of_client).collect();
     let reply_keys = (0..REPLICAS).map(|it| public_key(&replica_seed(it))).collect();
-    // Nobody is late, however busy the machine is.
+    // No request is late, however busy the machine is.
     let options = Options { batch, timeout: 1000, ..Options::default() };
     Arc::new(Group::new(STREAM, clients, reply_keys, options))
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Crash-tolerant replication inside of TEEs, without failures (paper, §8.3: TEEs-Raft and TEEs-CR):
-//! whoever trusts the whole program needs no attestation, and no signature of a client. Sessions
-//! protect what the replicas say.
+//! Crash-tolerant replication inside of TEEs, without failures (paper, §8.3: TEEs-Raft and
+//! TEEs-CR). A program that is trusted as a whole needs no attestation, and no signature of a
+//! client. Sessions protect what the replicas say.
 
 use serde::{Deserialize, Serialize};
 use smt_bft::{Counter, KeyValue, Service};

@@ -19,7 +19,7 @@ pub(crate) const SECRET: SecretNumber = SecretNumber(1);
 /// The group's secret: nothing is secret in a measurement.
 pub(crate) const GROUP_SECRET: [u8; 32] = [7; 32];
 
-/// What attests.
+/// The kind of device that attests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Attesting {
     Library,

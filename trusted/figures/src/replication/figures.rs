@@ -41,7 +41,7 @@ struct Row {
     instructions: Option<f64>,
 }
 
-/// What a figure is called.
+/// The names of a figure, and the text above it.
 struct Heading {
     file: &'static str,
     text: &'static str,

@@ -11,9 +11,9 @@ const CLIENTS: u32 = 16;
 /// Requests of each client in the shorter and the longer of two runs: start and end cancel out.
 const REQUESTS: [u64; 2] = [4, 24];
 
-/// Instructions of a request in this process: replicas, client and a library's devices. Nothing if
-/// valgrind cannot be had, or the devices are emulated: a busy wait is no work of the system. What a
-/// device process computes is not in it.
+/// Instructions of a request in this process: replicas, client and a library's devices, and not
+/// those of device processes. Nothing if valgrind cannot be had, or the devices are emulated: a
+/// busy wait is no work of the system.
 pub(crate) fn per_request(system: &System) -> Result<Option<f64>, Failure> {
     let Some(arguments) = system.arguments() else {
         return Ok(None);

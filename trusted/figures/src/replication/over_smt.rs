@@ -30,7 +30,7 @@ pub(crate) struct Load {
     pub(crate) requests: u64,
 }
 
-/// What a run has shown.
+/// The results of a run.
 pub(crate) struct Measured {
     /// Requests in a second.
     pub(crate) rate: f64,
