@@ -104,7 +104,7 @@ impl<'a> World<'a> {
         let mut random = Random::new(scenario.seed ^ 0xb3f7);
         let mut group = group(scenario.replicas);
         // In two of three runs no batch waits: more of them are under way when something fails.
-        if scenario.seed % 3 != 0 {
+        if !scenario.seed.is_multiple_of(3) {
             group.options.pipeline = group.options.window;
         }
         let group = Arc::new(group);
