@@ -20,6 +20,7 @@ pub struct ControllerKeys {
     message_key: [u8; KEY_LEN],
     hardware: SigningKey,
     connection: SigningKey,
+    event_log: Vec<u8>,
 }
 
 impl ControllerKeys {
@@ -32,7 +33,14 @@ impl ControllerKeys {
         [vendor_key, message_key]: [[u8; KEY_LEN]; 2],
     ) -> Self {
         let [hardware, connection] = [hardware, connection].map(SigningKey::from_bytes);
-        Self { certificate, measurement, vendor_key, message_key, hardware, connection }
+        let event_log = Vec::new();
+        Self { certificate, measurement, vendor_key, message_key, hardware, connection, event_log }
+    }
+
+    /// Adds the log of events that the host's firmware has kept beside the TPM.
+    #[must_use]
+    pub fn with_event_log(self, event_log: Vec<u8>) -> Self {
+        Self { event_log, ..self }
     }
 
     fn evidence(&self, nonce: &[u8; 32], binding: &Binding) -> Evidence {
@@ -45,6 +53,7 @@ impl ControllerKeys {
             device_signature: [[0; 32]; 2],
             proof: [[0; 32]; 2],
             quote: None,
+            event_log: self.event_log.clone(),
         };
         let measured = evidence.measured(nonce, &binding.exporter);
         let device_signature = self.hardware.sign(&measured).to_bytes();

@@ -3,7 +3,11 @@
 
 use std::io;
 
-use smt_device::tpm::TpmError;
+use smt_device::tpm::{QuotingKeyFault, TpmError};
+
+use crate::accepted_events::AcceptError;
+use crate::endorsement::EndorsementError;
+use crate::event_log::EventLogError;
 
 /// Why a step was refused. Each text begins with whose fault it is.
 #[derive(Debug, thiserror::Error)]
@@ -53,9 +57,41 @@ pub enum BootstrapError {
     /// The platform booted something else.
     #[error("the device's host: its registers have another digest than yours: {0}")]
     Registers(String),
-    /// The device's TPM does not quote.
-    #[error("the device's TPM gives no quote")]
+    /// The log behind the platform's registers is none, or not that of these registers.
+    #[error("the device's host: its log of events is not the one behind its registers")]
+    EventLog(#[from] EventLogError),
+    /// The log behind the platform's registers has an event that is not accepted, or lacks one.
+    #[error("the device's host: it booted something else than what you accept")]
+    Event(#[from] AcceptError),
+    /// The device's TPM does not quote, or does not open a credential.
+    #[error("the device's TPM gives no quote, or is not the one of its certificate")]
     Tpm(#[from] TpmError),
+    /// The controller takes another manufacturer's certificate.
+    #[error("the manufacturer: it is not the one that the device waits for")]
+    OtherManufacturer,
+    /// The device has another number than the manufacturer means to certify.
+    #[error("the device: its number is {device}, and you asked for {asked}")]
+    OtherClaim {
+        /// The number in the claim.
+        device: u32,
+        /// The number that was asked for.
+        asked: u32,
+    },
+    /// The device's key has not signed the claim.
+    #[error("the device or the network: its own key has not signed this claim and connection")]
+    Claim,
+    /// No chain of certificates says that the TPM is genuine.
+    #[error("the device's TPM: nothing proves that it is a genuine one")]
+    Endorsement(#[from] EndorsementError),
+    /// The key of quotes signs more than what its TPM says.
+    #[error("the device's TPM: its quotes would prove nothing")]
+    QuotingKey(#[from] QuotingKeyFault),
+    /// There is no randomness, or the endorsement key is no key.
+    #[error("the device's TPM or the operating system: no credential can be made for its key")]
+    Credential,
+    /// The device has not shown that both keys are in one TPM.
+    #[error("the device's TPM: it has not opened the credential: another TPM has the other key")]
+    NotActivated,
     /// A peer takes too long.
     #[error("the peer: it did not finish the handshake within {0} seconds")]
     Slow(u64),

@@ -57,6 +57,8 @@ pub struct Evidence {
     pub proof: [[u8; 32]; 2],
     /// The statement of the TPM over nonce, controller key and exporter, and its signature.
     pub quote: Option<(Vec<u8>, [[u8; 32]; 2])>,
+    /// The log behind the registers of that statement, as the host tells it, or nothing.
+    pub event_log: Vec<u8>,
 }
 
 impl Evidence {

@@ -7,6 +7,8 @@
 //! | [`Controller`] | the device's key, and the vendor's public key | measures its own program, makes a key for the connection, and has the device's key sign both |
 //! | [`Vendor`] | a key that controllers know, a list of programs | verifies all of it, then sends configuration and secrets |
 //!
+//! A manufacturer certifies a device in its hands, or from afar ([`Certifier`], [`Applicant`]).
+//!
 //! The steps, each of which refuses what is wrong:
 //!
 //! 1. TLS 1.3 with raw public keys ([`tls`]): the controller takes no vendor but its own.
@@ -25,24 +27,41 @@
 //! root on the device's host, who can use that key, can state any. A quote over the platform's
 //! registers proves nothing against root either, who extends them as it likes after the boot; it
 //! proves that the TPM which the manufacturer saw is still there, and what the firmware measured
-//! before root was there.
+//! before root was there. The log behind the registers ([`EventLog`]) proves which digests that
+//! were, and not that firmware measured all that it ran.
 #![forbid(unsafe_code)]
 
+mod accepted_events;
+mod certification;
 mod configuration;
 mod controller;
+mod credential;
+mod endorsement;
 mod error;
+mod event_kind;
+mod event_log;
 mod evidence;
 mod manufacturer;
 mod message;
 pub mod tls;
 mod vendor;
 
+pub use accepted_events::{AcceptError, AcceptSyntaxError, AcceptedEvents};
+pub use certification::{
+    Applicant, ApplicantReaction, Application, Certification, CertificationMessage, Certified,
+    Certifier, Claim,
+};
 pub use configuration::Configuration;
 pub use controller::{Controller, ControllerKeys, Reaction};
+pub use credential::make_credential;
+pub use endorsement::{Authorities, AuthorityError, Endorsement, EndorsementError};
 pub use error::BootstrapError;
+pub use event_kind::{EventKind, EventKindError};
+pub use event_log::{EVENT_LOG_LEN_MAX, Event, EventLog, EventLogError, REGISTERS};
 pub use evidence::{Evidence, Measurement, measure};
 pub use manufacturer::{DeviceCertificate, Manufacturer, public_key};
 pub use message::{Binding, ImageKey, MESSAGE_LEN_MAX, Message};
+pub use rustls::pki_types::UnixTime;
 pub use vendor::{Policy, Provisioned, Randomness, Vendor};
 
 /// Bytes of a public key (Ed25519).

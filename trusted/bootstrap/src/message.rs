@@ -12,10 +12,11 @@ use zeroize::{Zeroize, Zeroizing};
 use crate::KEY_LEN;
 use crate::configuration::Configuration;
 use crate::error::BootstrapError;
+use crate::event_log::EVENT_LOG_LEN_MAX;
 use crate::evidence::Evidence;
 
-/// The longest message in bytes.
-pub const MESSAGE_LEN_MAX: usize = 1 << 16;
+/// The longest message in bytes: evidence with the longest log of events.
+pub const MESSAGE_LEN_MAX: usize = EVENT_LOG_LEN_MAX + (1 << 16);
 
 /// Room for a message with a key, and for a configuration of a device's 63 secrets.
 const ROOM: usize = 4096;

@@ -26,7 +26,7 @@ use zeroize::Zeroizing;
 
 use crate::KEY_LEN;
 use crate::error::BootstrapError;
-use crate::message::{Binding, MESSAGE_LEN_MAX, Message};
+use crate::message::{Binding, MESSAGE_LEN_MAX};
 
 /// A public key of Ed25519 as SubjectPublicKeyInfo is 12 fixed bytes and the key (RFC 8410).
 const SPKI: [u8; 12] = [0x30, 0x2a, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 3, 0x21, 0];
@@ -100,14 +100,13 @@ pub fn accept(
 }
 
 impl<C: Read + Write> Connection<C> {
-    /// Sends a message: its length in four bytes, and its bytes.
+    /// Sends a message, encoded: its length in four bytes, and its bytes.
     ///
     /// # Errors
     /// [`BootstrapError::Connection`].
-    pub fn send(&mut self, message: &Message) -> Result<(), BootstrapError> {
-        let bytes = message.encode();
+    pub fn send(&mut self, bytes: &[u8]) -> Result<(), BootstrapError> {
         self.stream.write_all(&(bytes.len() as u32).to_be_bytes())?;
-        self.stream.write_all(&bytes)?;
+        self.stream.write_all(bytes)?;
         Ok(self.stream.flush()?)
     }
 

@@ -7,9 +7,11 @@ use smt_device::tpm::Quoted;
 use zeroize::Zeroizing;
 
 use crate::KEY_LEN;
+use crate::accepted_events::AcceptedEvents;
 use crate::configuration::Configuration;
 use crate::controller::{DONE, EVIDENCE, REPORT};
 use crate::error::BootstrapError;
+use crate::event_log::EventLog;
 use crate::evidence::{Evidence, Measurement, quoted};
 use crate::manufacturer::{verify, whole};
 use crate::message::{Binding, ImageKey, Message, seal, signed};
@@ -28,6 +30,8 @@ pub struct Policy {
     /// The digest of the platform's registers that a device's quote must have, if the vendor has
     /// one.
     pub registers: Option<[u8; 32]>,
+    /// The events that the log behind those registers may have, if the vendor looks at it.
+    pub events: Option<AcceptedEvents>,
     /// The vendor's own key, which the controller's program must have.
     pub vendor_key: [u8; KEY_LEN],
 }
@@ -161,9 +165,9 @@ impl Vendor {
     }
 
     fn judge_quote(&self, evidence: &Evidence) -> Result<Option<Quoted>, BootstrapError> {
-        let Policy { needs_quote, registers, .. } = &self.policy;
+        let Policy { needs_quote, registers, events, .. } = &self.policy;
         let Some(point) = &evidence.certificate.quoting_key else {
-            let needs_none = !needs_quote && registers.is_none();
+            let needs_none = !needs_quote && registers.is_none() && events.is_none();
             return needs_none.then_some(None).ok_or(BootstrapError::Quote);
         };
         // A device that has a TPM shows it, also to a vendor that takes others.
@@ -173,6 +177,11 @@ impl Vendor {
         let quoted = quoted.ok_or(BootstrapError::Quote)?;
         if registers.is_some_and(|registers| registers != quoted.registers) {
             return Err(BootstrapError::Registers(HEXLOWER.encode(&quoted.registers)));
+        }
+        if let Some(events) = events {
+            let log = EventLog::parse(&evidence.event_log)?;
+            log.leads_to(&quoted.registers)?;
+            events.judge(&log)?;
         }
         Ok(Some(quoted))
     }

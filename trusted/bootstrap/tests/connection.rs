@@ -13,7 +13,7 @@ fn both_ends_have_each_others_key_and_the_same_exporter() {
     let controller = std::thread::spawn(move || {
         let socket = listener.accept().unwrap().0;
         let mut connection = tls::accept(socket, &[1; 32], &public(&[2; 32])).unwrap();
-        connection.send(&Message::Nonce([7; 32])).unwrap();
+        connection.send(&Message::Nonce([7; 32]).encode()).unwrap();
         connection.binding
     });
     let mut vendor = tls::connect(TcpStream::connect(address).unwrap(), &[2; 32]).unwrap();
@@ -63,6 +63,6 @@ fn a_message_that_is_too_long_is_refused_before_it_has_memory() {
     });
     let mut vendor = tls::connect(TcpStream::connect(address).unwrap(), &[2; 32]).unwrap();
     // The controller may be gone before all of it is sent.
-    let _ = vendor.send(&Message::Image(vec![0; smt_bootstrap::MESSAGE_LEN_MAX]));
+    let _ = vendor.send(&Message::Image(vec![0; smt_bootstrap::MESSAGE_LEN_MAX]).encode());
     assert!(matches!(controller.join().unwrap(), Err(BootstrapError::Malformed(_))));
 }

@@ -42,6 +42,7 @@ impl World {
             revoked: vec![8],
             needs_quote: false,
             registers: None,
+            events: None,
             vendor_key,
         };
         Self {
@@ -256,6 +257,8 @@ fn a_device_without_a_tpm_is_refused_if_the_vendor_wants_one() {
     assert!(matches!(world.run(|it| it), Err(BootstrapError::Quote)));
     world.policy.needs_quote = false;
     world.policy.registers = Some([0; 32]);
+    assert!(matches!(world.run(|it| it), Err(BootstrapError::Quote)));
+    (world.policy.registers, world.policy.events) = (None, Some("0 any".parse().unwrap()));
     assert!(matches!(world.run(|it| it), Err(BootstrapError::Quote)));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `smt-trusted manufacturer` and `smt-trusted vendor`, and the device's side of both.
 
+use std::fmt::Display;
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufRead, Write};
 use std::net::{TcpListener, TcpStream};
@@ -20,7 +21,9 @@ use smt_device_client::SecretNumber;
 use zeroize::Zeroizing;
 
 use crate::a2m::CommandError;
+use crate::certification::CertifyRemote;
 use crate::device::DevicePlace;
+use crate::event_log::{read_accepted, read_log};
 
 #[derive(Subcommand)]
 pub(crate) enum ManufacturerCommand {
@@ -36,6 +39,8 @@ pub(crate) enum ManufacturerCommand {
         #[command(flatten)]
         place: DevicePlace,
     },
+    /// Certifies a device that waits for this manufacturer, by its TPM's endorsement key
+    CertifyRemote(CertifyRemote),
 }
 
 #[derive(Subcommand)]
@@ -74,6 +79,10 @@ pub(crate) struct Provision {
     /// Refuses devices whose host has booted something else than this digest of its registers
     #[arg(long)]
     registers: Option<String>,
+    /// Refuses devices whose host has booted with other events than the lines of this file, which
+    /// are `REGISTER TYPE DIGEST`, or `REGISTER any`
+    #[arg(long)]
+    events: Option<PathBuf>,
 }
 
 /// The vendor that a device waits for.
@@ -85,6 +94,10 @@ pub(crate) struct Vendors {
     /// The vendor's public key
     #[arg(long)]
     vendor: String,
+    /// The log of events that the host's firmware keeps:
+    /// /sys/kernel/security/tpm0/binary_bios_measurements
+    #[arg(long)]
+    event_log: Option<PathBuf>,
 }
 
 impl ManufacturerCommand {
@@ -99,9 +112,9 @@ impl ManufacturerCommand {
                 let hardware_key = public_key(&store.hardware_seed());
                 let device = store.device().0;
                 let certificate = manufacturer.certify(device, hardware_key, quoting_key);
-                fs::write(place.directory.join("certificate"), certificate.encode())
-                    .map_err(StoreError::from)?;
+                write_certificate(&place.directory, &certificate)?;
             }
+            Self::CertifyRemote(command) => command.run()?,
         }
         Ok(())
     }
@@ -125,6 +138,7 @@ impl Provision {
             revoked: self.revoked,
             needs_quote: self.tpm,
             registers: self.registers.as_deref().map(hex).transpose()?,
+            events: self.events.as_deref().map(read_accepted).transpose()?,
             vendor_key: public_key(&seed),
         };
         let configuration = read_secrets(self.device)?;
@@ -147,16 +161,14 @@ fn provision(
     policy: Policy,
     configuration: &Configuration,
 ) -> Result<Provisioned, CommandError> {
-    let socket = TcpStream::connect(address)
-        .map_err(|error| CommandError::Request(format!("no device waits at {address}: {error}")))?;
-    let mut connection = tls::connect(socket, seed)?;
+    let mut connection = tls::connect(connect(address)?, seed)?;
     let mut image_nonce = [0; 24];
     getrandom::fill(&mut image_nonce).map_err(io::Error::from)?;
     let randomness = Randomness { nonce: *random()?, key: random()?, image_nonce };
     let (mut vendor, hello) = Vendor::begin(policy, connection.binding, randomness, configuration);
     let mut next = Some(hello);
     while let Some(message) = next {
-        connection.send(&message)?;
+        connection.send(&message.encode())?;
         next = vendor.take(&connection.receive()?)?;
     }
     vendor.provisioned().ok_or_else(|| CommandError::Request("nothing was done".to_owned()))
@@ -167,28 +179,47 @@ fn provision(
 pub(crate) fn wait_for_vendor(place: &DevicePlace, vendors: &Vendors) -> Result<(), CommandError> {
     let vendor_key = hex(&vendors.vendor)?;
     let measurement = own_measurement()?;
-    let listen = &vendors.listen;
-    let listener = TcpListener::bind(listen)
-        .map_err(|error| CommandError::Request(format!("no way to listen at {listen}: {error}")))?;
+    let listener = listen(&vendors.listen)?;
+    // Root alone reads the log, and root is what `prepare` gives up.
+    let event_log = vendors.event_log.as_deref().map(read_log).transpose()?.unwrap_or_default();
     let mut tpm = place.prepare()?;
     confinement::hide().map_err(RunError::Confinement)?;
     let mut store = Store::open(&place.directory, tpm.as_mut())?;
     let certificate = read_certificate(&place.directory)?;
     eprintln!("smt-device: waits for its vendor at {}", listener.local_addr()?);
+    let groups = take_first(&listener, |socket| {
+        let (store, tpm, event_log) = (&mut store, tpm.as_mut(), &event_log);
+        let mut waiting = Waiting { store, tpm, vendor_key, measurement, event_log };
+        waiting.take(socket, &certificate)
+    })?;
+    eprintln!("smt-device: has the secrets of {groups} groups");
+    Ok(())
+}
+
+/// Takes connections until one does what it came for. A stranger is sent away.
+pub(crate) fn take_first<T>(
+    listener: &TcpListener,
+    mut take: impl FnMut(TcpStream) -> Result<T, CommandError>,
+) -> Result<T, CommandError> {
     loop {
-        let mut waiting = Waiting { store: &mut store, tpm: tpm.as_mut(), vendor_key, measurement };
         let (socket, _) = listener.accept().map_err(RunError::Serve)?;
-        match waiting.take(socket, &certificate) {
-            Ok(groups) => {
-                eprintln!("smt-device: has the secrets of {groups} groups");
-                return Ok(());
-            }
+        match take(socket) {
             Err(CommandError::Bootstrap(error)) if is_of_peer(&error) => {
                 eprintln!("smt-device: a connection was refused: {error}");
             }
-            Err(error) => return Err(error),
+            other => return other,
         }
     }
+}
+
+pub(crate) fn listen(address: &str) -> Result<TcpListener, CommandError> {
+    TcpListener::bind(address)
+        .map_err(|error| CommandError::Request(format!("no way to listen at {address}: {error}")))
+}
+
+pub(crate) fn connect(address: &str) -> Result<TcpStream, CommandError> {
+    TcpStream::connect(address)
+        .map_err(|error| CommandError::Request(format!("no device waits at {address}: {error}")))
 }
 
 /// Whether another peer may do better. A fault of the device itself ends the command.
@@ -202,6 +233,7 @@ struct Waiting<'a> {
     tpm: Option<&'a mut Transport>,
     vendor_key: [u8; 32],
     measurement: Measurement,
+    event_log: &'a [u8],
 }
 
 impl Waiting<'_> {
@@ -219,20 +251,21 @@ impl Waiting<'_> {
             self.measurement,
             [&self.store.hardware_seed(), &seed],
             [self.vendor_key, self.store.signing_key().public_key()],
-        );
+        )
+        .with_event_log(self.event_log.to_vec());
         let mut controller = Controller::begin(keys, connection.binding)?;
         loop {
             let message = connection.receive()?;
             let tpm = self.tpm.as_deref_mut();
             match controller.take(&message, |data| tpm.map(|it| quote(it, data)).transpose())? {
-                Reaction::Reply(reply) => connection.send(&reply)?,
+                Reaction::Reply(reply) => connection.send(&reply.encode())?,
                 Reaction::Store(configuration, reply) => {
                     let number = |(number, secret): &(u32, [u8; 32])| {
                         (SecretNumber(*number), Zeroizing::new(*secret))
                     };
                     let secrets: Vec<_> = configuration.secrets.iter().map(number).collect();
                     self.store.add_secrets(&secrets)?;
-                    connection.send(&reply)?;
+                    connection.send(&reply.encode())?;
                     return Ok(secrets.len());
                 }
             }
@@ -254,9 +287,22 @@ fn quoting_key(tpm: &mut Transport) -> Result<[u8; 64], StoreError> {
     Ok(point)
 }
 
+/// A file that the request names, and what is wrong with it.
+pub(crate) fn wrong(path: &Path, why: &dyn Display) -> CommandError {
+    CommandError::Request(format!("{}: {why}", path.display()))
+}
+
 /// The measurement of this program.
 pub(crate) fn own_measurement() -> io::Result<Measurement> {
     measure(Path::new("/proc/self/exe"))
+}
+
+pub(crate) fn write_certificate(
+    directory: &Path,
+    certificate: &DeviceCertificate,
+) -> Result<(), CommandError> {
+    let written = fs::write(directory.join("certificate"), certificate.encode());
+    Ok(written.map_err(StoreError::from)?)
 }
 
 fn read_certificate(directory: &Path) -> Result<DeviceCertificate, CommandError> {
@@ -290,7 +336,7 @@ fn make_key(directory: &Path) -> Result<Zeroizing<[u8; 32]>, CommandError> {
     Ok(seed)
 }
 
-fn read_key(directory: &Path) -> Result<Zeroizing<[u8; 32]>, CommandError> {
+pub(crate) fn read_key(directory: &Path) -> Result<Zeroizing<[u8; 32]>, CommandError> {
     let wrong = || CommandError::Request(format!("{} has no key", directory.display()));
     let path = directory.join("key");
     let metadata = fs::metadata(&path).map_err(|_| wrong())?;
@@ -303,7 +349,7 @@ fn read_key(directory: &Path) -> Result<Zeroizing<[u8; 32]>, CommandError> {
     <[u8; 32]>::try_from(&bytes[..]).map(Zeroizing::new).map_err(|_| wrong())
 }
 
-fn hex(text: &str) -> Result<[u8; 32], CommandError> {
+pub(crate) fn hex(text: &str) -> Result<[u8; 32], CommandError> {
     let mut bytes = [0; 32];
     let is_hex = text.len() == 64 && HEXLOWER.decode_mut(text.as_bytes(), &mut bytes) == Ok(32);
     let wrong = || CommandError::Request(format!("{text} is not 64 hex digits in lower case"));
@@ -331,7 +377,7 @@ fn read_secrets(device: u32) -> Result<Configuration, CommandError> {
 }
 
 /// Random bytes of the operating system.
-fn random() -> io::Result<Zeroizing<[u8; 32]>> {
+pub(crate) fn random() -> io::Result<Zeroizing<[u8; 32]>> {
     let mut bytes = Zeroizing::new([0; 32]);
     getrandom::fill(&mut *bytes)?;
     Ok(bytes)

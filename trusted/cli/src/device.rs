@@ -16,6 +16,8 @@ use zeroize::Zeroizing;
 
 use crate::a2m::CommandError;
 use crate::bootstrap::{self, Vendors};
+use crate::certification::{Manufacturers, wait_for_manufacturer};
+use crate::event_log;
 
 #[derive(Subcommand)]
 pub(crate) enum DeviceCommand {
@@ -41,8 +43,20 @@ pub(crate) enum DeviceCommand {
         #[command(flatten)]
         vendors: Vendors,
     },
+    /// Waits for the device's manufacturer, proves its TPM to it, and stores the certificate
+    Apply {
+        #[command(flatten)]
+        place: DevicePlace,
+        #[command(flatten)]
+        manufacturers: Manufacturers,
+    },
     /// Prints the measurement of this program, by which vendors know it
     Measure,
+    /// Prints the events of a log of firmware, as the lines by which vendors accept them
+    Events {
+        /// The log, for example /sys/kernel/security/tpm0/binary_bios_measurements
+        log: PathBuf,
+    },
     /// Runs the device in its next epoch, until it is killed
     Run {
         #[command(flatten)]
@@ -92,8 +106,13 @@ impl DeviceCommand {
                 store.add_secret(SecretNumber(secret), bytes)?;
             }
             Self::Provision { place, vendors } => bootstrap::wait_for_vendor(&place, &vendors)?,
+            Self::Apply { place, manufacturers } => wait_for_manufacturer(&place, &manufacturers)?,
             Self::Measure => {
                 writeln!(out, "{}", HEXLOWER.encode(&bootstrap::own_measurement()?))?;
+            }
+            Self::Events { log } => {
+                drop(out);
+                event_log::print_events(&log)?;
             }
             Self::Run { place, socket, clients } => {
                 let socket = socket.unwrap_or_else(|| place.directory.join("socket"));

@@ -5,8 +5,10 @@
 mod a2m;
 mod bft;
 mod bootstrap;
+mod certification;
 mod chain;
 mod device;
+mod event_log;
 mod keys;
 mod operation;
 mod own_device;

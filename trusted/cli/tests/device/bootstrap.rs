@@ -12,7 +12,7 @@ use crate::process::{
 
 const SECRET: &str = "5 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n";
 
-fn trusted(arguments: &[&str], input: &str) -> Output {
+pub(crate) fn trusted(arguments: &[&str], input: &str) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_smt-trusted"))
         .args(arguments)
         .stdin(Stdio::piped())
@@ -33,8 +33,8 @@ pub(crate) fn key_of(output: &Output) -> String {
 
 /// Three roles, and a TPM if there is one.
 pub(crate) struct Roles {
-    directory: Directory,
-    manufacturer: String,
+    pub(crate) directory: Directory,
+    pub(crate) manufacturer: String,
     vendor: String,
     pub(crate) program: String,
 }
@@ -57,12 +57,18 @@ impl Roles {
         path
     }
 
-    /// The device's process, and where it waits.
-    pub(crate) fn wait(&self, path: &str, tpm: &[&str]) -> (Process, String) {
+    /// The device's process, and where it waits for its vendor.
+    pub(crate) fn wait(&self, path: &str, options: &[&str]) -> (Process, String) {
+        let command = ["provision", path, "--vendor", &self.vendor];
+        Self::listen(&[&command, options].concat(), "waits for its vendor")
+    }
+
+    /// A device's process that says that it waits, and where.
+    pub(crate) fn listen(arguments: &[&str], says: &str) -> (Process, String) {
         let mut child = Command::new(env!("CARGO_BIN_EXE_smt-trusted"))
-            .args(["device", "provision", path, "--listen", "127.0.0.1:0"])
-            .args(["--vendor", &self.vendor])
-            .args(tpm)
+            .arg("device")
+            .args(arguments)
+            .args(["--listen", "127.0.0.1:0"])
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
@@ -71,7 +77,7 @@ impl Roles {
         lines.read_line(&mut line).unwrap();
         child.stderr = Some(lines.into_inner());
         let address = line.trim().rsplit(' ').next().unwrap().to_owned();
-        assert!(line.contains("waits for its vendor"), "{line}");
+        assert!(line.contains(says), "{line}");
         (Process(child), address)
     }
 
@@ -175,7 +181,7 @@ fn with_tpm(roles: &Roles, tpm: &Tpm, path: &str, options: &[&str]) -> Output {
     roles.provision(&address, &[&needs, options].concat())
 }
 
-fn refusal(output: &Output) -> String {
+pub(crate) fn refusal(output: &Output) -> String {
     assert!(!output.status.success());
     String::from_utf8_lossy(&output.stderr).into_owned()
 }

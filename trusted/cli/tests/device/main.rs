@@ -3,8 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod bootstrap;
+mod certification;
 mod epochs;
+mod event_log;
+#[path = "../../../bootstrap/tests/firmware/mod.rs"]
+mod firmware;
 mod interface;
 mod process;
 mod rights;
 mod service;
+mod tpm;

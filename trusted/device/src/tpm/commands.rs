@@ -17,6 +17,9 @@ pub(super) const FLUSH_CONTEXT: Code = Code(0x165, "TPM2_FlushContext");
 pub(super) const START_AUTH_SESSION: Code = Code(0x176, "TPM2_StartAuthSession");
 pub(super) const NV_DEFINE_SPACE: Code = Code(0x12a, "TPM2_NV_DefineSpace");
 pub(super) const NV_INCREMENT: Code = Code(0x134, "TPM2_NV_Increment");
+pub(super) const NV_READ_PUBLIC: Code = Code(0x169, "TPM2_NV_ReadPublic");
+pub(super) const POLICY_SECRET: Code = Code(0x151, "TPM2_PolicySecret");
+pub(super) const ACTIVATE_CREDENTIAL: Code = Code(0x147, "TPM2_ActivateCredential");
 pub(super) const NV_READ: Code = Code(0x14e, "TPM2_NV_Read");
 
 /// The hierarchy of the platform's owner.
@@ -32,7 +35,7 @@ const RC_INITIALIZE: u32 = 0x100;
 
 /// An authorization by an empty password, which hierarchies have until an owner sets one: handle
 /// TPM_RS_PW, no nonce, no attributes, no password.
-const EMPTY_PASSWORD: [u8; 9] = [0x40, 0, 0, 9, 0, 0, 0, 0, 0];
+pub(super) const EMPTY_PASSWORD: [u8; 9] = [0x40, 0, 0, 9, 0, 0, 0, 0, 0];
 
 /// A response without its header.
 #[derive(Debug)]
@@ -91,11 +94,20 @@ impl Transport {
         handle: u32,
         parameters: &Fields,
     ) -> Result<Response, TpmError> {
-        let fields = Fields::default()
-            .u32(handle)
-            .u32(EMPTY_PASSWORD.len() as u32)
-            .bytes(&EMPTY_PASSWORD)
-            .bytes(&parameters.0);
+        self.authorized(code, &[handle], &EMPTY_PASSWORD, parameters)
+    }
+
+    /// A command on handles, the authorized ones first, with an authorization of each of these.
+    pub(super) fn authorized(
+        &mut self,
+        code: Code,
+        handles: &[u32],
+        authorizations: &[u8],
+        parameters: &Fields,
+    ) -> Result<Response, TpmError> {
+        let handles = handles.iter().fold(Fields::default(), |all, it| all.u32(*it));
+        let fields =
+            handles.u32(authorizations.len() as u32).bytes(authorizations).bytes(&parameters.0);
         self.send(code, SESSIONS, &fields.0)
     }
 

@@ -11,14 +11,19 @@
 mod buffer;
 mod commands;
 mod counter;
+pub mod derivation;
+mod endorsement_key;
 mod quote;
+mod quoting_template;
 mod seal;
 mod session;
 mod storage_key;
 mod transport;
 
 pub use counter::Counter;
+pub use endorsement_key::{Activated, Credential, EndorsementKind, endorsement_certificate};
 pub use quote::{Quote, Quoted, QuotingKey};
+pub use quoting_template::{NAME_LEN, QuotingKeyFault, judge as judge_quoting_key, name_of};
 pub use seal::Sealed;
 pub use storage_key::{POINT_LEN, StorageKey};
 pub use transport::Transport;

@@ -6,14 +6,11 @@ use p256::ecdsa::{Signature, VerifyingKey};
 
 use super::buffer::{Fields, sized, take, u16, u32};
 use super::commands::{CREATE_PRIMARY, Code, ENDORSEMENT};
-use super::storage_key::{POINT_LEN, point_of, sec1};
+use super::quoting_template::{judge, template};
+use super::storage_key::{POINT_LEN, sec1};
 use super::{TpmError, Transport};
 
 const QUOTE: Code = Code(0x158, "TPM2_Quote");
-
-/// Restricted and signing: the key signs nothing that the TPM has not said itself. Made inside the
-/// TPM and bound to it; no dictionary attacks are counted.
-const ATTRIBUTES: u32 = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 10 | 1 << 16 | 1 << 18;
 
 /// The first bytes of all that a TPM says of itself; a restricted key signs nothing else with them.
 const TPM_GENERATED: u32 = 0xff54_4347;
@@ -49,7 +46,8 @@ pub struct Quoted {
 /// The key that signs quotes: the TPM makes the same one each time.
 #[derive(Debug)]
 pub struct QuotingKey {
-    handle: u32,
+    pub(super) handle: u32,
+    public: Vec<u8>,
     point: [u8; POINT_LEN],
 }
 
@@ -66,15 +64,21 @@ impl QuotingKey {
             .u32(0);
         let response = tpm.with_empty_password(CREATE_PRIMARY, ENDORSEMENT, &parameters)?;
         let (handle, mut rest) = response.handle_and_parameters(CREATE_PRIMARY, true)?;
-        let point = sized(&mut rest).and_then(|public| point_of(public, template));
-        let point = point.ok_or(TpmError::Forged(CREATE_PRIMARY.1))?;
-        Ok(Self { handle, point })
+        let public = sized(&mut rest).unwrap_or_default().to_vec();
+        let point = judge(&public).map_err(|_| TpmError::Forged(CREATE_PRIMARY.1))?;
+        Ok(Self { handle, public, point })
     }
 
     /// The public point.
     #[must_use]
     pub fn point(&self) -> [u8; POINT_LEN] {
         self.point
+    }
+
+    /// The public area (TPMT_PUBLIC), whose digest is in the key's name.
+    #[must_use]
+    pub fn public_area(&self) -> &[u8] {
+        &self.public
     }
 
     /// A quote over `data`.
@@ -134,21 +138,4 @@ fn quote_of(mut rest: &[u8]) -> Option<Quote> {
         half[place..].copy_from_slice(number);
     }
     Some(Quote { statement, signature })
-}
-
-/// The public area of the key: type ECC, name SHA-256, no policy, no symmetric cipher, ECDSA with
-/// SHA-256, P-256, no KDF, and the point.
-fn template(point: &[u8; POINT_LEN]) -> Fields {
-    Fields::default()
-        .u16(0x0023)
-        .u16(0x000b)
-        .u32(ATTRIBUTES)
-        .sized(&[])
-        .u16(0x0010)
-        .u16(0x0018)
-        .u16(0x000b)
-        .u16(0x0003)
-        .u16(0x0010)
-        .sized(&point[..32])
-        .sized(&point[32..])
 }

@@ -7,7 +7,8 @@ use zeroize::Zeroizing;
 
 use super::buffer::{Fields, sized, take, u32};
 use super::commands::{Code, NULL, SESSIONS, START_AUTH_SESSION};
-use super::storage_key::{StorageKey, hmac, kdf_a};
+use super::derivation::{SharedSecret, hmac, kdf_a};
+use super::storage_key::StorageKey;
 use super::{TpmError, Transport};
 
 /// The session goes on after a command, and the response's first field is encrypted or not.
@@ -39,7 +40,7 @@ pub(super) struct Command<'a> {
 impl Session {
     pub(super) fn start(tpm: &mut Transport, key: &StorageKey) -> Result<Self, TpmError> {
         let ours = nonce()?;
-        let (salt, encrypted) = key.salt();
+        let SharedSecret { secret: salt, encrypted } = key.salt();
         // HMAC, encryption by XOR with SHA-256 (each TPM has it), SHA-256.
         let fields = Fields::default()
             .u32(key.handle)
@@ -143,7 +144,7 @@ fn decrypt(parameters: &mut [u8], key: &[u8], theirs: &[u8], ours: &[u8]) -> Opt
     Some(())
 }
 
-fn nonce() -> Result<[u8; NONCE_LEN], TpmError> {
+pub(super) fn nonce() -> Result<[u8; NONCE_LEN], TpmError> {
     let mut nonce = [0; NONCE_LEN];
     getrandom::fill(&mut nonce).map_err(|error| TpmError::Transport(error.into()))?;
     Ok(nonce)

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The TPM's storage key: it identifies the TPM, seals secrets, and encrypts the salts of sessions.
 
-use hmac::{Hmac, KeyInit, Mac};
 use p256::PublicKey;
-use p256::ecdh::EphemeralSecret;
-use p256::elliptic_curve::Generate;
-use p256::elliptic_curve::sec1::ToSec1Point;
-use sha2::{Digest, Sha256};
-use zeroize::Zeroizing;
 
 use super::buffer::{Fields, sized, take};
 use super::commands::{CREATE_PRIMARY, OWNER};
+use super::derivation::SharedSecret;
 use super::{TpmError, Transport};
 
 /// Bytes of a public point: two coordinates of P-256.
@@ -57,21 +52,9 @@ impl StorageKey {
         self.point
     }
 
-    /// A secret that only the TPM can find from the bytes beside it (part 1, section C.6.1).
-    pub(super) fn salt(&self) -> (Zeroizing<[u8; 32]>, Vec<u8>) {
-        let ephemeral = EphemeralSecret::generate();
-        let own = ephemeral.public_key().to_sec1_point(false);
-        let own = own.as_bytes();
-        let shared = ephemeral.diffie_hellman(&self.public);
-        let (x, y) = (&own[1..33], &own[33..65]);
-        let salt = Sha256::new()
-            .chain_update(1_u32.to_be_bytes())
-            .chain_update(shared.raw_secret_bytes())
-            .chain_update(b"SECRET\0")
-            .chain_update(x)
-            .chain_update(&self.point[..32])
-            .finalize();
-        (Zeroizing::new(salt.into()), Fields::default().sized(x).sized(y).0)
+    /// A secret that only the TPM can find from the bytes beside it.
+    pub(super) fn salt(&self) -> SharedSecret {
+        SharedSecret::with(&self.public, b"SECRET\0")
     }
 }
 
@@ -114,27 +97,4 @@ pub(super) fn sec1(point: &[u8; POINT_LEN]) -> [u8; 1 + POINT_LEN] {
     let mut bytes = [4; 1 + POINT_LEN];
     bytes[1..].copy_from_slice(point);
     bytes
-}
-
-/// HMAC-SHA-256 over parts.
-pub(super) fn hmac(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
-    // A key of any length fits HMAC.
-    let keyed = <Hmac<Sha256> as KeyInit>::new_from_slice(key);
-    let mut hmac = keyed.unwrap_or_else(|_| unreachable!("any length"));
-    for part in parts {
-        hmac.update(part);
-    }
-    hmac.finalize().into_bytes().into()
-}
-
-/// KDFa with SHA-256, for at most 32 bytes (part 1, section 11.4.10.2). The label ends with a zero.
-pub(super) fn kdf_a(
-    key: &[u8],
-    label: &[u8],
-    context: [&[u8]; 2],
-    block: u32,
-    bits: u32,
-) -> Zeroizing<[u8; 32]> {
-    let (block, bits) = (block.to_be_bytes(), bits.to_be_bytes());
-    Zeroizing::new(hmac(key, &[&block, label, context[0], context[1], &bits]))
 }
