@@ -7,10 +7,13 @@ use aws_lc_rs::rsa::{OAEP_SHA256_MGF1SHA256, OaepPublicEncryptingKey, PublicEncr
 use data_encoding::HEXLOWER;
 use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, TrustAnchor, UnixTime};
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, TrustAnchor, UnixTime};
 use sha2::{Digest, Sha256};
 use smt_device::tpm::derivation::SharedSecret;
-use webpki::{EndEntityCert, KeyUsage, anchor_from_trusted_cert};
+use webpki::{
+    CertRevocationList, EndEntityCert, ExpirationPolicy, KeyUsage, OwnedCertRevocationList,
+    RevocationOptionsBuilder, UnknownStatusPolicy, anchor_from_trusted_cert,
+};
 use zeroize::Zeroizing;
 
 /// The purpose tcg-kp-EKCertificate (2.23.133.8.1), in DER.
@@ -41,7 +44,8 @@ pub enum EndorsementError {
     /// The certificate is for something else, for example for a server.
     #[error("its certificate is none of an endorsement key")]
     Purpose,
-    /// No chain leads to an authority that was given, or the certificate is not of its date.
+    /// No chain leads to an authority that was given; or a certificate is not of its date, or was
+    /// withdrawn; or a list of withdrawn ones is old.
     #[error("its certificate does not lead to the authorities that you gave: {0}")]
     Chain(webpki::Error),
     /// The key is neither of RSA with 2,048 bits nor of P-256.
@@ -54,7 +58,7 @@ pub enum EndorsementError {
 
 /// Why a file has no authorities.
 #[derive(Debug, thiserror::Error)]
-#[error("no certificates in PEM, or one that is none of X.509")]
+#[error("no certificates or lists of X.509 in PEM, or one that is damaged")]
 pub struct AuthorityError;
 
 /// The authorities of TPMs' vendors that a manufacturer takes, and certificates between those and
@@ -63,6 +67,7 @@ pub struct AuthorityError;
 pub struct Authorities {
     roots: Vec<TrustAnchor<'static>>,
     between: Vec<CertificateDer<'static>>,
+    withdrawn: Vec<OwnedCertRevocationList>,
 }
 
 impl fmt::Debug for Authorities {
@@ -81,7 +86,7 @@ impl Authorities {
         let certificates = certificates(text)?;
         let roots = certificates.iter().map(|it| Ok(anchor_from_trusted_cert(it)?.to_owned()));
         let roots = roots.collect::<Result<_, webpki::Error>>().map_err(|_| AuthorityError)?;
-        Ok(Self { roots, between: Vec::new() })
+        Ok(Self { roots, between: Vec::new(), withdrawn: Vec::new() })
     }
 
     /// Adds the certificates of a text in PEM that lead from an authority to endorsement keys.
@@ -91,6 +96,20 @@ impl Authorities {
     /// [`AuthorityError`].
     pub fn add_between(&mut self, text: &[u8]) -> Result<(), AuthorityError> {
         self.between.extend(certificates(text)?);
+        Ok(())
+    }
+
+    /// Adds the lists, in PEM, of certificates that their authorities have withdrawn. Authorities
+    /// without a list are believed to have withdrawn none.
+    ///
+    /// # Errors
+    /// [`AuthorityError`].
+    pub fn add_withdrawn(&mut self, text: &[u8]) -> Result<(), AuthorityError> {
+        let lists: Result<Vec<_>, _> = CertificateRevocationListDer::pem_slice_iter(text).collect();
+        for list in lists.ok().filter(|all| !all.is_empty()).ok_or(AuthorityError)? {
+            let list = OwnedCertRevocationList::from_der(&list).map_err(|_| AuthorityError)?;
+            self.withdrawn.push(list);
+        }
         Ok(())
     }
 
@@ -117,10 +136,18 @@ impl Authorities {
         let der = CertificateDer::from(certificate);
         let algorithms = default_provider().signature_verification_algorithms.all;
         let usage = KeyUsage::required_if_present(&PURPOSE);
+        let lists: Vec<_> = self.withdrawn.iter().cloned().map(CertRevocationList::from).collect();
+        let lists: Vec<_> = lists.iter().collect();
+        // Without a list there is nothing to build.
+        let withdrawn = RevocationOptionsBuilder::new(&lists).ok().map(|options| {
+            let options = options.with_status_policy(UnknownStatusPolicy::Allow);
+            options.with_expiration_policy(ExpirationPolicy::Enforce).build()
+        });
         EndEntityCert::try_from(&der)
             .and_then(|it| {
                 let (roots, between) = (&self.roots, &self.between);
-                it.verify_for_usage(algorithms, roots, between, now, usage, None, None).map(|_| ())
+                it.verify_for_usage(algorithms, roots, between, now, usage, withdrawn, None)
+                    .map(|_| ())
             })
             .map_err(EndorsementError::Chain)?;
         Endorsement::of_spki(parsed.public_key().raw).ok_or(EndorsementError::Kind)

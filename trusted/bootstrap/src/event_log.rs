@@ -113,13 +113,18 @@ impl EventLog {
         registers
     }
 
+    /// SHA-256 over those registers, which a quote has.
+    #[must_use]
+    pub fn digest(&self) -> [u8; 32] {
+        Sha256::digest(self.registers().as_flattened()).into()
+    }
+
     /// Whether this is the log behind a quote's digest of registers 0 to 7.
     ///
     /// # Errors
     /// [`EventLogError::OtherRegisters`].
     pub fn leads_to(&self, registers: &[u8; 32]) -> Result<(), EventLogError> {
-        let digest: [u8; 32] = Sha256::digest(self.registers().as_flattened()).into();
-        (digest == *registers).then_some(()).ok_or(EventLogError::OtherRegisters)
+        (self.digest() == *registers).then_some(()).ok_or(EventLogError::OtherRegisters)
     }
 
     /// Takes one event off the front.

@@ -36,6 +36,9 @@ pub(crate) struct CertifyRemote {
     /// Certificates, in PEM, between those and TPMs; more files may be
     #[arg(long)]
     intermediate: Vec<PathBuf>,
+    /// Lists, in PEM, of certificates that authorities have withdrawn; more files may be
+    #[arg(long)]
+    withdrawn: Vec<PathBuf>,
     /// Takes one TPM alone: the digest of its endorsement key, as this command prints it
     #[arg(long)]
     endorsement: Option<String>,
@@ -80,6 +83,9 @@ impl CertifyRemote {
         let mut authorities = Authorities::of_pem(&pem).map_err(|error| wrong(first, &error))?;
         for path in &self.intermediate {
             authorities.add_between(&read(path)?).map_err(|error| wrong(path, &error))?;
+        }
+        for path in &self.withdrawn {
+            authorities.add_withdrawn(&read(path)?).map_err(|error| wrong(path, &error))?;
         }
         Ok(authorities)
     }

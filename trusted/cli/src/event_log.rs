@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
+use data_encoding::HEXLOWER;
 use smt_bootstrap::{
     AcceptSyntaxError, AcceptedEvents, EVENT_LOG_LEN_MAX, EventLog, EventLogError,
 };
@@ -12,10 +13,12 @@ use smt_bootstrap::{
 use crate::a2m::CommandError;
 use crate::bootstrap::wrong;
 
-/// Prints the events of a log as the lines by which a vendor accepts them.
+/// Prints the events of a log as the lines by which a vendor accepts them, and before them the
+/// digest of the registers that they lead to.
 pub(crate) fn print_events(path: &Path) -> Result<(), CommandError> {
     let log = EventLog::parse(&read_log(path)?).map_err(|error| wrong(path, &error))?;
     let mut out = io::stdout().lock();
+    writeln!(out, "# registers {}", HEXLOWER.encode(&log.digest()))?;
     for event in log.events() {
         writeln!(out, "{event}")?;
     }

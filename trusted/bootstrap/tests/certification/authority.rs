@@ -2,8 +2,9 @@
 //! Vendors of TPMs.
 
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    SubjectPublicKeyInfo,
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType,
+    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyIdMethod, KeyPair, RevokedCertParams,
+    SubjectPublicKeyInfo, date_time_ymd,
 };
 use smt_bootstrap::Authorities;
 
@@ -70,6 +71,26 @@ impl Authority {
         change(&mut params);
         let key = SubjectPublicKeyInfo::from_pem(key).unwrap();
         params.signed_by(&key, &self.issuer).unwrap().der().to_vec()
+    }
+
+    /// The list, in PEM, of what this authority has withdrawn: certificates with this number.
+    pub(crate) fn withdraw(&self, serial: u64, next_update: i32) -> String {
+        let revocation_time = date_time_ymd(2020, 1, 1);
+        let revoked = RevokedCertParams {
+            serial_number: serial.into(),
+            revocation_time,
+            reason_code: None,
+            invalidity_date: None,
+        };
+        let list = CertificateRevocationListParams {
+            this_update: revocation_time,
+            next_update: date_time_ymd(next_update, 1, 1),
+            crl_number: 1.into(),
+            issuing_distribution_point: None,
+            revoked_certs: vec![revoked],
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        list.signed_by(&self.issuer).unwrap().pem().unwrap()
     }
 
     /// This authority alone.

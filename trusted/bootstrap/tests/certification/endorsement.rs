@@ -86,8 +86,33 @@ fn an_altered_certificate_is_refused_at_each_byte() {
 }
 
 #[test]
+fn a_certificate_that_its_authority_has_withdrawn_is_refused() {
+    let root = Authority::new("root");
+    let issuer = root.certify_authority("issuer");
+    let made = |serial: u64| issuer.certify_with(ECC, |it| it.serial_number = Some(serial.into()));
+    let verify = |list: &str, serial| {
+        let mut authorities = root.alone();
+        authorities.add_between(issuer.pem.as_bytes()).unwrap();
+        authorities.add_withdrawn(list.as_bytes()).unwrap();
+        authorities.verify(&made(serial), now())
+    };
+    let list = issuer.withdraw(7, 2030);
+    verify(&list, 8).unwrap();
+    // The list of another authority says nothing of this one's certificates.
+    verify(&root.withdraw(7, 2030), 7).unwrap();
+    // A withdrawn one; one of whom nobody knows, for the list is of last year; a list that is not
+    // the authority's own.
+    let forged = Authority::new("issuer").withdraw(9, 2030);
+    for refused in [verify(&list, 7), verify(&issuer.withdraw(7, 2026), 8), verify(&forged, 8)] {
+        assert!(matches!(refused, Err(EndorsementError::Chain(_))), "{refused:?}");
+    }
+}
+
+#[test]
 fn a_file_without_certificates_gives_no_authorities() {
     for text in ["", "no PEM", ECC] {
         assert!(Authorities::of_pem(text.as_bytes()).is_err(), "{text}");
+        assert!(Authorities::default().add_between(text.as_bytes()).is_err(), "{text}");
+        assert!(Authorities::default().add_withdrawn(text.as_bytes()).is_err(), "{text}");
     }
 }

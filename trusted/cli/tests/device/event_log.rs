@@ -42,7 +42,8 @@ fn a_vendor_takes_a_device_whose_host_booted_what_it_accepts() {
     };
     let log = write("log", &booted.log);
     let lines = trusted(&["device", "events", &log], "").stdout;
-    assert_eq!(lines.iter().filter(|byte| **byte == b'\n').count(), 3);
+    let (head, events) = std::str::from_utf8(&lines).unwrap().split_once('\n').unwrap();
+    assert_eq!(events.lines().count(), 3);
     let accepted = write("accepted", &lines);
     let provision = |log: &[&str], accepted: &str| {
         let (_process, address) = roles.wait(&path, &[&["--tpm", &tpm.socket], log].concat());
@@ -51,6 +52,9 @@ fn a_vendor_takes_a_device_whose_host_booted_what_it_accepts() {
     };
     let output = provision(&["--event-log", &log], &accepted);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // The TPM has quoted what the log leads to.
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains(head.strip_prefix("# ").unwrap()), "{head}: {text}");
     // The host tells of the accepted loader, and has booted another one.
     let told = write("told", &Firmware::boot([9; 32]).log);
     let lines = trusted(&["device", "events", &told], "").stdout;
