@@ -4,8 +4,12 @@
 /// The choices of a driver.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DriverConfig {
-    /// Transmit queues; at least 1. On a host with as many cores, each core has one.
+    /// Transmit queues of each class; at least 1. On a host with as many cores, each core has one.
     pub queues: u16,
+    /// Classes of priorities, 1 to 8: each has as many transmit queues, and its segments leave
+    /// before those of lower classes. With 1 the device knows no priorities, and packets have their
+    /// marks alone.
+    pub priority_classes: u8,
     /// Receive queues; 0 for a device that only sends.
     pub receive_queues: u16,
     /// Buffers of a receive queue, of 64 KiB each; at least 1.
@@ -33,12 +37,13 @@ pub struct DriverConfig {
 }
 
 impl Default for DriverConfig {
-    /// A trusted device, two queues of 256 descriptors and two with 32 buffers, one context for
-    /// each session and queue, 1,024 contexts a queue and as many for receiving, payloads from
-    /// 1,024 bytes on, protocol 253.
+    /// A trusted device, two queues of 256 descriptors in one class of priorities, and two with 32
+    /// buffers, one context for each session and queue, 1,024 contexts a queue and as many for
+    /// receiving, payloads from 1,024 bytes on, protocol 253.
     fn default() -> Self {
         Self {
             queues: 2,
+            priority_classes: 1,
             receive_queues: 2,
             receive_buffers: 32,
             ring_entries: 256,

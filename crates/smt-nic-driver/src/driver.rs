@@ -48,7 +48,9 @@ impl Driver {
         let mut memory = HostRegions::default();
         let entries = config.ring_entries.max(RING_ENTRIES_MIN);
         let ring = |_| TransmitRing::new(entries, &mut memory);
-        let rings = (0..config.queues.max(1)).map(ring).collect();
+        let classes = usize::from(config.priority_classes.clamp(1, PRIORITIES));
+        let count = classes * usize::from(config.queues.max(1));
+        let rings = (0..count).map(ring).collect();
         let receive_ring = |_| ReceiveRing::new(config.receive_buffers, &mut memory);
         Self {
             rings,
@@ -64,9 +66,10 @@ impl Driver {
 
     /// Gives a device that has no queues yet the driver's queues.
     pub fn attach<E: Engine>(&self, nic: &mut Nic<E>) {
-        for ring in &self.rings {
+        for (number, ring) in self.rings.iter().enumerate() {
             let [descriptors, completions] = ring.rings();
-            nic.add_queue(descriptors, completions);
+            let class = (number / self.queues_of_class()) as u8;
+            nic.add_queue_of_class(class, descriptors, completions);
         }
         for ring in &self.receive_rings {
             let [buffers, completions] = ring.rings();
@@ -146,7 +149,7 @@ impl Driver {
         let front = front.ok_or(SendError::Unreachable)?;
         let segments = Segment::of_batch(batch, &front).ok_or(SendError::TooLarge)?;
         for segment in segments {
-            let queue = self.queue_of(&segment);
+            let queue = self.queue_of(&segment, batch.priority);
             self.rings[queue].waiting.push_back(segment);
         }
         self.fill(nic);
@@ -176,7 +179,8 @@ impl Driver {
         self.fill(nic);
     }
 
-    /// Turns the device until all that was posted has left.
+    /// Turns the device until all that was posted has left, what is urgent first
+    /// ([`Nic::next_queue`]).
     ///
     /// # Errors
     /// A queue of the device stands ([`Nic::step`]); [`Self::reset`] begins anew.
@@ -186,8 +190,8 @@ impl Driver {
         wire: &mut impl FnMut(&[u8]),
     ) -> Result<(), QueueError> {
         loop {
-            for queue in 0..self.queues() {
-                while !matches!(self.step(nic, queue, wire)?, Step::Idle | Step::Blocked) {}
+            while let Some(queue) = nic.next_queue() {
+                self.step(nic, queue, wire)?;
             }
             self.reap(nic);
             if self.is_idle() {
@@ -214,7 +218,7 @@ impl Driver {
         self.fill(nic);
     }
 
-    /// The number of transmit queues.
+    /// The number of transmit queues of all classes.
     #[must_use]
     pub fn queues(&self) -> u16 {
         self.rings.len() as u16
@@ -232,10 +236,19 @@ impl Driver {
         &self.statistics
     }
 
-    /// All segments of a message have one queue (SMT paper §4.4.2).
-    fn queue_of(&self, segment: &Segment) -> usize {
+    /// All segments of a message have one queue of their class (SMT paper §4.4.2). A message whose
+    /// priority changes takes another queue, with a context of its own there.
+    fn queue_of(&self, segment: &Segment, priority: u8) -> usize {
+        let queues = self.queues_of_class();
+        let classes = self.rings.len() / queues;
+        let priority = usize::from(priority.min(PRIORITIES - 1));
+        let class = priority * classes / usize::from(PRIORITIES);
         // The low bit of an id tells its side, and ids count by two.
-        ((segment.flow >> 1) % self.rings.len() as u64) as usize
+        class * queues + ((segment.flow >> 1) % queues as u64) as usize
+    }
+
+    fn queues_of_class(&self) -> usize {
+        usize::from(self.config.queues.max(1))
     }
 
     fn bounds(&self) -> ContextBounds {
@@ -404,5 +417,7 @@ pub(crate) fn addresses_of(batch: &Batch<'_>, local: SocketAddr) -> OutgoingAddr
 
 /// Descriptors that a segment takes at most: an evicted context's, its own context's, and its own.
 const DESCRIPTORS_A_SEGMENT: usize = 3;
+/// Priorities of batches, from 0 (SPEC §15.1).
+const PRIORITIES: u8 = 8;
 /// Entries of the smallest ring.
 const RING_ENTRIES_MIN: u32 = 8;

@@ -57,6 +57,8 @@ impl Default for NicConfig {
 #[derive(Clone, Debug)]
 pub struct Nic<E: Engine> {
     queues: Vec<TransmitQueue>,
+    /// The queue that took the last step.
+    served: u16,
     executor: Executor<E>,
     receive: ReceiveSide,
 }
@@ -96,20 +98,53 @@ impl<E: Engine> Nic<E> {
     pub fn new(config: NicConfig, engine: E) -> Self {
         Self {
             queues: Vec::new(),
+            served: 0,
             executor: Executor::new(config, engine),
             receive: ReceiveSide::new(config.receive, config.smt_protocol, config.associations_max),
         }
     }
 
-    /// Adds a transmit queue with its completion ring, and returns its number.
+    /// Adds a transmit queue of the lowest class with its completion ring, and returns its number.
     ///
     /// # Panics
     /// At queue 65,536.
     pub fn add_queue(&mut self, descriptors: Ring, completions: Ring) -> u16 {
+        self.add_queue_of_class(0, descriptors, completions)
+    }
+
+    /// Adds a transmit queue whose segments leave before those of lower classes
+    /// ([`Self::next_queue`]).
+    ///
+    /// # Panics
+    /// At queue 65,536.
+    pub fn add_queue_of_class(&mut self, class: u8, descriptors: Ring, completions: Ring) -> u16 {
         let number = u16::try_from(self.queues.len()).expect("a device has 65,536 queues at most");
         self.queues
-            .push(TransmitQueue::new(descriptors, completions));
+            .push(TransmitQueue::new(class, descriptors, completions));
         number
+    }
+
+    /// The queue whose turn it is: one of the highest class that has something to do, in strict
+    /// priority as between the classes of IEEE 802.1Q; queues of one class take turns. A queue
+    /// whose completions were not read holds up no other.
+    ///
+    /// A segment that has begun leaves whole. A caller who steps queues in other orders has a
+    /// device that gives no class precedence.
+    #[must_use]
+    pub fn next_queue(&self) -> Option<u16> {
+        let able = || {
+            (0..)
+                .zip(&self.queues)
+                .filter(|(_, queue)| queue.can_go_on())
+        };
+        let class = able().map(|(_, queue)| queue.class).max()?;
+        let numbers = || {
+            able()
+                .filter(|(_, queue)| queue.class == class)
+                .map(|(number, _)| number)
+        };
+        let behind = numbers().find(|number| *number > self.served);
+        behind.or_else(|| numbers().next())
     }
 
     /// The register of a queue by which the host says how many descriptors it has written in all.
@@ -237,6 +272,7 @@ impl<E: Engine> Nic<E> {
         if !of.has_work() {
             return Ok(Step::Idle);
         }
+        self.served = queue;
         if !of.has_fetched() {
             self.executor.counters.descriptors += 1;
             let fetched = of.fetch(&mut self.executor.counted(memory));

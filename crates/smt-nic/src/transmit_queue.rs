@@ -26,6 +26,8 @@ impl Ring {
 /// One transmit queue.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(crate) struct TransmitQueue {
+    /// The class of its segments: queues of a higher class are served first.
+    pub(crate) class: u8,
     ring: Ring,
     /// Descriptors that the host has written so far.
     produced: u64,
@@ -39,8 +41,9 @@ pub(crate) struct TransmitQueue {
 }
 
 impl TransmitQueue {
-    pub(crate) fn new(ring: Ring, completions: Ring) -> Self {
+    pub(crate) fn new(class: u8, ring: Ring, completions: Ring) -> Self {
         Self {
+            class,
             ring,
             produced: 0,
             consumed: 0,
@@ -67,6 +70,11 @@ impl TransmitQueue {
     /// Whether there is something to fetch or to execute.
     pub(crate) fn has_work(&self) -> bool {
         !self.is_stopped && (self.fetched.is_some() || self.consumed < self.produced)
+    }
+
+    /// Whether a step would do something: a descriptor waits, and a place for its completion.
+    pub(crate) fn can_go_on(&self) -> bool {
+        self.has_work() && (self.fetched.is_none() || self.completions.has_room())
     }
 
     pub(crate) fn has_fetched(&self) -> bool {
@@ -99,7 +107,7 @@ mod tests {
             address: 0,
             entries: 4,
         };
-        TransmitQueue::new(ring, ring)
+        TransmitQueue::new(0, ring, ring)
     }
 
     #[test]

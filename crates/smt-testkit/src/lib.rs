@@ -9,11 +9,13 @@
 //! - [`SealingCarrier`]: a carrier that seals records itself, as a network card would, and its keys
 //!   ([`SealingKeys`]).
 //! - [`OpeningKeys`]: the keys of a carrier that opens records.
+//! - [`EndpointPair`]: a client and a server with memory between them.
 //!
 //! No users of SMT depend on this crate.
 
 #![forbid(unsafe_code)]
 
+mod endpoint_pair;
 mod key_exchange;
 mod nonce_guard;
 mod null_cipher;
@@ -22,6 +24,7 @@ mod sealing_carrier;
 mod token_mac;
 mod watched_cipher;
 
+pub use endpoint_pair::EndpointPair;
 pub use key_exchange::{Early, ExchangeSettings, FakeKeyExchange, Transcript};
 pub use nonce_guard::NonceGuard;
 pub use null_cipher::NullCipher;

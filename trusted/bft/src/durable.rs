@@ -8,23 +8,29 @@
 //! A log that is lost or damaged ends the epoch: the device must begin the next one with an empty
 //! log, and gets the state from the others. An older log that is restored rolls the device back.
 
+mod beginning;
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use smt_attestor::{Attested, AttestorError, Given, Unverified};
 use smt_device_client::DeviceError;
-use smt_journal::{Disk, Journal, JournalError};
+use smt_journal::{Disk, Journal, JournalError, SNAPSHOT_PART};
 
-use crate::attestor::{AttestorError, Given, OwnDevice};
+use beginning::{Beginning, Begun};
+
 use crate::digest::{Digest, digest};
 use crate::effect::{Asker, Effect};
 use crate::group::Group;
-use crate::message::{Message, decode, encode};
+use crate::message::{Message, encode};
 use crate::replica::{Identity, Metrics, Output, Replica};
+use crate::rule::Rule;
 use crate::service::Service;
 
 /// The version of what a replica makes of its inputs. A log of another version is refused.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// Ticks from one state for a replica that asks to the next: it is all that the service knows.
 const STATE_EVERY: u32 = 8;
 /// The beginning of a log's owner. The version follows.
@@ -41,6 +47,10 @@ enum Record {
     Message(Vec<u8>),
     /// All that a device that outlives the replica has given for the inputs before.
     Given(Vec<Given>),
+    /// A part of the snapshot with which a log goes on behind its first record.
+    Part(Vec<u8>),
+    /// The snapshot is whole.
+    Whole,
 }
 
 /// An input that was not taken yet.
@@ -71,6 +81,12 @@ impl From<DeviceError> for DurableError {
 pub struct Durable<S, D> {
     replica: Replica<S>,
     journal: Journal<D>,
+    owner: Vec<u8>,
+    /// Bytes of the snapshot with which the log begins, and of the log when it began.
+    snapshot: u64,
+    begun: u64,
+    /// Statements whose MACs are not verified yet.
+    unverified: Unverified,
     /// Inputs that the replica takes when they are durable.
     waiting: Vec<Input>,
     /// The hashes of the messages among them: a copy that comes meanwhile is not in the log again.
@@ -102,23 +118,23 @@ impl<S: Service, D: Disk> Durable<S, D> {
         Journal::refuse_older(&disk, (0..VERSION).map(|it| encode(&(LOG, it))))?;
         let owner = owner(&group, &identity);
         let nonce = identity.device.start().nonce;
-        let mut replay = Replay::new(group, identity, service);
-        // The outputs of the last inputs leave again; earlier ones are asked for.
-        let mut journal = Journal::open(disk, &owner, |record| replay.take(record))?;
-        if replay.parts.is_some() {
+        let mut beginning = Beginning::new(group, identity, service);
+        let mut journal = Journal::open(disk, &owner, |record| beginning.take(record))?;
+        if beginning.parts.is_some() {
             let start = encode(&Record::Start(nonce));
             journal.append(&start);
             journal.commit()?;
-            replay.take(&start);
+            beginning.take(&start);
         }
-        let Replayed { mut replica, inputs: replayed, given } = replay.finish()?;
-        if !given.is_empty() {
-            journal.append(&encode(&Record::Given(given)));
-        }
+        let Begun { mut replica, inputs: replayed, snapshot } = beginning.finish(&mut journal)?;
         let outputs = replica.outputs();
-        let mut durable = Self {
+        Ok(Self {
             replica,
             journal,
+            owner,
+            snapshot,
+            begun: snapshot,
+            unverified: Unverified::default(),
             waiting: Vec::new(),
             hashes: BTreeSet::new(),
             questions: BTreeMap::new(),
@@ -126,10 +142,7 @@ impl<S: Service, D: Disk> Durable<S, D> {
             states: BTreeMap::new(),
             outputs,
             replayed,
-        };
-        durable.keep_given();
-        durable.journal.commit()?;
-        Ok(durable)
+        })
     }
 
     /// Takes a message, when it is durable. One that changes nothing leaves nothing in the log, and
@@ -151,6 +164,10 @@ impl<S: Service, D: Disk> Durable<S, D> {
         if self.hashes.contains(&hash) {
             return;
         }
+        if let Message::Statement(statement) = message {
+            self.arrive(statement, hash);
+            return;
+        }
         match self.replica.effect_of(&message) {
             Effect::Nothing => {}
             Effect::Answer(asker) => {
@@ -159,6 +176,28 @@ impl<S: Service, D: Disk> Durable<S, D> {
             Effect::Change if !self.journal.has_room(bytes.len()) => {}
             Effect::Change => {
                 self.hashes.insert(hash);
+                self.journal.append(&encode(&Record::Message(bytes)));
+                self.waiting.push(Input::Message(message));
+            }
+        }
+    }
+
+    /// A statement that is of use waits for the next commit, which verifies all of them together.
+    fn arrive(&mut self, statement: Attested, hash: Digest) {
+        let bytes = self.unverified.bytes().saturating_add(statement.body.len());
+        if self.replica.may_take(&statement) && self.journal.has_room(bytes) {
+            self.hashes.insert(hash);
+            self.unverified.push(statement);
+        }
+    }
+
+    /// Logs the statements that have come, but for those that no device has attested.
+    fn verify(&mut self) {
+        let lacks_macs = self.replica.broken.lacks(Rule::Mac);
+        for (statement, is_genuine) in self.unverified.verify(&self.replica.device) {
+            let message = Message::Statement(statement);
+            let bytes = message.encode();
+            if (is_genuine || lacks_macs) && self.journal.has_room(bytes.len()) {
                 self.journal.append(&encode(&Record::Message(bytes)));
                 self.waiting.push(Input::Message(message));
             }
@@ -185,6 +224,7 @@ impl<S: Service, D: Disk> Durable<S, D> {
     /// [`DurableError`]. The replica must end: what it would say is not durable, or its device says
     /// nothing more.
     pub fn commit(&mut self) -> Result<Vec<Output>, DurableError> {
+        self.verify();
         self.journal.commit()?;
         self.work()?;
         Ok(std::mem::take(&mut self.outputs))
@@ -198,6 +238,36 @@ impl<S: Service, D: Disk> Durable<S, D> {
     /// How many inputs the log had when it was opened.
     pub fn replayed(&self) -> u64 {
         self.replayed
+    }
+
+    /// Bytes of the log behind the snapshot with which it begins, and bytes of that. When the first
+    /// are as many as the others, it is worth the work to begin the log anew.
+    pub fn log_growth(&self) -> (u64, u64) {
+        (self.journal.length().saturating_sub(self.begun), self.snapshot)
+    }
+
+    /// Begins the log anew on an empty disk, with all that the replica knows, and returns the old
+    /// disk, which is as it was. The caller puts the new disk into its place, durably, before
+    /// anything else: what follows is in the new log alone. Inputs that wait for a commit are kept.
+    ///
+    /// # Errors
+    /// [`DurableError`]. The old log goes on.
+    pub fn move_to(&mut self, disk: D) -> Result<D, DurableError> {
+        let bytes = self.replica.snapshot();
+        let parts = bytes.chunks(SNAPSHOT_PART).map(|it| Record::Part(it.to_vec()));
+        let records = iter::once(Record::Start(self.replica.start.nonce));
+        let records = records.chain(parts).chain([Record::Whole]).map(|it| encode(&it));
+        let mut journal = Journal::begin(disk, &self.owner, records)?;
+        for input in &self.waiting {
+            match input {
+                Input::Tick => journal.append(&encode(&Record::Tick)),
+                Input::Message(message) => {
+                    journal.append(&encode(&Record::Message(message.encode())));
+                }
+            }
+        }
+        (self.snapshot, self.begun) = (bytes.len() as u64, journal.length());
+        Ok(std::mem::replace(&mut self.journal, journal).into_disk())
     }
 
     /// Bytes of the log.
@@ -264,6 +334,7 @@ impl<S: Service> Durable<S, smt_journal::ModelDisk> {
 
     /// All that is to be sent, though it is not durable.
     pub(crate) fn outputs_before_commit(&mut self) -> Vec<Output> {
+        self.verify();
         // A device that fails sends nothing.
         let _ = self.work();
         std::mem::take(&mut self.outputs)
@@ -274,115 +345,14 @@ impl<S: Service> Durable<S, smt_journal::ModelDisk> {
         self.journal.disk_mut().fails_after = Some(0);
     }
 
+    /// The disk fails no more, and syncs.
+    pub(crate) fn heal_disk(&mut self) {
+        let disk = self.journal.disk_mut();
+        (disk.fails_after, disk.loses_syncs) = (None, false);
+    }
+
     pub(crate) fn into_disk(self) -> smt_journal::ModelDisk {
         self.journal.into_disk()
-    }
-}
-
-/// The replica as the records come.
-struct Replay<S> {
-    parts: Option<(Arc<Group>, Identity, S)>,
-    replica: Option<Replica<S>>,
-    failure: Option<DurableError>,
-    /// Inputs whose statements a device has given later in the log.
-    held: Vec<Record>,
-    /// Whether all that was given for them has come.
-    is_given: bool,
-    /// The statements that the device has issued again, beyond the log.
-    given: Vec<Given>,
-    count: u64,
-}
-
-/// The replica where its log ends.
-struct Replayed<S> {
-    replica: Replica<S>,
-    /// The inputs of the log.
-    inputs: u64,
-    /// All that the device has given beyond the log.
-    given: Vec<Given>,
-}
-
-impl<S: Service> Replay<S> {
-    fn new(group: Arc<Group>, identity: Identity, service: S) -> Self {
-        let parts = Some((group, identity, service));
-        let (held, given) = (Vec::new(), Vec::new());
-        Self { parts, replica: None, failure: None, held, is_given: false, given, count: 0 }
-    }
-
-    fn take(&mut self, record: &[u8]) {
-        if self.failure.is_some() {
-            return;
-        }
-        match (decode(record), &mut self.replica) {
-            (Some(Record::Start(nonce)), None) => self.start(nonce),
-            (Some(Record::Given(given)), Some(replica)) => {
-                self.is_given = true;
-                replica.device.replay(given);
-            }
-            (Some(input @ (Record::Tick | Record::Message(_))), Some(replica)) => {
-                self.count += 1;
-                if std::mem::take(&mut self.is_given) || !replica.device.outlives() {
-                    self.take_held();
-                }
-                self.held.push(input);
-            }
-            _ => self.failure = Some(JournalError::OtherOwner.into()),
-        }
-    }
-
-    fn start(&mut self, nonce: [u8; 16]) {
-        let Some((group, mut identity, service)) = self.parts.take() else {
-            return;
-        };
-        match &mut identity.device {
-            OwnDevice::Library { start, .. } => start.nonce = nonce,
-            OwnDevice::Process { device, .. } if device.own().nonce == nonce => {}
-            OwnDevice::Process { .. } => {
-                self.failure = Some(AttestorError::Foreign.into());
-                return;
-            }
-        }
-        match Replica::silent(group, identity, service) {
-            Ok(replica) => {
-                self.replica = Some(replica);
-                self.held.push(Record::Start(nonce));
-            }
-            Err(error) => self.failure = Some(error.into()),
-        }
-    }
-
-    fn take_held(&mut self) {
-        let Some(replica) = &mut self.replica else {
-            return;
-        };
-        // The replica has sent this before, or is asked for it again.
-        replica.outputs();
-        for input in std::mem::take(&mut self.held) {
-            match input {
-                Record::Start(_) => replica.begin(),
-                Record::Tick => replica.tick(),
-                Record::Message(bytes) => replica.receive(&bytes),
-                Record::Given(_) => {}
-            }
-            // As it did before: all of an input before the next one.
-            while replica.device.is_ahead_of_log() {
-                self.given.extend(replica.device.take_unlogged());
-                replica.advance();
-            }
-        }
-    }
-
-    fn finish(mut self) -> Result<Replayed<S>, DurableError> {
-        self.take_held();
-        if let Some(failure) = self.failure {
-            return Err(failure);
-        }
-        let mut replica = self.replica.ok_or(JournalError::OtherOwner)?;
-        replica.device.finish_replay();
-        match replica.device.failure() {
-            Some(failure) => Err(failure.into()),
-            None => Ok(Replayed { replica, inputs: self.count, given: self.given }),
-        }
     }
 }
 
@@ -392,7 +362,8 @@ fn owner(group: &Group, identity: &Identity) -> Vec<u8> {
     let members = encode(&(&group.clients, &group.reply_keys, &group.epochs));
     let options = group.options;
     let sizes = (options.batch, options.operation, options.interval, options.window);
-    let rest = (options.retained, options.timeout, group.replicas, group.stream);
+    let (replicas, stream) = (group.replicas, group.stream);
+    let rest = (options.pipeline, options.retained, options.timeout, replicas, stream);
     let configuration = digest("configuration", &[&members, &encode(&sizes), &encode(&rest)]);
     encode(&(LOG, VERSION, start.device.0, start.epoch.0, configuration))
 }

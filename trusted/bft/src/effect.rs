@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use smt_attestation::Kind;
+use smt_attestor::Attested;
 
-use crate::message::{Attested, Message, Status, statement_bytes_max};
+use crate::message::{Message, Status, statement_bytes_max};
 use crate::replica::{Output, Replica};
 use crate::service::Service;
 
@@ -14,7 +15,7 @@ const RESENT: usize = 32;
 /// Bytes from which on no further statement of a stream answers it.
 const RESENT_BYTES: usize = 1 << 20;
 
-/// Streams of a question, at most: it is kept until the next tick. A replica has one of each epoch
+/// Streams of a question, at most: it is kept until the next tick. A replica has one of some epochs
 /// of each device.
 const POSITIONS_MAX: usize = 1 << 16;
 
@@ -32,7 +33,7 @@ pub(crate) enum Effect {
     Nothing,
     /// An answer ([`Replica::answer`]), and no change.
     Answer(Asker),
-    /// A change, if the message is authentic.
+    /// A change. The message is authentic.
     Change,
 }
 
@@ -40,7 +41,7 @@ impl<S: Service> Replica<S> {
     /// The effect of a message. Whatever is taken before it does not turn the two lesser ones into
     /// a change that the group would miss: it is as if the network had lost the message.
     ///
-    /// MACs of statements are not verified here: a device in another process verifies them, once.
+    /// Signatures and MACs come last: a message that is of no use costs no verification.
     pub(crate) fn effect_of(&self, message: &Message) -> Effect {
         match message {
             Message::Status(it) if self.may_ask(it) => Effect::Answer(Asker::Replica(it.from)),
@@ -49,7 +50,9 @@ impl<S: Service> Replica<S> {
                 None => Effect::Nothing,
             },
             Message::Request(it) if self.is_wanted(it) && self.is_genuine(it) => Effect::Change,
-            Message::Statement(it) if self.may_take(it) => Effect::Change,
+            Message::Statement(it) if self.may_take(it) && self.authenticate(it).is_some() => {
+                Effect::Change
+            }
             Message::State(it) if self.checked(it).is_some() => Effect::Change,
             Message::Status(_)
             | Message::Request(_)
@@ -72,7 +75,7 @@ impl<S: Service> Replica<S> {
     }
 
     /// Whether a statement, if it is authentic, may still be taken.
-    fn may_take(&self, statement: &Attested) -> bool {
+    pub(crate) fn may_take(&self, statement: &Attested) -> bool {
         let Some(header) = statement.attestation().claim().filter(|_| self.fits(statement)) else {
             return false;
         };

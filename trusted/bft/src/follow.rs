@@ -7,8 +7,9 @@
 use std::collections::BTreeMap;
 
 use smt_attestation::Kind;
+use smt_attestor::Attested;
 
-use crate::message::{Attested, Batch, Checkpoint, Statement, decode, fits_statement};
+use crate::message::{Batch, Checkpoint, Statement, decode, fits_statement};
 use crate::replica::Replica;
 use crate::rule::Rule;
 use crate::service::Service;

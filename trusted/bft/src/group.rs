@@ -3,6 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use smt_attestation::{Algorithm, DeviceId, Epoch, Member, StreamId};
+use smt_attestor::{Attestor, OwnDevice};
+use smt_device_client::DeviceError;
+
 /// The public key of a client or of a replica's host (Ed25519).
 pub type PublicKey = [u8; 32];
 
@@ -23,10 +27,12 @@ pub struct Group {
     pub options: Options,
     /// Whether replicas keep all that they execute, for simulations to compare.
     #[cfg(feature = "sim")]
-    pub(crate) keeps_history: bool,
+    #[doc(hidden)]
+    pub keeps_history: bool,
     /// Statements that a device may be ahead of the log, if others than for users.
     #[cfg(feature = "sim")]
-    pub(crate) unlogged_max: Option<usize>,
+    #[doc(hidden)]
+    pub unlogged_max: Option<usize>,
 }
 
 /// Sizes and timeouts of a group.
@@ -40,6 +46,9 @@ pub struct Options {
     pub interval: u64,
     /// How many batches are ordered at most beyond the stable checkpoint.
     pub window: u64,
+    /// While so many batches are under way, one that is not full waits: requests that come
+    /// meanwhile go with it.
+    pub pipeline: u64,
     /// How many statements of each stream a replica keeps for others, who missed some.
     pub retained: u64,
     /// After so many ticks without an answer a replica wants another leader, and a client asks all.
@@ -53,6 +62,7 @@ impl Default for Options {
             operation: 65_536,
             interval: 64,
             window: 256,
+            pipeline: 1,
             retained: 4096,
             timeout: 20,
         }
@@ -82,9 +92,28 @@ impl Group {
         }
     }
 
-    /// Whether a group may have so many members: 2f + 1, as many as a device has room for.
-    pub fn may_have(members: usize) -> bool {
-        matches!(members, 3 | 5 | 7 | 9)
+    /// Opens the group's stream of a member's device.
+    ///
+    /// # Errors
+    /// Those of [`smt_device_client::Device::open`].
+    pub fn open(&self, own: OwnDevice) -> Result<Attestor, DeviceError> {
+        let members = (0..).zip(&self.epochs);
+        let members: Vec<Member> = members
+            .map(|(device, epoch)| Member { device: DeviceId(device), epoch: Epoch(*epoch) })
+            .collect();
+        let of_device = smt_attestation::Group {
+            stream: StreamId(self.stream),
+            algorithm: Algorithm::HmacSha256,
+            quorum: u32::try_from(self.quorum()).unwrap_or(u32::MAX),
+            members: &members,
+        };
+        #[allow(unused_mut, reason = "only simulations change it")]
+        let mut attestor = Attestor::open(&of_device, own)?;
+        #[cfg(feature = "sim")]
+        if let Some(most) = self.unlogged_max {
+            attestor.stop_after(most);
+        }
+        Ok(attestor)
     }
 
     /// How many replicas may lie or be down at once: f.

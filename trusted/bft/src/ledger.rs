@@ -4,14 +4,15 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use smt_attestor::Attested;
 
 use crate::digest::{Digest, digest};
-use crate::message::{Attested, Batch, Checkpoint, decode, encode};
+use crate::message::{Batch, Checkpoint, decode, encode};
 use crate::request::Request;
 use crate::service::Service;
 
 /// The answer to a client's last executed request.
-#[derive(Clone, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Answer {
     /// The request's number.
     pub(crate) number: u64,
@@ -27,7 +28,26 @@ pub(crate) fn extend(chain: &Digest, batch: &Batch) -> Digest {
     digest("chain", &[chain, digests.concat().as_slice()])
 }
 
+/// States at checkpoints, by place.
+type Snapshots = BTreeMap<u64, (Checkpoint, Vec<u8>)>;
+/// CHECKPOINTs by place and device.
+type Votes = BTreeMap<u64, BTreeMap<u32, (Checkpoint, Attested)>>;
+
+/// The executed part of the log for a snapshot.
+#[derive(Deserialize, Serialize)]
+pub(crate) struct WrittenLedger {
+    service: Vec<u8>,
+    table: BTreeMap<u32, Answer>,
+    executed: u64,
+    chain: Digest,
+    snapshots: Snapshots,
+    votes: Votes,
+    stable: u64,
+    proof: Vec<Attested>,
+}
+
 /// The executed part of the log.
+#[derive(Debug)]
 pub(crate) struct Ledger<S> {
     service: S,
     /// Exactly-once: each client's last request. The operator has formed the list of clients, so it
@@ -36,9 +56,8 @@ pub(crate) struct Ledger<S> {
     pub(crate) executed: u64,
     pub(crate) chain: Digest,
     /// States at checkpoints that are not older than the stable one.
-    snapshots: BTreeMap<u64, (Checkpoint, Vec<u8>)>,
-    /// CHECKPOINTs by place and device.
-    votes: BTreeMap<u64, BTreeMap<u32, (Checkpoint, Attested)>>,
+    snapshots: Snapshots,
+    votes: Votes,
     /// The place up to which f + 1 have executed, and their CHECKPOINTs.
     pub(crate) stable: u64,
     proof: Vec<Attested>,
@@ -61,6 +80,34 @@ impl<S: Service> Ledger<S> {
         };
         ledger.take_snapshot();
         ledger
+    }
+
+    pub(crate) fn written(&self) -> WrittenLedger {
+        WrittenLedger {
+            service: self.service.snapshot(),
+            table: self.table.clone(),
+            executed: self.executed,
+            chain: self.chain,
+            snapshots: self.snapshots.clone(),
+            votes: self.votes.clone(),
+            stable: self.stable,
+            proof: self.proof.clone(),
+        }
+    }
+
+    /// Takes over all that was written. False if the service does not know its state.
+    pub(crate) fn restore(&mut self, written: WrittenLedger) -> bool {
+        let is_state = self.service.restore(&written.service);
+        if is_state {
+            self.table = written.table;
+            self.executed = written.executed;
+            self.chain = written.chain;
+            self.snapshots = written.snapshots;
+            self.votes = written.votes;
+            self.stable = written.stable;
+            self.proof = written.proof;
+        }
+        is_state
     }
 
     /// Executes the next batch, each request once, and returns those that were new.

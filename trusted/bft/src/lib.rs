@@ -18,7 +18,6 @@
 
 mod act;
 mod any_service;
-mod attestor;
 mod change;
 mod client;
 mod digest;
@@ -37,20 +36,19 @@ mod schedules;
 mod service;
 #[cfg(feature = "sim")]
 pub mod sim;
+mod snapshot;
 mod track;
 mod view;
 
 pub use any_service::{AnyService, ServiceKind};
-pub use attestor::{AttestorError, OwnDevice};
 pub use client::Client;
 pub use digest::Digest;
 pub use durable::{Durable, DurableError};
 pub use ed25519_dalek::SigningKey;
 pub use group::{Group, Options, PublicKey};
-pub use message::{
-    Attested, Batch, Checkpoint, Message, Opening, Reference, State, Statement, Status,
-};
+pub use message::{Batch, Checkpoint, Message, Opening, Reference, State, Statement, Status};
 pub use replica::{Identity, Metrics, Output, Replica};
-pub use request::{Reply, Request, SignatureBytes, is_public_key, public_key, sign, verifies};
+pub use request::{Reply, Request, SignatureBytes, sign, verifies};
 pub use rule::Rule;
 pub use service::{Counter, KeyValue, KeyValueOperation, Service};
+pub use smt_attestor::{Attested, AttestorError, OwnDevice};

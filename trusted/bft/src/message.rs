@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use smt_attestation::Attestation;
+use smt_attestor::Attested;
 
 use crate::digest::{Digest, digest};
 use crate::group::Options;
@@ -100,25 +100,6 @@ pub struct Reference {
     pub counter: u64,
     /// The MAC of its attestation. A leader cannot guess it, so the reference is younger.
     pub mac: [u8; 32],
-}
-
-/// Attested bytes.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Attested {
-    /// The attestation's header and MAC.
-    pub attestation: [[u8; 32]; 2],
-    /// A [`Statement`], or a vote of the device itself.
-    pub body: Vec<u8>,
-}
-
-impl Attested {
-    pub(crate) fn new(attestation: &Attestation, body: Vec<u8>) -> Self {
-        Self { attestation: [attestation.header_bytes(), attestation.mac()], body }
-    }
-
-    pub(crate) fn attestation(&self) -> Attestation {
-        Attestation::new(&self.attestation[0], &self.attestation[1])
-    }
 }
 
 /// How far a replica has come with each stream, which asks the others for what is missing.

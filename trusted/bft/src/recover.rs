@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use smt_attestation::{Ballot, DeviceId, Epoch, Kind, Start, Vote};
+use smt_attestor::Attested;
 
 use crate::digest::Digest;
 use crate::ledger::{extend, state_digest};
-use crate::message::{Attested, Batch, Checkpoint, Opening, State, Statement, decode};
+use crate::message::{Batch, Checkpoint, Opening, State, Statement, decode};
 use crate::replica::Replica;
 use crate::rule::Rule;
 use crate::service::Service;
@@ -17,7 +18,38 @@ use crate::view::View;
 /// Batches by their places, each with the hash of the log up to it.
 type Log = BTreeMap<u64, (Digest, Batch)>;
 
+/// Epochs of a device that are followed, beside those that are in a view: the newest.
+const NEWCOMERS: usize = 4;
+
 impl<S: Service> Replica<S> {
+    /// Whether a device is followed in an epoch that was unknown: one that begins, or one that a
+    /// view has and that was forgotten meanwhile.
+    pub(crate) fn may_follow(&self, key: (u32, u64), counter: u64, statement: &Attested) -> bool {
+        let (device, epoch) = key;
+        let newest = self.streams.range((device, 0)..=(device, u64::MAX)).next_back();
+        let is_newest = newest.is_none_or(|(last, _)| last.1 < epoch);
+        let begins = counter == 1
+            && is_newest
+            && matches!(decode(&statement.body), Some(Statement::Hello { .. }));
+        self.metrics.is_active && (begins || self.is_in_view(key))
+    }
+
+    /// Forgets the older epochs of a device that has restarted again and again. No view has them,
+    /// and what a device says in such an epoch counts nowhere. Should others admit one of them,
+    /// they give its stream again.
+    pub(crate) fn forget_epochs(&mut self, device: u32) {
+        let epochs = self.streams.range((device, 0)..=(device, u64::MAX)).map(|it| *it.0);
+        let outside: Vec<_> = epochs.filter(|key| !self.is_in_view(*key)).collect();
+        for key in outside.iter().rev().skip(NEWCOMERS) {
+            self.streams.remove(key);
+        }
+    }
+
+    /// Whether a view that is remembered has the epoch of a device.
+    fn is_in_view(&self, (device, epoch): (u32, u64)) -> bool {
+        self.views.values().any(|it| it.epoch(device) == Some(epoch))
+    }
+
     /// Votes for devices that have restarted, and wants a view that has them as members.
     pub(crate) fn admit_newcomers(&mut self) -> bool {
         let Some(of_view) = self.own_track().at.and_then(|at| self.views.get(&at.0)) else {

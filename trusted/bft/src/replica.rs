@@ -5,13 +5,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ed25519_dalek::SigningKey;
+use serde::{Deserialize, Serialize};
 use smt_attestation::{Ballot, Kind, Start};
+use smt_attestor::Attested;
+use smt_attestor::{Attestor, OwnDevice};
 use smt_device_client::DeviceError;
 
-use crate::attestor::{Attestor, OwnDevice};
+use crate::effect::Effect;
 use crate::group::Group;
 use crate::ledger::{Answer, Ledger};
-use crate::message::{Attested, Message, Statement, Status, decode, encode};
+use crate::message::{Message, Statement, Status, encode};
 use crate::request::{Reply, Request};
 use crate::rule::{Broken, Rule};
 use crate::service::Service;
@@ -41,7 +44,7 @@ pub struct Identity {
 }
 
 /// Numbers of a replica, for logs and tests.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Metrics {
     /// The view that it has entered.
     pub view: u64,
@@ -60,6 +63,7 @@ pub struct Metrics {
 }
 
 /// A request that waits to be executed.
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Pending {
     pub(crate) request: Request,
     pub(crate) age: u32,
@@ -101,13 +105,14 @@ pub struct Replica<S> {
 }
 
 impl<S: Service> Replica<S> {
-    /// Starts a replica. In a later epoch than the group's first it begins with nothing: it asks
-    /// the others to admit it, and for the state.
+    /// Starts a replica without a log, which does not come back in its epoch. In a later epoch than
+    /// the group's first it begins with nothing: it asks the others to admit it, and for the state.
     ///
     /// # Errors
     /// Those of [`smt_device_client::Device::open`].
     pub fn new(group: Arc<Group>, identity: Identity, service: S) -> Result<Self, DeviceError> {
         let mut replica = Self::silent(group, identity, service)?;
+        replica.device = replica.device.without_log();
         replica.begin();
         Ok(replica)
     }
@@ -120,7 +125,7 @@ impl<S: Service> Replica<S> {
     ) -> Result<Self, DeviceError> {
         let Identity { device, reply_key } = identity;
         let start = device.start();
-        let device = Attestor::open(&group, device)?;
+        let device = group.open(device)?;
         let own = start.device.0;
         let is_first = group.epochs.get(own as usize) == Some(&start.epoch.0);
         let mut replica = Self {
@@ -165,22 +170,27 @@ impl<S: Service> Replica<S> {
 
     /// Takes a message: from a replica or a client, forwarded or not.
     pub fn receive(&mut self, bytes: &[u8]) {
-        if let Some(message) = Message::decode(bytes) {
-            self.take(message);
+        let Some(message) = Message::decode(bytes) else {
+            return;
+        };
+        match self.effect_of(&message) {
+            Effect::Nothing => {}
+            Effect::Answer(_) => {
+                let answer = self.answer(&message);
+                self.outputs.extend(answer);
+            }
+            Effect::Change => self.take(message),
         }
     }
 
+    /// Takes a message that had [`Effect::Change`] when it came: its signature or MAC was verified
+    /// then, and is not verified again.
     pub(crate) fn take(&mut self, message: Message) {
         match message {
             Message::Request(request) => self.take_request(request),
             Message::Statement(statement) => self.take_statement(statement),
             Message::State(state) => self.take_state(*state),
-            // A question changes nothing, and a log need not have it.
-            Message::Status(_) | Message::Reply(_) => {
-                let answer = self.answer(&message);
-                self.outputs.extend(answer);
-                return;
-            }
+            Message::Status(_) | Message::Reply(_) => {}
         }
         self.advance();
     }
@@ -289,35 +299,24 @@ impl<S: Service> Replica<S> {
     }
 
     fn take_statement(&mut self, statement: Attested) {
-        if !self.fits(&statement) {
-            return;
-        }
-        let Some((device, epoch, counter, kind)) = self.authenticate(&statement) else {
+        let Some(header) = statement.attestation().claim() else {
             return;
         };
-        if device == self.own {
-            return;
-        }
-        if kind == Kind::Vote {
+        let (device, epoch, counter) = (header.device.0, header.epoch.0, header.counter);
+        if header.kind == Kind::Vote {
             self.hear_vote(&statement);
         }
         let key = (device, epoch);
-        if !self.streams.contains_key(&key) {
-            let is_newest = self.streams.range((device, 0)..=(device, u64::MAX));
-            let is_newest = is_newest.last().is_none_or(|(last, _)| last.1 < epoch);
-            let is_hello = matches!(decode(&statement.body), Some(Statement::Hello { .. }));
-            if !(self.metrics.is_active && is_newest && is_hello && counter == 1) {
-                return;
-            }
+        if !self.streams.contains_key(&key) && !self.may_follow(key, counter, &statement) {
+            return;
         }
         self.streams.entry(key).or_default().put(counter, statement);
+        self.forget_epochs(device);
     }
 
     fn take_request(&mut self, request: Request) {
-        if !self.ledger.is_new(&request) {
-            let answer = self.answer(&Message::Request(request));
-            self.outputs.extend(answer);
-        } else if self.is_wanted(&request) && self.is_genuine(&request) {
+        // Others may have come since it was found to be new.
+        if self.ledger.is_new(&request) && self.is_wanted(&request) {
             self.forward(request.clone());
             self.pending.insert(request.client, Pending { request, age: 0, ordered: None });
         }
@@ -339,7 +338,9 @@ impl<S: Service> Replica<S> {
 
     /// Whether a client of the group has signed this request.
     pub(crate) fn is_genuine(&self, request: &Request) -> bool {
-        if self.broken.lacks(Rule::ClientSignature) {
+        let known = self.pending.get(&request.client);
+        let is_known = known.is_some_and(|it| it.request == *request);
+        if is_known || self.broken.lacks(Rule::ClientSignature) {
             return true;
         }
         let key = self.group.clients.get(&request.client);

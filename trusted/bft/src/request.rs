@@ -85,16 +85,6 @@ impl Reply {
     }
 }
 
-/// The public key of a private key's 32 bytes.
-pub fn public_key(seed: &[u8; 32]) -> PublicKey {
-    SigningKey::from_bytes(seed).verifying_key().to_bytes()
-}
-
-/// Whether these bytes are a public key by which a signature can verify.
-pub fn is_public_key(key: &PublicKey) -> bool {
-    VerifyingKey::from_bytes(key).is_ok_and(|it| !it.is_weak())
-}
-
 /// Signs a hash.
 pub fn sign(key: &SigningKey, digest: &Digest) -> SignatureBytes {
     let signature = key.sign(digest);

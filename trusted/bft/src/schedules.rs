@@ -283,3 +283,23 @@ fn a_restart_hides_nothing_before_the_new_epoch_is_admitted() {
     assert!(cluster.agree(1, 2));
     assert_eq!(cluster.answers[1], Some(17_u64.to_be_bytes().to_vec()));
 }
+
+#[test]
+fn requests_that_come_while_a_batch_is_under_way_are_ordered_together() {
+    let mut cluster = Cluster::new(3, None);
+    cluster.submit(0, 1);
+    // The leader alone has heard of it: its batch is under way.
+    cluster.settle(|_, _| false);
+    cluster.submit(1, 2);
+    cluster.settle(|_, _| false);
+    // The first client gives its request up for another one.
+    cluster.submit(0, 4);
+    cluster.settle(|_, _| false);
+    assert!(cluster.replicas[0].views[&0].batch(2).is_none());
+    cluster.tick(&[0, 1, 2], 3);
+    let lengths: Vec<usize> = cluster.replicas[1].history.iter().map(|it| it.1.len()).collect();
+    assert_eq!(lengths, [1, 2]);
+    let mut answers = cluster.answers.clone().map(|it| it.unwrap()[7]);
+    answers.sort_unstable();
+    assert!(matches!(answers, [3, 7] | [5, 7]), "{answers:?}");
+}

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::message::Attested;
+use smt_attestor::Attested;
+
+use serde::{Deserialize, Serialize};
 
 /// How many VIEW-CHANGEs of a sender are remembered. A NEW-VIEW may refer to one long after its
 /// sender has wanted others: a replica that forgets it before others do would take a correct leader
@@ -19,7 +21,7 @@ const AHEAD_BYTES: usize = 8 << 20;
 
 /// Where a sender stands after the statements that were taken: a function of its stream alone, thus
 /// the same for all who have taken as much.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Track {
     /// The counter that was taken last.
     pub(crate) counter: u64,
@@ -42,7 +44,7 @@ pub(crate) struct Track {
 }
 
 /// A VIEW-CHANGE, and where its sender stood.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub(crate) struct Change {
     pub(crate) counter: u64,
     pub(crate) mac: [u8; 32],
@@ -68,7 +70,7 @@ impl Track {
 }
 
 /// The statements of a device in one epoch.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Stream {
     pub(crate) track: Track,
     /// Authentic statements: those that were taken, for others, and some that wait.
@@ -127,6 +129,13 @@ impl Stream {
     pub(crate) fn next(&self) -> Option<(u64, Attested)> {
         let counter = self.track.counter.checked_add(1)?;
         self.statements.get(&counter).map(|it| (counter, it.clone()))
+    }
+
+    /// How many statements wait behind those that were taken, without a gap.
+    #[cfg(feature = "broken")]
+    pub(crate) fn waits_in_a_row(&self) -> u64 {
+        let next = self.track.counter.saturating_add(1);
+        (next..).zip(self.statements.range(next..)).take_while(|it| it.0 == *it.1.0).count() as u64
     }
 
     /// The next statement that is there, whatever is missing before it.

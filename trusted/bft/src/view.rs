@@ -3,12 +3,17 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+use smt_attestor::Attested;
+
 use crate::digest::Digest;
 use crate::ledger::extend;
-use crate::message::{Attested, Batch, Opening};
+use crate::message::{Batch, Opening};
+use crate::snapshot::Batches;
 
 /// A view that was opened. Its log is what all members take from the streams that its NEW-VIEW
 /// refers to, and from its leader's PREPAREs.
+#[derive(Debug)]
 pub(crate) struct View {
     pub(crate) opening: Opening,
     pub(crate) digest: Digest,
@@ -20,7 +25,42 @@ pub(crate) struct View {
     pub(crate) enters: BTreeMap<u32, Attested>,
 }
 
+/// A view for a snapshot. Its batches are numbers in that of all views.
+#[derive(Deserialize, Serialize)]
+pub(crate) struct WrittenView {
+    opening: Opening,
+    digest: Digest,
+    log: Vec<(u64, Digest, u32)>,
+    end: u64,
+    end_chain: Digest,
+    enters: BTreeMap<u32, Attested>,
+}
+
+impl WrittenView {
+    /// The view; nothing if there is no such batch.
+    pub(crate) fn read(self, batches: &[Batch]) -> Option<View> {
+        let Self { opening, digest, log, end, end_chain, enters } = self;
+        let log = log.into_iter().map(|(place, chain, number)| {
+            Some((place, (chain, batches.get(number as usize)?.clone())))
+        });
+        Some(View { opening, digest, log: log.collect::<Option<_>>()?, end, end_chain, enters })
+    }
+}
+
 impl View {
+    pub(crate) fn written(&self, batches: &mut Batches) -> WrittenView {
+        let log =
+            self.log.iter().map(|(place, (chain, batch))| (*place, *chain, batches.number(batch)));
+        WrittenView {
+            log: log.collect(),
+            opening: self.opening.clone(),
+            digest: self.digest,
+            end: self.end,
+            end_chain: self.end_chain,
+            enters: self.enters.clone(),
+        }
+    }
+
     /// A view that begins with `log`, which ends at the opening's start.
     pub(crate) fn new(opening: Opening, log: BTreeMap<u64, (Digest, Batch)>) -> Self {
         let digest = opening.digest();

@@ -50,7 +50,7 @@ fn first_seed(rule: Rule) -> u64 {
         Rule::ChangeQuorum => 110,
         Rule::CheckpointQuorum => 170,
         Rule::DistinctVotes => 230,
-        Rule::LongestLog => 300,
+        Rule::LongestLog => 690,
         Rule::Promise => 7_300,
         _ => 0,
     }
@@ -106,6 +106,17 @@ fn replicas_that_send_before_their_log_is_durable_are_found() {
     let kill = |it: &mut Scenario| {
         it.has_logs = true;
         it.sends_before_sync = true;
+    };
+    let found = first_violation(0..100, kill, is_unsafe);
+    println!("{found:?}");
+    assert!(found.is_some());
+}
+
+#[test]
+fn logs_that_are_begun_anew_and_used_before_they_are_durable_are_found() {
+    let kill = |it: &mut Scenario| {
+        it.has_logs = true;
+        it.replaces_before_sync = true;
     };
     let found = first_violation(0..100, kill, is_unsafe);
     println!("{found:?}");

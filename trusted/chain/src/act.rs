@@ -10,9 +10,11 @@ use crate::node::Node;
 impl<S: Service + Clone> Node<S> {
     /// Does all that can be done now.
     pub(crate) fn advance(&mut self) {
-        loop {
+        // A device that outlives the node gives the rest when the log has what it gave.
+        while !self.device.is_ahead_of_log() {
             self.drain();
             self.reply_to_committed();
+            self.leave_out();
             // Only a liar's stream can be faulty to the liar itself.
             if self.own_track().is_faulty {
                 return;

@@ -31,6 +31,12 @@ struct Current {
     waited: u32,
 }
 
+impl Current {
+    fn is_answered_by(&self, reply: &Reply) -> bool {
+        reply.number == self.request.number && reply.request == self.digest
+    }
+}
+
 impl Client {
     /// A client whose earlier requests had numbers up to `last`.
     pub fn new(group: Arc<Group>, number: u32, key: SigningKey, last: u64) -> Self {
@@ -64,15 +70,12 @@ impl Client {
         let Some(Message::Reply(reply)) = Message::decode(bytes) else {
             return None;
         };
-        if !self.is_genuine(&reply) {
+        let waits_for_it = self.current.as_ref().is_some_and(|it| it.is_answered_by(&reply));
+        // A signature costs most, so that late answers are dropped before.
+        if !(waits_for_it || self.broken.lacks(Rule::ReplyDigest)) || !self.is_genuine(&reply) {
             return None;
         }
-        let lacks_digest = self.broken.lacks(Rule::ReplyDigest);
         let current = self.current.as_mut()?;
-        let is_for_it = reply.number == current.request.number && reply.request == current.digest;
-        if !is_for_it && !lacks_digest {
-            return None;
-        }
         current.answers.insert(reply.replica, (reply.result.clone(), reply.view));
         let equal = current.answers.values().filter(|it| it.0 == reply.result);
         let configurations: Vec<u64> = equal.map(|it| it.1).collect();

@@ -1,30 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A node whose inputs are on a disk before anything that follows from them leaves.
 //!
-//! A node is a function of its inputs, its device included: a kernel in the process gives the same
-//! attestations for the same statements. A node that was killed takes the inputs of its log again,
-//! and is in the state and counter that the others know: to them it was slow. Inputs that the crash
-//! lost have had no consequence outside.
+//! A node is a function of its inputs, its device's attestations included. A node that was killed
+//! takes the inputs of its log again, and is in the state and counter that the others know: to them
+//! it was slow. Inputs that the crash lost have had no consequence outside.
 //!
-//! The log is the device's counter. A node whose log is lost or restored from a copy says two
-//! things under one counter, and is one of the f that lie.
+//! Where the device is a kernel in the process, its log is its counter. A node whose log is lost or
+//! restored from a copy says two things under one counter, and is one of the f that lie. A device
+//! that outlives the node gives no counter twice: such a log is refused.
+
+mod beginning;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use smt_attestation::Misuse;
+use smt_attestor::{Attested, AttestorError, Given, Unverified};
 use smt_bft::{Digest, Group, Service};
-use smt_journal::{Disk, Journal, JournalError};
+use smt_journal::{Disk, Journal, JournalError, SNAPSHOT_PART};
+
+use beginning::{Beginning, Begun};
 
 use crate::accusation::Made;
 use crate::digest::digest;
 use crate::effect::{Asker, Effect};
-use crate::message::{Message, decode, encode};
+use crate::message::{Message, encode};
 use crate::node::{Identity, Metrics, Node, Output};
+use crate::rule::Rule;
 
 /// The version of what a node makes of its inputs. A log of another version is refused.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// The beginning of a log's owner. The version follows.
 const LOG: &str = "SMT chain log";
 
@@ -35,6 +40,12 @@ enum Record {
     Tick,
     /// A message.
     Message(Vec<u8>),
+    /// All that a device that outlives the node has given for the inputs before.
+    Given(Vec<Given>),
+    /// A part of the snapshot with which a log begins.
+    Part(Vec<u8>),
+    /// The snapshot is whole.
+    Whole,
 }
 
 /// An input that was not taken yet.
@@ -50,15 +61,21 @@ pub enum DurableError {
     /// The log cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The device cannot have such a group.
-    #[error("your files: the device cannot have such a group: {0:?}")]
-    Device(Misuse),
+    /// The device cannot be used.
+    #[error(transparent)]
+    Device(#[from] AttestorError),
 }
 
 /// A node with a log.
 pub struct Durable<S, D> {
     node: Node<S>,
     journal: Journal<D>,
+    owner: Vec<u8>,
+    /// Bytes of the snapshot with which the log begins, and of the log when it began.
+    snapshot: u64,
+    begun: u64,
+    /// Statements whose MACs are not verified yet.
+    unverified: Unverified,
     /// Inputs that the node takes when they are durable.
     waiting: Vec<Input>,
     /// The hashes of the messages among them: a copy that comes meanwhile is not in the log again.
@@ -70,12 +87,13 @@ pub struct Durable<S, D> {
     answered: BTreeSet<Asker>,
     /// Whether time has passed that changes nothing: the node asks the others, and no more.
     asks: bool,
+    outputs: Vec<Output>,
     replayed: u64,
 }
 
 impl<S: Service + Clone, D: Disk> Durable<S, D> {
     /// Starts a node with an empty log, or goes on where the log ends. A log of another node, group
-    /// or service is refused.
+    /// or service is refused, and one that is older than a device's counter.
     ///
     /// # Errors
     /// [`DurableError`]
@@ -86,30 +104,24 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
         disk: D,
     ) -> Result<Self, DurableError> {
         Journal::refuse_older(&disk, (0..VERSION).map(|it| encode(&(LOG, it))))?;
-        let owner = owner(&group, identity.node, &empty);
-        let mut node = Node::new(group, identity, empty).map_err(DurableError::Device)?;
-        let (mut replayed, mut is_readable) = (0, true);
-        let journal = Journal::open(disk, &owner, |record| {
-            // The outputs of the last input leave again; earlier ones are asked for.
-            drop(node.outputs());
-            replayed += 1;
-            match decode(record) {
-                Some(Record::Tick) => node.tick(),
-                Some(Record::Message(bytes)) => node.receive(&bytes),
-                None => is_readable = false,
-            }
-        })?;
-        if !is_readable {
-            return Err(JournalError::OtherOwner.into());
-        }
+        let owner = owner(&group, &identity, &empty);
+        let mut beginning = Beginning::new(Node::with_log(group, identity, empty)?);
+        let mut journal = Journal::open(disk, &owner, |record| beginning.take(record))?;
+        let Begun { mut node, inputs: replayed, snapshot } = beginning.finish(&mut journal)?;
+        let outputs = node.outputs();
         Ok(Self {
             node,
             journal,
+            owner,
+            snapshot,
+            begun: snapshot,
+            unverified: Unverified::default(),
             waiting: Vec::new(),
             hashes: BTreeSet::new(),
             questions: BTreeMap::new(),
             answered: BTreeSet::new(),
             asks: false,
+            outputs,
             replayed,
         })
     }
@@ -125,6 +137,10 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
         let bytes = message.encode();
         let hash = digest("input", &[&bytes]);
         if self.hashes.contains(&hash) {
+            return;
+        }
+        if let Message::Statement(statement) = message {
+            self.arrive(statement, hash);
             return;
         }
         match self.node.effect_of(&message) {
@@ -149,6 +165,28 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
         }
     }
 
+    /// A statement that is of use waits for the next commit, which verifies all of them together.
+    fn arrive(&mut self, statement: Attested, hash: Digest) {
+        let bytes = self.unverified.bytes().saturating_add(statement.body.len());
+        if self.node.may_take(&statement) && self.journal.has_room(bytes) {
+            self.hashes.insert(hash);
+            self.unverified.push(statement);
+        }
+    }
+
+    /// Logs the statements that have come, but for those that no device has attested.
+    fn verify(&mut self) {
+        let lacks_macs = self.node.broken.lacks(Rule::Mac);
+        for (statement, is_genuine) in self.unverified.verify(&self.node.device) {
+            let message = Message::Statement(statement);
+            let bytes = message.encode();
+            if (is_genuine || lacks_macs) && self.journal.has_room(bytes.len()) {
+                self.journal.append(&encode(&Record::Message(bytes)));
+                self.waiting.push(Input::Message(message));
+            }
+        }
+    }
+
     /// Time passes ([`Node::tick`]).
     pub fn tick(&mut self) {
         self.answered.clear();
@@ -166,29 +204,56 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
     /// # Errors
     /// [`DurableError`]. The node must end: what it would say is not durable.
     pub fn commit(&mut self) -> Result<Vec<Output>, DurableError> {
+        self.verify();
         self.journal.commit()?;
-        Ok(self.work())
+        self.work()?;
+        Ok(std::mem::take(&mut self.outputs))
     }
 
-    fn work(&mut self) -> Vec<Output> {
+    fn work(&mut self) -> Result<(), DurableError> {
         self.hashes.clear();
         for input in std::mem::take(&mut self.waiting) {
             match input {
                 Input::Tick => self.node.tick(),
                 Input::Message(message) => self.node.take(message),
             }
+            self.take_outputs()?;
+            // The device issues its last attestations again, and no older ones: the node has
+            // stopped in the middle of its work until the log has them.
+            while self.node.device.is_ahead_of_log() {
+                self.keep_given();
+                self.journal.commit()?;
+                self.node.advance();
+                self.take_outputs()?;
+            }
         }
-        let mut outputs = self.node.outputs();
+        self.keep_given();
         if std::mem::take(&mut self.asks) {
-            outputs.push(self.node.question());
+            self.outputs.push(self.node.question());
         }
         for (asker, question) in std::mem::take(&mut self.questions) {
             match self.answered.insert(asker) {
-                true => outputs.extend(self.node.answer(&question)),
+                true => self.outputs.extend(self.node.answer(&question)),
                 false => drop(self.questions.insert(asker, question)),
             }
         }
-        outputs
+        Ok(())
+    }
+
+    fn take_outputs(&mut self) -> Result<(), DurableError> {
+        if let Some(failure) = self.node.device.failure() {
+            return Err(failure.into());
+        }
+        self.outputs.extend(self.node.outputs());
+        Ok(())
+    }
+
+    /// Writes what the device has given, with the next commit: until then it can be had again.
+    fn keep_given(&mut self) {
+        let given = self.node.device.take_unlogged();
+        if !given.is_empty() {
+            self.journal.append(&encode(&Record::Given(given)));
+        }
     }
 
     /// The node, to look at.
@@ -206,6 +271,35 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
         self.replayed
     }
 
+    /// Bytes of the log behind the snapshot with which it begins, and bytes of that. When the first
+    /// are as many as the others, it is worth the work to begin the log anew.
+    pub fn log_growth(&self) -> (u64, u64) {
+        (self.journal.length().saturating_sub(self.begun), self.snapshot)
+    }
+
+    /// Begins the log anew on an empty disk, with all that the node knows, and returns the old
+    /// disk, which is as it was. The caller puts the new disk into its place, durably, before
+    /// anything else: what follows is in the new log alone. Inputs that wait for a commit are kept.
+    ///
+    /// # Errors
+    /// [`DurableError`]. The old log goes on.
+    pub fn move_to(&mut self, disk: D) -> Result<D, DurableError> {
+        let bytes = self.node.snapshot();
+        let parts = bytes.chunks(SNAPSHOT_PART).map(|it| Record::Part(it.to_vec()));
+        let records = parts.chain([Record::Whole]).map(|it| encode(&it));
+        let mut journal = Journal::begin(disk, &self.owner, records)?;
+        for input in &self.waiting {
+            match input {
+                Input::Tick => journal.append(&encode(&Record::Tick)),
+                Input::Message(message) => {
+                    journal.append(&encode(&Record::Message(message.encode())));
+                }
+            }
+        }
+        (self.snapshot, self.begun) = (bytes.len() as u64, journal.length());
+        Ok(std::mem::replace(&mut self.journal, journal).into_disk())
+    }
+
     /// Bytes of the log.
     pub fn log_length(&self) -> u64 {
         self.journal.length()
@@ -216,12 +310,21 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
 impl<S: Service + Clone> Durable<S, smt_journal::ModelDisk> {
     /// All that is to be done, though it is not durable.
     pub(crate) fn outputs_before_commit(&mut self) -> Vec<Output> {
-        self.work()
+        self.verify();
+        // A device that fails sends nothing.
+        let _ = self.work();
+        std::mem::take(&mut self.outputs)
     }
 
     /// The next commit writes, and the disk fails before it is durable.
     pub(crate) fn fail_next_sync(&mut self) {
         self.journal.disk_mut().fails_after = Some(0);
+    }
+
+    /// The disk fails no more, and syncs.
+    pub(crate) fn heal_disk(&mut self) {
+        let disk = self.journal.disk_mut();
+        (disk.fails_after, disk.loses_syncs) = (None, false);
     }
 
     pub(crate) fn into_disk(self) -> smt_journal::ModelDisk {
@@ -230,8 +333,9 @@ impl<S: Service + Clone> Durable<S, smt_journal::ModelDisk> {
 }
 
 /// All that the node depends on beside its inputs.
-fn owner(group: &Group, node: u32, empty: &impl Service) -> Vec<u8> {
-    let members = encode(&(&group.clients, &group.reply_keys, group.stream));
+fn owner(group: &Group, identity: &Identity, empty: &impl Service) -> Vec<u8> {
+    let node = identity.device.start().device.0;
+    let members = encode(&(&group.clients, &group.reply_keys, group.stream, &group.epochs));
     let options = group.options;
     let sizes = encode(&(options.operation, options.window, options.retained, options.timeout));
     let configuration = digest("configuration", &[&members, &sizes, &empty.snapshot()]);
@@ -239,189 +343,4 @@ fn owner(group: &Group, node: u32, empty: &impl Service) -> Vec<u8> {
 }
 
 #[cfg(all(test, feature = "sim"))]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test may panic")]
-
-    use super::*;
-    use crate::accusation::Accusation;
-    use crate::message::{Attested, Statement, Status};
-    use crate::sim::group::{client_key, group, identity, reply_key};
-    use smt_bft::{KeyValue, Request};
-    use smt_journal::ModelDisk;
-
-    type Core = Durable<KeyValue, ModelDisk>;
-
-    fn open(node: u32, disk: ModelDisk) -> Result<Core, DurableError> {
-        Durable::open(Arc::new(group(3)), identity(node), KeyValue::default(), disk)
-    }
-
-    /// Bytes by which the log has grown.
-    fn growth(durable: &mut Core, act: impl FnOnce(&mut Core)) -> u64 {
-        let length = durable.log_length();
-        act(durable);
-        durable.commit().unwrap();
-        durable.log_length() - length
-    }
-
-    /// All that follows, of which `to` gets what is for single nodes.
-    fn deliver(from: &mut Core, to: &mut Core) {
-        for output in from.commit().unwrap() {
-            if let Output::Node(_, bytes) = output {
-                to.receive(&bytes);
-            }
-        }
-    }
-
-    fn request(client: u32, number: u64, bytes: usize) -> Vec<u8> {
-        let body = ([0; 16], vec![0; bytes]);
-        Message::Request(Request::sign(&client_key(1), client, number, body)).encode()
-    }
-
-    #[test]
-    fn messages_that_change_nothing_let_no_log_grow() {
-        let mut durable = open(0, ModelDisk::default()).unwrap();
-        let body = encode(&Statement::Freeze { configuration: 1 });
-        let forged = Message::Statement(Attested { attestation: [[0; 32]; 2], body }).encode();
-        let status = Message::Status(Status { from: 1, counters: Vec::new(), newest: 0 }).encode();
-        let unsigned = request(2, 1, 8);
-        let too_long = request(1, 1, 65);
-        for bytes in [&forged, &status, &unsigned, &too_long, &vec![255; 9]] {
-            assert_eq!(growth(&mut durable, |it| it.receive(bytes)), 0);
-        }
-        assert_eq!(growth(&mut durable, Durable::tick), 0);
-        assert!(growth(&mut durable, |it| it.receive(&request(1, 1, 8))) > 0);
-        assert_eq!(growth(&mut durable, |it| it.receive(&request(1, 1, 8))), 0, "it waits");
-        assert!(growth(&mut durable, Durable::tick) > 0, "the request gets older");
-    }
-
-    #[test]
-    fn many_questions_of_a_node_have_one_answer_in_each_tick() {
-        let mut head = open(0, ModelDisk::default()).unwrap();
-        head.receive(&request(1, 1, 8));
-        head.commit().unwrap();
-        let status = Message::Status(Status { from: 1, counters: Vec::new(), newest: 0 }).encode();
-        let mut answers = |time_passes: bool| {
-            if time_passes {
-                head.tick();
-            }
-            (0..9).for_each(|_| head.receive(&status));
-            let outputs = head.commit().unwrap();
-            outputs.iter().filter(|it| matches!(it, Output::Node(1, _))).count()
-        };
-        assert_eq!([answers(false), answers(false), answers(true), answers(false)], [1, 0, 1, 0]);
-    }
-
-    #[test]
-    fn a_request_that_was_answered_is_answered_once_in_each_tick_however_often_it_comes() {
-        let mut head = open(0, ModelDisk::default()).unwrap();
-        let mut next = open(1, ModelDisk::default()).unwrap();
-        head.receive(&request(1, 1, 8));
-        deliver(&mut head, &mut next);
-        deliver(&mut next, &mut head);
-        head.commit().unwrap();
-        assert_eq!(head.metrics().committed, 1);
-        let mut replies = |bytes: usize| {
-            (0..9).for_each(|_| head.receive(&request(1, 1, bytes)));
-            let outputs = head.commit().unwrap();
-            head.tick();
-            outputs.iter().filter(|it| matches!(it, Output::Client(1, _))).count()
-        };
-        // Another request under its number, which no correct client makes, has no answer.
-        assert_eq!([replies(8), replies(8), replies(9)], [1, 1, 0]);
-    }
-
-    #[test]
-    fn a_statement_is_in_the_log_once() {
-        let mut head = open(0, ModelDisk::default()).unwrap();
-        head.receive(&request(1, 1, 8));
-        let said = head.commit().unwrap().into_iter().find_map(|it| match it {
-            Output::Node(1, bytes) => Some(bytes),
-            _ => None,
-        });
-        let said = said.unwrap();
-        let mut next = open(1, ModelDisk::default()).unwrap();
-        assert!(growth(&mut next, |it| it.receive(&said)) > 0);
-        assert_eq!(growth(&mut next, |it| it.receive(&said)), 0);
-        assert_eq!(growth(&mut head, |it| it.receive(&said)), 0, "it is the head's own");
-    }
-
-    #[test]
-    fn copies_of_a_message_that_come_before_one_commit_are_in_the_log_once() {
-        let [once, often] = [1, 5].map(|copies| {
-            let mut durable = open(0, ModelDisk::default()).unwrap();
-            growth(&mut durable, |it| {
-                (0..copies).for_each(|_| it.receive(&request(1, 1, 8)));
-            })
-        });
-        assert!(once > 0 && once == often, "{once} {often}");
-    }
-
-    // One more byte, and a device that lies fills the memory and the disks of all others.
-    #[test]
-    fn a_statement_that_is_longer_than_the_longest_order_is_neither_kept_nor_logged() {
-        let mut liar = open(1, ModelDisk::default()).unwrap();
-        let mut said = |operation: usize| {
-            let body = ([0; 16], vec![0; operation]);
-            let request = Request::sign(&client_key(1), 1, 1, body);
-            let (configuration, place, output) = (0, 1, [0; 32]);
-            let order = Statement::Order { configuration, place, request, output };
-            let said = liar.node.attest(&order).unwrap();
-            (said.body.len(), Message::Statement(said).encode())
-        };
-        let (length, bytes) = said(64 + 1024);
-        assert!(length > 64 + 1024);
-        let mut durable = open(0, ModelDisk::default()).unwrap();
-        assert_eq!(growth(&mut durable, |it| it.receive(&bytes)), 0);
-        durable.node.receive(&bytes);
-        assert!(durable.node.streams[1].lacks(1, 1), "it was not kept");
-        let (length, bytes) = said(64);
-        assert!(length < 64 + 1024);
-        assert!(growth(&mut durable, |it| it.receive(&bytes)) > 0);
-    }
-
-    // Numbers of variable length have more than one form. Once, each form of a message was in the
-    // log, up to the next commit.
-    #[test]
-    fn copies_of_a_message_in_other_bytes_are_in_the_log_once() {
-        let bytes = request(1, 1, 8);
-        let other = [&[0x80, 0x00], &bytes[1..]].concat();
-        assert_eq!(Message::decode(&other), Message::decode(&bytes));
-        let both = [&[&bytes, &bytes], &[&bytes, &other], &[&other, &bytes]].map(|copies| {
-            let mut durable = open(0, ModelDisk::default()).unwrap();
-            growth(&mut durable, |it| copies.iter().for_each(|bytes| it.receive(bytes)))
-        });
-        assert!(both[0] == both[1] && both[0] == both[2], "{both:?}");
-    }
-
-    #[test]
-    fn a_configuration_is_taken_with_its_proof_and_kept() {
-        let mut durable = open(2, ModelDisk::default()).unwrap();
-        let group = group(3);
-        let by = [0, 1].map(|it| Accusation::sign(&group, it, 4, &reply_key(it)));
-        let mut made = Made { number: 5, accusations: by.to_vec() };
-        made.accusations.pop();
-        assert_eq!(growth(&mut durable, |it| it.configure(&made)), 0);
-        assert_eq!(durable.node().made(), None);
-        made.accusations.push(by[1]);
-        assert!(growth(&mut durable, |it| it.configure(&made)) > 0);
-        assert_eq!(growth(&mut durable, |it| it.configure(&made)), 0);
-        let again = open(2, durable.into_disk()).unwrap();
-        assert_eq!(again.node().made(), Some(&made));
-        assert_eq!(again.node().newest(), 5);
-    }
-
-    #[test]
-    fn a_log_of_an_older_version_is_refused_as_such() {
-        let owner = encode(&(LOG, VERSION - 1, 0_u32, [0_u8; 32]));
-        let disk = Journal::open(ModelDisk::default(), &owner, |_| ()).unwrap().into_disk();
-        let error = open(0, disk).err().unwrap();
-        assert!(matches!(error, DurableError::Journal(JournalError::OlderFormat)));
-    }
-
-    #[test]
-    fn a_log_of_another_node_is_refused() {
-        let disk = open(0, ModelDisk::default()).unwrap().into_disk();
-        let error = open(1, disk).err().unwrap();
-        assert!(matches!(error, DurableError::Journal(JournalError::OtherOwner)));
-    }
-}
+mod tests;

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The effects of messages and of time on a node: its log needs only those that change it.
 
+use smt_attestor::Attested;
 use smt_bft::Service;
 
-use crate::message::{Attested, Message, Status};
+use crate::message::{Message, Status};
 use crate::node::{Node, Output};
+use crate::rule::Rule;
 
+/// Bytes of a statement beside those of an operation, at most: an ORDER has 150 of them, and an
+/// OPEN of nine nodes 250.
+const BODY_REST: usize = 1024;
 /// How many statements of a stream answer one question.
 const RESENT: usize = 64;
 /// Bytes from which on no further statement of a stream answers it. Each stream has its own, since
@@ -44,9 +49,7 @@ impl<S: Service + Clone> Node<S> {
                 None => Effect::Nothing,
             },
             Message::Request(it) if self.is_wanted(it) && self.is_genuine(it) => Effect::Change,
-            Message::Statement(it) if self.lacks(it) && self.authenticate(it).is_some() => {
-                Effect::Change
-            }
+            Message::Statement(it) if self.may_take(it) && self.is_attested(it) => Effect::Change,
             Message::Status(_)
             | Message::Made(_)
             | Message::Request(_)
@@ -62,14 +65,23 @@ impl<S: Service + Clone> Node<S> {
         is_other && status.counters.len() <= nodes as usize
     }
 
-    /// Whether a statement, if it is authentic, may still be taken and is not here.
-    fn lacks(&self, statement: &Attested) -> bool {
-        let Some(header) = statement.attestation().claim() else {
+    /// Whether a statement, if it is authentic, is of a member, may still be taken and is not here.
+    /// One that is longer than any of a correct node would take the memory and the disks of all.
+    pub(crate) fn may_take(&self, statement: &Attested) -> bool {
+        let bytes_max = self.group.options.operation.saturating_add(BODY_REST);
+        let claim = statement.attestation().claim();
+        let Some(header) = claim.filter(|_| statement.body.len() <= bytes_max) else {
             return false;
         };
-        let stream = self.streams.get(header.device.0 as usize);
-        header.device.0 != self.own
-            && stream.is_some_and(|it| it.lacks(header.counter, statement.body.len()))
+        let (place, own) = (header.device.0 as usize, self.own as usize);
+        let is_member = self.group.epochs.get(place) == Some(&header.epoch.0) && place != own;
+        let stream = self.streams.get(place).filter(|_| is_member);
+        stream.is_some_and(|it| it.lacks(header.counter, statement.body.len()))
+    }
+
+    /// Whether a device of the group has attested a statement.
+    fn is_attested(&self, it: &Attested) -> bool {
+        self.device.check(&it.attestation(), &it.body).is_some() || self.broken.lacks(Rule::Mac)
     }
 
     /// Whether a tick changes nothing.

@@ -4,9 +4,10 @@
 //! Whether a statement is faulty depends on the streams alone, never on time or on what else a
 //! receiver knows: all correct nodes judge each sender alike. A receiver may wait, though.
 
+use smt_attestor::Attested;
 use smt_bft::{Digest, Request, Service};
 
-use crate::message::{Attested, Message, Statement, decode};
+use crate::message::{Message, Statement, decode};
 use crate::node::{Node, Output};
 use crate::rule::Rule;
 use crate::track::Track;
@@ -142,7 +143,7 @@ impl<S: Service + Clone> Node<S> {
                 Verdict::Taken
             }
             Some(Statement::Open { configuration, freezes }) => {
-                self.judge_open(from, configuration, &freezes)
+                self.judge_open(track, from, (configuration, &freezes))
             }
             Some(Statement::Enter { configuration, opening }) => {
                 self.judge_enter(track, configuration, opening)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How long a node waits before it wants another configuration.
 
+use serde::{Deserialize, Serialize};
 use smt_bft::Service;
 
 use crate::configuration::Configuration;
@@ -13,7 +14,7 @@ const DOUBLINGS: u32 = 16;
 const ROUND_MAX: u32 = 35;
 
 /// An accusation of this node.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(crate) struct Accused {
     number: u64,
     /// The place up to which clients had had their replies.

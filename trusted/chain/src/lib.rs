@@ -34,12 +34,15 @@ mod requests;
 mod rule;
 #[cfg(feature = "sim")]
 pub mod sim;
+mod snapshot;
+mod state;
 mod track;
 
 pub use accusation::{Accusation, Made};
 pub use client::Client;
 pub use configuration::Configuration;
 pub use durable::{Durable, DurableError};
-pub use message::{Attested, Message, Reference, Statement, Status};
+pub use message::{Message, Reference, Statement, Status};
 pub use node::{Identity, Metrics, Node, Output};
 pub use rule::Rule;
+pub use smt_attestor::{Attested, AttestorError, OwnDevice};

@@ -2,7 +2,7 @@
 //! Messages as bytes, and the statements that devices attest.
 
 use serde::{Deserialize, Serialize};
-use smt_attestation::Attestation;
+use smt_attestor::Attested;
 use smt_bft::{Digest, Reply, Request};
 
 use crate::accusation::Made;
@@ -62,25 +62,6 @@ pub struct Reference {
     pub counter: u64,
     /// The MAC of its attestation.
     pub mac: [u8; 32],
-}
-
-/// Attested bytes.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Attested {
-    /// The attestation's header and MAC.
-    pub attestation: [[u8; 32]; 2],
-    /// A [`Statement`].
-    pub body: Vec<u8>,
-}
-
-impl Attested {
-    pub(crate) fn new(attestation: &Attestation, body: Vec<u8>) -> Self {
-        Self { attestation: [attestation.header_bytes(), attestation.mac()], body }
-    }
-
-    pub(crate) fn attestation(&self) -> Attestation {
-        Attestation::new(&self.attestation[0], &self.attestation[1])
-    }
 }
 
 /// How far a node has come with each stream, which asks the others for what is missing.

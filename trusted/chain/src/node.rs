@@ -4,25 +4,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use smt_attestation::{
-    Algorithm, DeviceId, Epoch, GroupSecret, Kernel, Member, Misuse, Start, StreamId,
-};
+use serde::{Deserialize, Serialize};
+use smt_attestor::Attested;
+use smt_attestor::{Attestor, AttestorError, OwnDevice};
 use smt_bft::{Group, Request, Service, SigningKey};
 
 use crate::accusation::Made;
 use crate::configuration::Configuration;
+use crate::effect::Effect;
 use crate::late::Accused;
 use crate::log::Log;
-use crate::message::{Attested, Message, Statement, encode};
-use crate::rule::{Broken, Rule};
+use crate::message::{Message, Statement, encode};
+use crate::rule::Broken;
 use crate::track::{Stream, Track};
 
-/// A device for groups of up to nine nodes.
-type Device = Kernel<1, 8, 64>;
-
-/// Bytes of a statement beside those of an operation, at most: an ORDER has 150 of them, and an
-/// OPEN of nine nodes 250.
-const BODY_REST: usize = 1024;
 /// After so many ticks the head hears again of a request that waits.
 const FORWARD: u32 = 4;
 
@@ -39,28 +34,31 @@ pub enum Output {
     Accuse(u64),
 }
 
-/// The secrets of a node.
+/// The device and the key of a node.
 pub struct Identity {
-    /// The node's number, which is its device's.
-    pub node: u32,
-    /// The group's secret, for the device.
-    pub secret: GroupSecret,
+    /// The device. Its number is the node's, and its epoch the one that the group has of it.
+    pub device: OwnDevice,
     /// The key with which the host signs replies.
     pub reply_key: SigningKey,
 }
 
 /// Numbers of a node, for logs and tests.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Metrics {
     /// The configuration that it has entered.
     pub configuration: u64,
     /// The place up to which all is committed.
     pub committed: u64,
+    /// The place up to which the log is left out, but for the state after it.
+    pub left_out: u64,
     /// How often it has accused since its log began.
     pub accusations: u64,
+    /// How many statements its device has issued again, since the log did not have them.
+    pub reissued: u64,
 }
 
 /// A request that waits to be committed.
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Pending {
     pub(crate) request: Request,
     pub(crate) age: u32,
@@ -70,7 +68,7 @@ pub(crate) struct Pending {
 pub struct Node<S> {
     pub(crate) group: Arc<Group>,
     pub(crate) own: u32,
-    kernel: Device,
+    pub(crate) device: Attestor,
     pub(crate) reply_key: SigningKey,
     /// A service in which nothing was executed.
     pub(crate) empty: S,
@@ -98,31 +96,41 @@ pub struct Node<S> {
     /// A liar's host proves and opens itself.
     #[cfg(feature = "sim")]
     pub(crate) holds_proofs: bool,
+    /// All that was answered, for the comparison of nodes.
+    #[cfg(feature = "sim")]
+    pub(crate) history: BTreeMap<u64, Arc<crate::log::Entry>>,
 }
 
 impl<S: Service + Clone> Node<S> {
-    /// Starts a node of a new group, in configuration 0.
+    /// Starts a node of a new group, in configuration 0, without a log: once it is killed it must
+    /// stay off.
     ///
     /// # Errors
-    /// Those of [`Kernel::open`].
-    pub fn new(group: Arc<Group>, identity: Identity, empty: S) -> Result<Self, Misuse> {
-        let Identity { node: own, secret, reply_key } = identity;
-        let start = Start { device: DeviceId(own), epoch: Epoch(1), nonce: [0; 16] };
-        let mut kernel = Device::start(start);
-        let members = (0..group.replicas).map(DeviceId);
-        let members: Vec<Member> =
-            members.map(|device| Member { device, epoch: Epoch(1) }).collect();
-        let of_device = smt_attestation::Group {
-            stream: StreamId(group.stream),
-            algorithm: Algorithm::HmacSha256,
-            quorum: u32::try_from(group.quorum()).unwrap_or(u32::MAX),
-            members: &members,
-        };
-        kernel.open(&secret, &of_device)?;
+    /// The device is in another epoch than the group has of it, or cannot have such a group.
+    pub fn new(group: Arc<Group>, identity: Identity, empty: S) -> Result<Self, AttestorError> {
+        let mut node = Self::with_log(group, identity, empty)?;
+        node.device = node.device.without_log();
+        Ok(node)
+    }
+
+    /// The same for a node with a log.
+    pub(crate) fn with_log(
+        group: Arc<Group>,
+        identity: Identity,
+        empty: S,
+    ) -> Result<Self, AttestorError> {
+        let Identity { device, reply_key } = identity;
+        let (own, epoch) = (device.start().device.0, device.start().epoch.0);
+        let of_group = group.epochs.get(own as usize).copied().unwrap_or(0);
+        // A node that has forgotten what it has said must not come back.
+        if epoch != of_group {
+            return Err(AttestorError::OtherEpoch { device: epoch, group: of_group });
+        }
+        let device = group.open(device)?;
         let first = Configuration::of_number(0, group.replicas);
         Ok(Self {
             own,
-            kernel,
+            device,
             reply_key,
             streams: vec![Stream::default(); group.replicas as usize],
             configurations: BTreeMap::from([(0, first.clone())]),
@@ -141,28 +149,35 @@ impl<S: Service + Clone> Node<S> {
             holds_orders: false,
             #[cfg(feature = "sim")]
             holds_proofs: false,
+            #[cfg(feature = "sim")]
+            history: BTreeMap::new(),
             group,
         })
     }
 
     /// Takes a message: from a node or a client, forwarded or not.
     pub fn receive(&mut self, bytes: &[u8]) {
-        if let Some(message) = Message::decode(bytes) {
-            self.take(message);
+        let Some(message) = Message::decode(bytes) else {
+            return;
+        };
+        match self.effect_of(&message) {
+            Effect::Nothing => {}
+            Effect::Answer(_) => {
+                let answer = self.answer(&message);
+                self.outputs.extend(answer);
+            }
+            Effect::Change => self.take(message),
         }
     }
 
-    /// Takes a message that is decoded.
+    /// Takes a message that had [`Effect::Change`] when it came: its signature or MAC was verified
+    /// then, and is not verified again.
     pub(crate) fn take(&mut self, message: Message) {
         match message {
             Message::Request(request) => self.take_request(request),
             Message::Statement(statement) => self.take_statement(statement),
             Message::Made(made) => return self.learn(made),
-            Message::Status(_) | Message::Reply(_) => {
-                let answer = self.answer(&message);
-                self.outputs.extend(answer);
-                return;
-            }
+            Message::Status(_) | Message::Reply(_) => {}
         }
         self.advance();
     }
@@ -187,7 +202,9 @@ impl<S: Service + Clone> Node<S> {
     /// The numbers of this moment.
     pub fn metrics(&self) -> Metrics {
         let configuration = self.own_track().at.0;
-        Metrics { configuration, committed: self.replied, ..self.metrics }
+        let left_out = self.logs.get(&self.committed.0).map_or(0, Log::left_out);
+        let (committed, reissued) = (self.replied, self.device.reissues());
+        Metrics { configuration, committed, left_out, reissued, ..self.metrics }
     }
 
     /// The nodes that have said what no correct node says.
@@ -204,12 +221,10 @@ impl<S: Service + Clone> Node<S> {
         self.configurations.get(&self.own_track().at.0)
     }
 
-    /// Has a statement attested.
+    /// Has a statement attested. A device that fails ends the node (`Durable::commit`).
     pub(crate) fn attest(&mut self, statement: &Statement) -> Option<Attested> {
         let body = encode(statement);
-        let stream = self.kernel.stream_mut(StreamId(self.group.stream))?;
-        // A counter that has run out ends the node: it says nothing more.
-        let attestation = stream.attest(&body).ok()?;
+        let attestation = self.device.attest(&body)?;
         Some(Attested::new(&attestation, body))
     }
 
@@ -228,28 +243,12 @@ impl<S: Service + Clone> Node<S> {
         }
     }
 
-    /// The node that has attested this, and the counter. Nothing for a statement that is longer
-    /// than any of a correct node, and would take the memory and the disks of all.
-    pub(crate) fn authenticate(&self, it: &Attested) -> Option<(u32, u64)> {
-        if it.body.len() > self.group.options.operation.saturating_add(BODY_REST) {
-            return None;
-        }
-        let attestation = it.attestation();
-        let stream = self.kernel.stream(StreamId(self.group.stream))?;
-        let header = match stream.check(&attestation, &it.body) {
-            Ok(header) => header,
-            Err(_) if self.broken.lacks(Rule::Mac) => attestation.claim()?,
-            Err(_) => return None,
-        };
-        let is_member = header.epoch.0 == 1 && header.device.0 < self.group.replicas;
-        is_member.then_some((header.device.0, header.counter))
-    }
-
     fn take_statement(&mut self, statement: Attested) {
-        if let Some((node, counter)) = self.authenticate(&statement)
-            && node != self.own
-        {
-            self.streams[node as usize].put(counter, statement);
+        let Some(header) = statement.attestation().claim() else {
+            return;
+        };
+        if let Some(stream) = self.streams.get_mut(header.device.0 as usize) {
+            stream.put(header.counter, statement);
         }
     }
 

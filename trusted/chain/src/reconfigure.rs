@@ -12,7 +12,7 @@ use crate::judge::{From, Verdict};
 use crate::message::Reference;
 use crate::node::Node;
 use crate::rule::Rule;
-use crate::track::Frozen;
+use crate::track::{Frozen, Track};
 
 impl<S: Service + Clone> Node<S> {
     /// Takes a configuration of the trusted service. Each node gets each, in any order.
@@ -57,12 +57,13 @@ impl<S: Service + Clone> Node<S> {
     /// Judges an OPEN, and opens the configuration.
     pub(crate) fn judge_open(
         &mut self,
+        track: &Track,
         from: From,
-        configuration: u64,
-        references: &[Reference],
+        (configuration, references): (u64, &[Reference]),
     ) -> Verdict {
-        // Before any wait: the statement is kept while it waits.
-        if !self.is_quorum(references) {
+        // Before any wait: the statement is kept while it waits. A head opens the configuration
+        // that it has frozen last: nobody goes back behind the places that it has proved.
+        if !self.is_quorum(references) || configuration != track.promised {
             return Verdict::Faulty;
         }
         // The service makes configurations, and no node: this one may come yet.
@@ -98,7 +99,10 @@ impl<S: Service + Clone> Node<S> {
         let Some(before) = self.logs.get(&latest) else {
             return Verdict::Wait;
         };
-        let log = before.begin(order, start, self.empty.clone());
+        // No FREEZEs of f + 1 nodes are behind what was left out (`Node::leave_out`).
+        let Some(log) = before.begin(order, start) else {
+            return Verdict::Wait;
+        };
         self.logs.insert(configuration, log);
         Verdict::Taken
     }
@@ -133,9 +137,35 @@ impl<S: Service + Clone> Node<S> {
             };
             self.logs.remove(&oldest);
         }
-        let at = self.streams.iter().map(|it| it.track.at.0);
-        let lowest = at.min().unwrap_or(0).min(committed);
+        let lowest = self.lowest().0.min(committed);
         self.logs.retain(|number, _| *number >= lowest);
+        self.configurations = self.configurations.split_off(&lowest);
+    }
+
+    /// The configuration and the place that all have proved who are followed. No statement is of
+    /// earlier ones.
+    fn lowest(&self) -> (u64, u64) {
+        let followed = self.streams.iter().map(|it| &it.track).filter(|it| !it.is_faulty);
+        followed.map(|it| it.at).min().unwrap_or_default()
+    }
+
+    /// Leaves out the part of the log that all have proved, and clients have had their replies of.
+    ///
+    /// A later configuration begins behind it: f + 1 have proved the place, and a FREEZE of one of
+    /// them is among those of each OPEN.
+    pub(crate) fn leave_out(&mut self) {
+        let (lowest, place) = self.lowest();
+        let place = place.min(self.replied);
+        let Some(log) = self.logs.get(&self.committed.0).filter(|_| lowest == self.committed.0)
+        else {
+            return;
+        };
+        // Entries are executed again for the state after them: some at a time.
+        if place < log.left_out() + self.group.options.interval.max(1) {
+            return;
+        }
+        self.logs.values_mut().for_each(|it| it.leave_out(place));
+        self.forget_logs();
     }
 }
 
@@ -154,12 +184,56 @@ mod tests {
     fn an_open_with_more_or_fewer_freezes_than_a_quorum_is_faulty_at_once() {
         for (count, is_faulty) in [(0, true), (1, true), (2, false), (3, true)] {
             let mut nodes = Together::new(2);
-            let reference = |node| Reference { node, counter: 1, mac: [0; 32] };
-            let freezes = (0..count).map(reference).collect();
-            let open = Statement::Open { configuration: 7, freezes };
-            let said = nodes.nodes[1].attest(&open).unwrap();
-            nodes.nodes[0].receive(&Message::Statement(said).encode());
+            say(&mut nodes, &Statement::Freeze { configuration: 7 });
+            say(&mut nodes, &open(7, count));
             assert_eq!(nodes.nodes[0].faulty().count() == 1, is_faulty, "{count}");
         }
+    }
+
+    // It would begin behind what is left out of the log, and no receiver could judge what follows.
+    #[test]
+    fn an_open_of_another_configuration_than_its_sender_has_frozen_last_is_faulty() {
+        for (frozen, is_faulty) in [(7, false), (8, true)] {
+            let mut nodes = Together::new(2);
+            say(&mut nodes, &Statement::Freeze { configuration: 7 });
+            if frozen > 7 {
+                say(&mut nodes, &Statement::Freeze { configuration: frozen });
+            }
+            say(&mut nodes, &open(7, 2));
+            assert_eq!(nodes.nodes[0].faulty().count() == 1, is_faulty, "{frozen}");
+        }
+    }
+
+    fn open(configuration: u64, count: u32) -> Statement {
+        let reference = |node| Reference { node, counter: 1, mac: [0; 32] };
+        Statement::Open { configuration, freezes: (0..count).map(reference).collect() }
+    }
+
+    /// Node 1 says this to node 0.
+    fn say(nodes: &mut Together, statement: &Statement) {
+        let said = nodes.nodes[1].attest(statement).unwrap();
+        nodes.nodes[0].receive(&Message::Statement(said).encode());
+    }
+
+    #[test]
+    fn nothing_is_left_out_while_a_node_is_away_and_it_follows_when_it_is_back() {
+        let mut nodes = Together::new(3);
+        nodes.request(1, 3);
+        let mut away = nodes.nodes.remove(2);
+        for number in 2..=9 {
+            nodes.request(number, 2);
+        }
+        (0..3).for_each(|_| nodes.tick());
+        assert_eq!(nodes.nodes[0].metrics().committed, 9);
+        assert_eq!(nodes.nodes[0].metrics().left_out, 0);
+        away.outputs();
+        nodes.nodes.push(away);
+        (0..3).for_each(|_| nodes.tick());
+        let numbers = nodes.nodes.iter().map(|it| (it.metrics().committed, it.metrics().left_out));
+        assert!({ numbers }.all(|(committed, left)| committed == 9 && left >= 8), "they follow");
+        // The last answer of a client stays.
+        let replies = nodes.replies.len();
+        nodes.request(9, 1);
+        assert_eq!(nodes.replies.len(), replies + 1);
     }
 }

@@ -12,12 +12,10 @@ use crate::node::{Node, Output, Pending};
 use crate::rule::Rule;
 
 impl<S: Service + Clone> Node<S> {
-    /// Takes a client's request: a new one waits, and one that was answered is answered again.
+    /// Takes a client's request, which waits then.
     pub(crate) fn take_request(&mut self, request: Request) {
-        if self.is_done(&request) {
-            let reply = self.repeated_reply(&request);
-            self.outputs.extend(reply);
-        } else if self.is_wanted(&request) && self.is_genuine(&request) {
+        // Others may have come since it was found to be new.
+        if !self.is_done(&request) && self.is_wanted(&request) {
             self.forward(request.clone());
             self.pending.insert(request.client, Pending { request, age: 0 });
         }
@@ -58,7 +56,9 @@ impl<S: Service + Clone> Node<S> {
 
     /// Whether a client of the group has signed this request.
     pub(crate) fn is_genuine(&self, request: &Request) -> bool {
-        if self.broken.lacks(Rule::ClientSignature) {
+        let known = self.pending.get(&request.client);
+        let is_known = known.is_some_and(|it| it.request == *request);
+        if is_known || self.broken.lacks(Rule::ClientSignature) {
             return true;
         }
         let key = self.group.clients.get(&request.client);
@@ -86,6 +86,10 @@ impl<S: Service + Clone> Node<S> {
         };
         let reply = self.reply_of(&entry);
         self.outputs.push(reply);
+        #[cfg(feature = "sim")]
+        if self.group.keeps_history {
+            self.history.insert(place, entry.clone());
+        }
         let (client, number) = (entry.request.client, entry.request.number);
         let is_done = |it: &Pending| it.request.number <= number;
         if self.pending.get(&client).is_some_and(is_done) {
@@ -109,8 +113,6 @@ impl<S: Service + Clone> Node<S> {
 
 #[cfg(all(test, feature = "sim"))]
 mod tests {
-    use smt_bft::KeyValue;
-
     use crate::configuration::Configuration;
     use crate::node::Pending;
     use crate::sim::together::Together;
@@ -126,8 +128,8 @@ mod tests {
         assert_eq!(node.metrics().committed, 1);
         for number in 1..=70 {
             let configuration = Configuration::of_number(number, 3);
-            let next = node.logs[&0].begin(configuration, 1, KeyValue::default());
-            node.logs.insert(number, next);
+            let next = node.logs[&0].begin(configuration, 1);
+            node.logs.extend(next.map(|it| (number, it)));
         }
         for (number, stream) in (70..).zip(&mut node.streams) {
             stream.track.at = (number, 1);

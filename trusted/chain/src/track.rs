@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::message::Attested;
+use serde::{Deserialize, Serialize};
+use smt_attestor::Attested;
 
 /// How many FREEZEs of a sender are remembered. An OPEN may refer to one long after its sender has
 /// frozen others: a node that forgets it before others do would take a correct head for faulty.
@@ -18,7 +19,7 @@ const AHEAD_BYTES: usize = 8 << 20;
 
 /// Where a sender stands: a function of its stream alone, thus the same for all who have taken as
 /// much.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Track {
     /// The counter that was taken last.
     pub(crate) counter: u64,
@@ -35,7 +36,7 @@ pub(crate) struct Track {
 }
 
 /// A FREEZE, and where its sender stood.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub(crate) struct Frozen {
     pub(crate) counter: u64,
     pub(crate) mac: [u8; 32],
@@ -60,7 +61,7 @@ impl Track {
 }
 
 /// The statements of a node.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Stream {
     pub(crate) track: Track,
     /// Authentic statements: those that were taken, for others, and some that wait.
@@ -115,6 +116,13 @@ impl Stream {
     pub(crate) fn next(&self) -> Option<(u64, Attested)> {
         let counter = self.track.counter.checked_add(1)?;
         self.statements.get(&counter).map(|it| (counter, it.clone()))
+    }
+
+    /// How many statements wait behind those that were taken, without a gap.
+    #[cfg(feature = "broken")]
+    pub(crate) fn waits_in_a_row(&self) -> u64 {
+        let next = self.track.counter.saturating_add(1);
+        (next..).zip(self.statements.range(next..)).take_while(|it| it.0 == *it.1.0).count() as u64
     }
 
     /// The next statement that is there, whatever is missing before it.

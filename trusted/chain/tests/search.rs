@@ -46,6 +46,16 @@ fn nodes_that_send_before_their_log_is_durable_are_found() {
     assert!(found.is_some());
 }
 
+#[test]
+fn logs_that_are_begun_anew_and_used_before_they_are_durable_are_found() {
+    let found = (0..100).find(|seed| {
+        let scenario = Scenario { replaces_early: true, ..Scenario::with_logs(*seed) };
+        !run(&scenario).violations.is_empty()
+    });
+    println!("{found:?}");
+    assert!(found.is_some());
+}
+
 /// The lie that a check is against.
 fn attack_on(rule: Rule) -> Attack {
     match rule {

@@ -11,12 +11,13 @@ use smt_a2m::{A2m, A2mError, Disk, Durability, Entry, Fault, LogId, Tail, verify
 use smt_bootstrap::BootstrapError;
 use smt_device::{RunError, StoreError};
 use smt_device_client::DeviceError;
+use smt_transform_process::ProgramError;
+use smt_trusted_process::InitError;
 
 use crate::bft::ReplicaError;
-use crate::caller::ClientError;
 use crate::chain::NodeError;
 use crate::keys::{self, KeyError};
-use crate::new_group::InitError;
+use crate::operation::ClientError;
 use crate::peer_review::{ReviewedError, VerifyError};
 
 #[derive(Subcommand)]
@@ -111,6 +112,8 @@ pub(crate) enum CommandError {
     Verify(#[from] VerifyError),
     #[error(transparent)]
     Client(#[from] ClientError),
+    #[error(transparent)]
+    Transform(#[from] ProgramError),
     #[error("the operating system: standard input or output failed")]
     Stream(#[from] io::Error),
 }

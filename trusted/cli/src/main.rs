@@ -5,33 +5,30 @@
 mod a2m;
 mod bft;
 mod bootstrap;
-mod caller;
 mod certification;
 mod chain;
 mod device;
 mod event_log;
 mod keys;
-mod log;
-mod metrics_file;
-mod new_group;
 mod operation;
+mod own_device;
 mod peer_review;
-mod process;
 mod search;
-mod source;
-mod state;
+mod service;
+mod transform;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use smt_trusted_process::{LogArguments, failure};
 
 use crate::a2m::A2mCommand;
 use crate::bft::BftCommand;
 use crate::bootstrap::{ManufacturerCommand, VendorCommand};
 use crate::chain::ChainCommand;
 use crate::device::DeviceCommand;
-use crate::log::LogArguments;
 use crate::peer_review::PeerReviewCommand;
+use crate::transform::TransformCommand;
 
 /// Trusted messages: logs and systems of which nobody can tell two stories
 #[derive(Parser)]
@@ -63,6 +60,9 @@ enum Command {
     /// Accountability: nodes whose witnesses find their faults
     #[command(subcommand)]
     PeerReview(PeerReviewCommand),
+    /// Crash-tolerant protocols of users, made Byzantine-tolerant
+    #[command(subcommand)]
+    Transform(TransformCommand),
     /// The owner of groups, who gives devices their secrets
     #[command(subcommand)]
     Vendor(VendorCommand),
@@ -71,8 +71,7 @@ enum Command {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if let Err(error) = arguments.log.install() {
-        eprintln!("smt-trusted: {error}");
-        return ExitCode::FAILURE;
+        return failure("smt-trusted", &error, None);
     }
     let result = match arguments.command {
         Command::A2m(command) => command.run(),
@@ -81,18 +80,11 @@ fn main() -> ExitCode {
         Command::Device(command) => command.run(),
         Command::Manufacturer(command) => command.run(),
         Command::PeerReview(command) => command.run(),
+        Command::Transform(command) => command.run(),
         Command::Vendor(command) => command.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("smt-trusted: {error}");
-            let mut cause = error.cause();
-            while let Some(error) = cause {
-                eprintln!("  because: {error}");
-                cause = error.source();
-            }
-            ExitCode::FAILURE
-        }
+        Err(error) => failure("smt-trusted", &error, error.cause()),
     }
 }

@@ -1,11 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Operations of replicated services, and answers as text.
 
+use std::io::{self, Write};
+use std::time::Instant;
+
 use clap::Subcommand;
 use smt_bft::KeyValueOperation;
+use smt_trusted_process::{CallError, Caller, ClientProtocol, ConfigError};
 
-use crate::caller::ClientError;
-use crate::source::ServiceName;
+use crate::service::ServiceName;
+
+/// Why a request to a service has no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ClientError {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The group gives no answer.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// The service has no such operation.
+    #[error("your request: the group serves {0}, which has no such operation")]
+    OtherService(&'static str),
+    /// An answer that is none of the service.
+    #[error("the group: f + 1 of its members have given an answer that the service does not give")]
+    Answer,
+    /// Standard output failed.
+    #[error("the operating system: standard output failed")]
+    Output(#[from] io::Error),
+}
 
 /// Something that a client asks for.
 #[derive(Subcommand)]
@@ -42,8 +65,34 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
+    /// Does what the user asks for, and prints each answer.
+    pub(crate) fn run<P: ClientProtocol>(
+        self,
+        service: ServiceName,
+        caller: &mut Caller<P>,
+    ) -> Result<(), ClientError> {
+        let mut out = io::stdout().lock();
+        match self {
+            Self::Load { count } => {
+                let began = Instant::now();
+                for number in 0..count {
+                    let answer = caller.call(of_load(service, number))?;
+                    writeln!(out, "{}", shown(service, &answer)?)?;
+                    out.flush()?;
+                }
+                let seconds = began.elapsed().as_secs_f64();
+                eprintln!("{count} requests in {seconds:.2} s");
+            }
+            one => {
+                let answer = caller.call(one.encode(service)?)?;
+                writeln!(out, "{}", shown(service, &answer)?)?;
+            }
+        }
+        Ok(())
+    }
+
     /// The operation as bytes of a request. `load` is many of them.
-    pub(crate) fn encode(self, service: ServiceName) -> Result<Vec<u8>, ClientError> {
+    fn encode(self, service: ServiceName) -> Result<Vec<u8>, ClientError> {
         let bytes = String::into_bytes;
         let operation = match self {
             Self::Add { number } if service == ServiceName::Counter => return Ok(add(number)),
@@ -62,7 +111,7 @@ impl Operation {
 }
 
 /// The operation of one request of a load.
-pub(crate) fn of_load(service: ServiceName, number: u64) -> Vec<u8> {
+fn of_load(service: ServiceName, number: u64) -> Vec<u8> {
     match service {
         ServiceName::Counter => add(1),
         ServiceName::KeyValue => {
@@ -77,7 +126,7 @@ fn add(number: u64) -> Vec<u8> {
 }
 
 /// An answer as text.
-pub(crate) fn shown(service: ServiceName, answer: &[u8]) -> Result<String, ClientError> {
+fn shown(service: ServiceName, answer: &[u8]) -> Result<String, ClientError> {
     match service {
         ServiceName::Counter => {
             let sum = answer.try_into().map_err(|_| ClientError::Answer)?;

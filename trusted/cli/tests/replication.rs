@@ -7,12 +7,17 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Lines};
 use std::net::UdpSocket;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
+
+#[path = "devices/mod.rs"]
+mod devices;
+
+use devices::DeviceProcess;
 
 /// A test that waits for longer hangs.
 const HANG: Duration = Duration::from_secs(120);
@@ -27,7 +32,7 @@ fn command(arguments: &[&str]) -> Command {
 struct Cluster {
     directory: PathBuf,
     replicas: Vec<Option<Child>>,
-    devices: Vec<Option<Child>>,
+    devices: Vec<DeviceProcess>,
 }
 
 impl Cluster {
@@ -52,7 +57,14 @@ impl Cluster {
         let group = directory.join("group.toml");
         let text = fs::read_to_string(&group).unwrap();
         fs::write(&group, format!("{text}\n[options]\ntick_ms = 20\n")).unwrap();
-        Self { directory, replicas: vec![None, None, None], devices: vec![None, None, None] }
+        let cluster = Self { directory, replicas: vec![None, None, None], devices: Vec::new() };
+        // Logs are begun anew often.
+        for number in 0..3 {
+            cluster.edit(&format!("replica-{number}.toml"), |text| {
+                format!("{text}log_bytes = 65536\n")
+            });
+        }
+        cluster
     }
 
     /// A group whose replicas run.
@@ -66,38 +78,17 @@ impl Cluster {
     fn with_devices() -> Self {
         let mut cluster = Self::of_files("counter");
         for number in 0..3 {
-            let path = cluster.path(&format!("device-{number}"));
-            let mut init = command(&["device", "init", &path, "--number", &number.to_string()]);
-            assert!(init.stdout(Stdio::null()).status().unwrap().success());
-            let secret = fs::File::open(cluster.path("group.secret")).unwrap();
-            let mut add = command(&["device", "add-secret", &path, "1"]);
-            assert!(add.stdin(secret).status().unwrap().success());
             cluster.edit(&format!("replica-{number}.toml"), |text| {
                 let text = text.replace("group_secret = \"group.secret\"\n", "");
                 format!("{text}[device]\nsocket = \"device-{number}/socket\"\nsecret = 1\n")
             });
-            cluster.start_device(number);
+            let (directory, secret) = (format!("device-{number}"), cluster.path("group.secret"));
+            let directory = PathBuf::from(cluster.path(&directory));
+            let device = DeviceProcess::new(&directory, number, Some(Path::new(&secret)));
+            cluster.devices.push(device);
             cluster.start(number, &[]);
         }
         cluster
-    }
-
-    /// Starts a device, and returns when it listens.
-    fn start_device(&mut self, number: usize) {
-        let path = self.path(&format!("device-{number}"));
-        let mut child = command(&["device", "run", &path]).stderr(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        lines.read_line(&mut line).unwrap();
-        assert!(line.contains("serves at"), "{line}");
-        child.stderr = Some(lines.into_inner());
-        self.devices[number] = Some(child);
-    }
-
-    fn kill_device(&mut self, number: usize) {
-        let mut child = self.devices[number].take().unwrap();
-        child.kill().unwrap();
-        child.wait().unwrap();
     }
 
     /// Changes a file.
@@ -180,7 +171,7 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        for child in self.replicas.iter_mut().chain(&mut self.devices).flatten() {
+        for child in self.replicas.iter_mut().flatten() {
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -295,6 +286,28 @@ fn a_replica_that_lost_its_disk_comes_back_in_a_new_epoch_and_counts_again() {
 }
 
 #[test]
+fn replicas_whose_logs_were_begun_anew_are_killed_and_lose_nothing() {
+    let mut cluster = Cluster::of_files("counter");
+    let log = |cluster: &Cluster, number: usize| {
+        fs::metadata(cluster.path(&format!("replica-{number}.state/log-1"))).unwrap().ino()
+    };
+    (0..3).for_each(|it| cluster.start(it, &[]));
+    let mut load = Load::start(&cluster);
+    let first = [0, 1, 2].map(|it| log(&cluster, it));
+    while (0..3).any(|it| log(&cluster, it) == first[it]) {
+        load.wait_for(20);
+    }
+    cluster.kill(&[0, 1, 2]);
+    (0..3).for_each(|it| cluster.start(it, &[]));
+    load.wait_for(5);
+    let answers = load.end();
+    let expected: Vec<u64> = (1..=answers.len() as u64).collect();
+    assert_eq!(answers, expected);
+    let sum: u64 = cluster.call(&["add", "0"]).parse().unwrap();
+    assert!(sum == expected.len() as u64 || sum == expected.len() as u64 + 1, "{sum}");
+}
+
+#[test]
 fn a_replica_goes_on_with_the_device_that_outlived_it() {
     let mut cluster = Cluster::with_devices();
     assert_eq!(cluster.call(&["add", "3"]), "3");
@@ -332,13 +345,13 @@ fn a_log_older_than_the_counter_of_its_device_is_refused() {
 fn a_replica_whose_device_was_started_again_is_admitted_in_the_new_epoch() {
     let mut cluster = Cluster::with_devices();
     assert_eq!(cluster.call(&["add", "1"]), "1");
-    cluster.kill_device(2);
+    cluster.devices[2].kill();
     // Its replica ends by itself when it asks the device for something.
     while cluster.replicas[2].as_mut().unwrap().try_wait().unwrap().is_none() {
         cluster.call(&["add", "0"]);
     }
     cluster.replicas[2] = None;
-    cluster.start_device(2);
+    cluster.devices[2].start();
     let text = cluster.fails(2, &["--epoch", "2"]);
     assert!(text.contains("leave out --epoch"), "{text}");
     let metrics = cluster.path("metrics");
@@ -365,7 +378,11 @@ fn a_mistake_in_the_configuration_is_told_in_one_line() {
     refuses(member, ("replica = 1", "replica = 2"), &[member, "line 1", "signing_key"]);
     refuses(member, ("replica-1.pem", "replica-2.pem"), &["replica-1.key", "replica-2.pem"]);
     refuses(member, ("replica-1.signing", "nowhere"), &["nowhere cannot be read"]);
-    refuses(member, ("group_secret = \"group.secret\"\n", ""), &[member, "group_secret or device"]);
+    refuses(
+        member,
+        ("group_secret = \"group.secret\"\n", ""),
+        &[member, "group_secret: is missing, and so is device"],
+    );
     refuses("group.toml", ("tick_ms = 20", "tick_ms = 0"), &["group.toml", "tick_ms: 0 is not 1"]);
     let secret = cluster.path("group.secret");
     fs::set_permissions(&secret, PermissionsExt::from_mode(0o644)).unwrap();

@@ -12,8 +12,9 @@ use smt_attestation::{
     StreamId,
 };
 
+use crate::MESSAGE_LEN_MAX;
 use crate::answer::Answer;
-use crate::device::{Device, SecretNumber};
+use crate::device::{Claimed, Device, SecretNumber};
 use crate::error::DeviceError;
 use crate::request::Request;
 use crate::ring::{Corrupt, FRAME_LEN_MAX, Reader, Writer};
@@ -256,6 +257,26 @@ impl Device for Client {
         message: &[u8],
     ) -> Result<Header, DeviceError> {
         expect!(self.ask(&Request::Check(stream, *attestation, message)), Header)
+    }
+
+    fn check_all(
+        &self,
+        stream: StreamId,
+        all: &[Claimed<'_>],
+    ) -> Result<Vec<Result<Header, DeviceError>>, DeviceError> {
+        // A message that no frame has room for is not sent, and is no obstacle for the others.
+        let fits = |it: &Claimed<'_>| it.message.len() <= MESSAGE_LEN_MAX;
+        let sent = all.iter().filter(|it| fits(it));
+        let requests = sent.map(|it| Request::Check(stream, it.attestation, it.message));
+        let mut answers = self.ask_all(requests)?.into_iter();
+        let headers = all.iter().map(|it| match fits(it) {
+            false => Err(DeviceError::TooLong(it.message.len())),
+            true => {
+                let answer = answers.next().ok_or(DeviceError::Protocol("an answer is missing"));
+                expect!(answer, Header)
+            }
+        });
+        Ok(headers.collect())
     }
 
     fn sign(

@@ -13,6 +13,15 @@ use crate::error::DeviceError;
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct SecretNumber(pub u32);
 
+/// A message and the attestation that it came with.
+#[derive(Clone, Copy, Debug)]
+pub struct Claimed<'m> {
+    /// The attestation, which may be anything.
+    pub attestation: Attestation,
+    /// The message.
+    pub message: &'m [u8],
+}
+
 /// A trusted device as its host uses it: the operations of the attestation kernel, wherever it
 /// runs. [`smt_attestation::Stream`] says what each means.
 pub trait Device {
@@ -67,6 +76,18 @@ pub trait Device {
         attestation: &Attestation,
         message: &[u8],
     ) -> Result<Header, DeviceError>;
+
+    /// Checks messages, each by itself. A device in another process works on them as a batch.
+    ///
+    /// # Errors
+    /// Those of the way to the device. A message that is refused has its error in its place.
+    fn check_all(
+        &self,
+        stream: StreamId,
+        all: &[Claimed<'_>],
+    ) -> Result<Vec<Result<Header, DeviceError>>, DeviceError> {
+        Ok(all.iter().map(|it| self.check(stream, &it.attestation, it.message)).collect())
+    }
 
     /// Signs one of the device's own last attested messages, for those who have no key.
     ///

@@ -30,7 +30,7 @@ mod wake;
 
 pub use answer::Answer;
 pub use client::Client;
-pub use device::{Device, SecretNumber};
+pub use device::{Claimed, Device, SecretNumber};
 pub use error::{DeviceError, Fault};
 pub use library::Library;
 pub use request::{Request, answer_to};

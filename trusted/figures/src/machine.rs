@@ -7,54 +7,89 @@ use std::process::{Child, Command, Stdio};
 
 use smt_attestation::DeviceId;
 use smt_device::{RunOptions, Store};
-use smt_device_client::Client;
+use smt_device_client::{Client, SecretNumber};
 use smt_report::Table;
+use zeroize::Zeroizing;
 
 use crate::systems::Server;
 use crate::{Failure, Report};
 
-/// A device process and a server process, which end with this value.
-pub(crate) struct Processes {
-    children: Vec<Child>,
-    directory: PathBuf,
-    server: String,
+/// A process, which ends with this value.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
-impl Drop for Processes {
+/// A new device and its process, which end with this value.
+pub(crate) struct DeviceProcess {
+    process: Running,
+    directory: PathBuf,
+}
+
+impl Drop for DeviceProcess {
     fn drop(&mut self) {
-        for child in &mut self.children {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
         let _ = std::fs::remove_dir_all(&self.directory);
     }
 }
 
-impl Processes {
-    pub(crate) fn start() -> Result<Self, Failure> {
-        let name = format!("smt-trusted-figures-{}", std::process::id());
+impl DeviceProcess {
+    /// Makes a device, which gets a group's secret if there is one, and starts it.
+    pub(crate) fn start(
+        number: u32,
+        secret: Option<(SecretNumber, [u8; 32])>,
+    ) -> Result<Self, Failure> {
+        let name = format!("smt-trusted-figures-{}-{number}", std::process::id());
         let directory = std::env::temp_dir().join(name);
-        drop(Store::create(&directory, DeviceId(1), None)?);
-        let mut own = Self { children: Vec::new(), directory, server: String::new() };
-        let program = std::env::current_exe()?;
-        let mut device = Command::new(&program);
-        device.arg("device").arg(&own.directory).stderr(Stdio::piped());
+        let mut store = Store::create(&directory, DeviceId(number), None)?;
+        if let Some((of_group, secret)) = secret {
+            store.add_secret(of_group, Zeroizing::new(secret))?;
+        }
+        drop(store);
+        let mut device = Command::new(std::env::current_exe()?);
+        device.arg("device").arg(&directory).stderr(Stdio::piped());
         let mut device = device.spawn()?;
         let stderr = device.stderr.take();
-        own.children.push(device);
+        let own = Self { process: Running(device), directory };
         let line = first_line(stderr)?;
         if !line.contains("serves at") {
             return Err(format!("the device does not start: {line}").into());
         }
-        let mut server = Command::new(&program).arg("server").stdout(Stdio::piped()).spawn()?;
-        let stdout = server.stdout.take();
-        own.children.push(server);
-        own.server = first_line(stdout)?;
         Ok(own)
     }
 
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.directory.join("socket")
+    }
+
+    /// The number of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.0.id()
+    }
+}
+
+/// A device process and a server process, which end with this value.
+pub(crate) struct Processes {
+    device: DeviceProcess,
+    _server: Running,
+    server: String,
+}
+
+impl Processes {
+    pub(crate) fn start() -> Result<Self, Failure> {
+        let device = DeviceProcess::start(1, None)?;
+        let mut server = Command::new(std::env::current_exe()?);
+        let mut server = server.arg("server").stdout(Stdio::piped()).spawn()?;
+        let stdout = server.stdout.take();
+        let process = Running(server);
+        Ok(Self { device, _server: process, server: first_line(stdout)? })
+    }
+
     pub(crate) fn device(&self) -> Result<Client, Failure> {
-        Ok(Client::connect(&self.directory.join("socket"))?)
+        Ok(Client::connect(&self.device.socket())?)
     }
 
     pub(crate) fn server(&self) -> Result<Server, Failure> {
@@ -63,7 +98,7 @@ impl Processes {
 
     /// A place on the disk, for logs.
     pub(crate) fn place(&self, name: &str) -> PathBuf {
-        self.directory.join(name)
+        self.device.directory.join(name)
     }
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The TNIC paper's figures 7, 8, 9 and 13 and tables 3, 4 and 5, with what runs here.
+//! The TNIC paper's figures 7 to 14 and tables 3, 4 and 5, with what runs here.
 //!
 //! `smt-trusted-figures run DIR` measures for some minutes, and writes `figures.md` and plots into
 //! DIR. It starts a device process and a server process of its own, on this machine.
+//! `smt-trusted-figures systems DIR` does so for the systems over such devices.
 //!
 //! There is no FPGA, SGX or SEV. Their latencies are the paper's, as busy waits, and each row and
 //! line that has one says "emulated".
@@ -11,6 +12,8 @@
 mod append;
 mod latency;
 mod machine;
+#[cfg(feature = "sending")]
+mod replication;
 #[cfg(feature = "sending")]
 mod sending;
 mod streams;
@@ -42,7 +45,29 @@ enum Command {
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
         less: u32,
     },
-    /// A device process, started by `run`
+    /// Measures BFT, chain replication and PeerReview, and writes systems.md and plots
+    #[cfg(feature = "sending")]
+    Systems {
+        /// Where the files go; made if need be
+        directory: PathBuf,
+        /// Divides all counts, for a quick look
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+        less: u32,
+    },
+    /// A system in this process, started by `systems` to count its instructions
+    #[cfg(feature = "sending")]
+    #[command(hide = true)]
+    InMemory {
+        /// Its protocol
+        kind: String,
+        /// Its devices
+        attesting: String,
+        /// How many clients there are
+        clients: u32,
+        /// How many requests each makes
+        requests: u64,
+    },
+    /// A device process, started by `run` and `systems`
     #[command(hide = true)]
     Device {
         /// Its directory
@@ -58,6 +83,13 @@ type Failure = Box<dyn std::error::Error>;
 fn main() -> Result<(), Failure> {
     match Arguments::parse().command {
         Command::Run { directory, less } => run(&directory, less as usize),
+        #[cfg(feature = "sending")]
+        Command::Systems { directory, less } => systems_of(&directory, less as usize),
+        #[cfg(feature = "sending")]
+        Command::InMemory { kind, attesting, clients, requests } => {
+            let system = replication::System::parse(&kind, &attesting);
+            replication::run_in_memory(&system.ok_or("no such system")?, clients, requests)
+        }
         Command::Device { directory } => machine::run_device(&directory),
         Command::Server => systems::serve(),
     }
@@ -85,6 +117,26 @@ impl Report<'_> {
         self.text += &format!("\n![{name}]({file})\n");
         Ok(())
     }
+}
+
+#[cfg(feature = "sending")]
+fn systems_of(directory: &Path, less: usize) -> Result<(), Failure> {
+    std::fs::create_dir_all(directory)?;
+    let begin = Instant::now();
+    let mut report = Report { directory, text: String::from("# Trusted systems, measured\n") };
+    report.text += "Made by `smt-trusted-figures systems`: three replicas and all clients in one \
+                    process, each with an endpoint of its own, over SMT by UDP on the loopback, \
+                    with logs in memory. Numbers in parentheses are the paper's, on its machines. \
+                    Rows with \"emulated\" are the library, with a busy wait of the paper's \
+                    latency for each attestation, check and signature. \"CPU\" is processor time \
+                    of a request in all processes; \"instructions\" are counted by valgrind in \
+                    one process over a network in memory, without those of device processes.\n";
+    replication::figures_11_to_14(&mut report, less)?;
+    let seconds = begin.elapsed().as_secs();
+    report.text += &format!("\nMeasured in {seconds} seconds.\n");
+    std::fs::write(directory.join("systems.md"), &report.text)?;
+    println!("{seconds} seconds, {}", directory.join("systems.md").display());
+    Ok(())
 }
 
 fn run(directory: &Path, less: usize) -> Result<(), Failure> {

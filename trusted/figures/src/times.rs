@@ -5,6 +5,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 /// Times of calls, or of batches of so many calls.
+#[derive(Clone)]
 pub(crate) struct Times {
     nanoseconds: Vec<u64>,
     batch: usize,

@@ -7,6 +7,8 @@ use crate::error::JournalError;
 
 /// Bytes that are read at once in the search for a block.
 const WINDOW: usize = 64 << 10;
+/// Bytes of a record that has a part of a snapshot.
+pub const SNAPSHOT_PART: usize = 16 << 20;
 /// Bytes of a log's salt.
 const SALT_LEN: usize = 16;
 
@@ -68,6 +70,28 @@ impl<D: Disk> Journal<D> {
             journal.append(owner);
             journal.append(&salt);
             journal.salt = salt.to_vec();
+            journal.commit()?;
+        }
+        Ok(journal)
+    }
+
+    /// Begins a log on an empty disk with a snapshot, for it to take the place of another log. All
+    /// records are durable then, one by one.
+    ///
+    /// # Errors
+    /// [`JournalError::OtherOwner`] if there is a log on the disk, those of [`Journal::commit`].
+    pub fn begin(
+        disk: D,
+        owner: &[u8],
+        snapshot: impl IntoIterator<Item = Vec<u8>>,
+    ) -> Result<Self, JournalError> {
+        let mut is_empty = true;
+        let mut journal = Self::open(disk, owner, |_| is_empty = false)?;
+        if !is_empty {
+            return Err(JournalError::OtherOwner);
+        }
+        for record in snapshot {
+            journal.append(&record);
             journal.commit()?;
         }
         Ok(journal)

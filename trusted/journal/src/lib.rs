@@ -4,6 +4,10 @@
 //! 1. [`Journal::open`] hands out the records of the log, and cuts off what a crash tore.
 //! 2. [`Journal::append`] collects records in memory.
 //! 3. [`Journal::commit`] writes them as one block, and returns when the disk has it.
+//! 4. [`Journal::begin`] writes a snapshot to another disk, which the caller puts into the place of
+//!    a log that has grown.
+//!
+//! [`Inputs`] are those of a state machine, which takes them when they are durable.
 //!
 //! A block is written only after the one before is on the disk. A crash therefore tears the last
 //! block at most: a bad block with a good one behind it was damaged, and the log is refused.
@@ -15,6 +19,7 @@ mod block;
 mod disk;
 mod error;
 mod file;
+mod inputs;
 mod journal;
 #[cfg(feature = "model")]
 mod model;
@@ -22,6 +27,7 @@ mod model;
 pub use disk::Disk;
 pub use error::JournalError;
 pub use file::FileDisk;
-pub use journal::Journal;
+pub use inputs::{InputHash, Inputs, Questions};
+pub use journal::{Journal, SNAPSHOT_PART};
 #[cfg(feature = "model")]
 pub use model::ModelDisk;

@@ -17,6 +17,9 @@ pub struct ModelDisk {
     dirty_from: usize,
     /// After so many syncs one fails, and a crash may lose what it should have synced.
     pub fails_after: Option<u32>,
+    /// Whether nothing is synced, though each sync says that it is: what a program does that leaves
+    /// its syncs out.
+    pub loses_syncs: bool,
 }
 
 impl ModelDisk {
@@ -36,7 +39,8 @@ impl ModelDisk {
                 after.extend(bytes);
             }
         }
-        Self { durable: after.clone(), dirty_from: after.len(), current: after, fails_after: None }
+        let (durable, dirty_from) = (after.clone(), after.len());
+        Self { durable, dirty_from, current: after, ..Self::default() }
     }
 
     /// The bytes, for tests that damage them.
@@ -78,6 +82,9 @@ impl Disk for ModelDisk {
             return Err(io::Error::other("the disk has failed"));
         }
         self.fails_after = self.fails_after.map(|left| left - 1);
+        if self.loses_syncs {
+            return Ok(());
+        }
         let from = self.dirty_from.min(self.durable.len());
         self.durable.truncate(from);
         self.durable.extend(self.current.iter().skip(from));

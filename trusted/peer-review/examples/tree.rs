@@ -62,11 +62,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let group = Arc::new(Group { stream: 1, keys, epochs, faults: 1, options: Options::default() });
     let tree = Tree::new(NODES, 2);
     let device = |node: u32| group.library(node, key(node), GroupSecret::new([7; 32]));
-    let mut liar = Node::new(group.clone(), 1, device(1)?, [1; 32], &Dishonest(tree.clone()))?;
+    let mut liar = Node::new(group.clone(), device(1), [1; 32], &Dishonest(tree.clone()))?;
     let mut correct = Vec::new();
     for node in [0, 2, 3] {
         let secret = [node as u8; 32];
-        correct.push((node, Node::new(group.clone(), node, device(node)?, secret, &tree)?));
+        correct.push((node, Node::new(group.clone(), device(node), secret, &tree)?));
     }
     correct[0].1.local(b"a part of the stream".to_vec());
     let mut sent = Sent::new();

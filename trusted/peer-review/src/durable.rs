@@ -1,33 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A node whose inputs are on a disk before anything that follows from them leaves.
 //!
-//! A node is a function of its inputs, its device included: a kernel in the process signs the same
-//! entries again. A node that was killed takes the inputs of its journal again, and goes on with
-//! the log that others know. Inputs that the crash lost have had no consequence outside.
+//! A node is a function of its inputs, its device's signatures included. A node that was killed
+//! takes the inputs of its journal again, and goes on with the log that others know. Inputs that
+//! the crash lost have had no consequence outside.
 //!
-//! The journal is the device's counter. A node whose journal is lost or restored from a copy signs
-//! two entries at one index: its witnesses suspect it for good, and whoever sees both exposes it. A
-//! last block that the disk has damaged is cut off as one that a crash has torn, which is the same.
+//! Where the device is a kernel in the process, the journal is its counter. A node whose journal is
+//! lost or restored from a copy signs two entries at one index: its witnesses suspect it for good,
+//! and whoever sees both exposes it. A last block that the disk has damaged is cut off as one that
+//! a crash has torn, which is the same. A device that outlives the node gives no counter twice:
+//! such a journal is refused.
+
+mod beginning;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use smt_attestation::{GroupSecret, SigningKey, StreamId};
-use smt_device_client::{Device, DeviceError};
-use smt_journal::{Disk, Journal, JournalError};
+use smt_attestation::{GroupSecret, SigningKey};
+use smt_attestor::{AttestorError, Given, OwnDevice};
+use smt_journal::{Disk, Journal, JournalError, SNAPSHOT_PART};
 use zeroize::Zeroizing;
+
+use beginning::{Beginning, Begun, Host};
 
 use crate::application::Application;
 use crate::digest::{Digest, digest};
-use crate::group::{Group, GroupError, PublicKey};
-use crate::message::{Message, decode, encode};
-use crate::node::{Effect, Node, Output};
+use crate::group::{Group, GroupError};
+use crate::message::{Message, encode};
+use crate::node::{Effect, Node, NodeError, Output};
 
 /// The version of what a node makes of its inputs. A journal of another version is refused.
-const VERSION: u32 = 1;
-/// Bytes of a record that has a part of a snapshot.
-const PART: usize = 16 << 20;
+const VERSION: u32 = 2;
+/// The beginning of a journal's owner. The version follows.
+const JOURNAL: &str = "SMT peer review journal";
 /// Messages of one peer that are answered after one commit.
 const ANSWERS_MAX: usize = 64;
 
@@ -44,6 +51,10 @@ enum Record {
     Part(Vec<u8>),
     /// The snapshot is whole.
     Whole,
+    /// The bytes from which the nonces of audits come: always the first.
+    Nonces([u8; 32]),
+    /// All that a device that outlives the node has given for the inputs before.
+    Given(Vec<Given>),
 }
 
 /// An input that was not taken yet.
@@ -53,38 +64,23 @@ enum Waiting {
     Message(u32, Message),
 }
 
-/// The secrets of a node.
+/// The device and the secret of a node.
 pub struct Identity {
-    /// The node's number.
-    pub node: u32,
-    /// The seed of the key with which its device signs. All other secrets are derived from it.
-    pub signing_seed: Zeroizing<[u8; 32]>,
+    /// The device. Its number is the node's, and its epoch the one that the group has of it.
+    pub device: OwnDevice,
+    /// 32 random bytes, from which the nonces of audits come. A journal that has begun has its own.
+    pub nonces: Zeroizing<[u8; 32]>,
 }
 
 impl Identity {
-    /// The public key of the device.
+    /// A kernel in this process as the device of a node. All secrets are derived from the seed of
+    /// the key with which it signs.
     #[must_use]
-    pub fn public_key(&self) -> PublicKey {
-        self.signing_key().public_key()
-    }
-
-    fn signing_key(&self) -> SigningKey {
-        SigningKey::new(&self.signing_seed)
-    }
-
-    fn derived(&self, purpose: &str) -> Digest {
-        digest(purpose, &[&*self.signing_seed])
-    }
-
-    /// A kernel in this process that has attested so many entries.
-    fn device(&self, group: &Group, entries: u64) -> Result<Box<dyn Device>, DeviceError> {
-        let secret = GroupSecret::new(self.derived("codes"));
-        let mut device = group.library(self.node, self.signing_key(), secret)?;
-        // A kernel has no other way to a counter than through all before it.
-        for _ in 0..entries {
-            device.attest(StreamId(group.stream), &[])?;
-        }
-        Ok(device)
+    pub fn of_seed(group: &Group, node: u32, signing_seed: &[u8; 32]) -> Self {
+        let derived = |purpose: &str| digest(purpose, &[signing_seed]);
+        let (key, secret) = (SigningKey::new(signing_seed), GroupSecret::new(derived("codes")));
+        let device = group.library(node, key, secret);
+        Self { device, nonces: Zeroizing::new(derived("nonces")) }
     }
 }
 
@@ -98,15 +94,25 @@ pub enum DurableError {
     /// The group is none, or the node none of it.
     #[error("your files: {0}")]
     Group(#[from] GroupError),
-    /// The device cannot have such a group.
-    #[error("your files: the device cannot have such a group: {0}")]
-    Device(#[from] DeviceError),
+    /// The device cannot be used.
+    #[error(transparent)]
+    Device(#[from] AttestorError),
     /// The node has failed, and no snapshot of it is taken.
     #[error("the node has failed, and its journal is not begun anew")]
     Failed,
     /// A record is none of a node.
     #[error("the host or its disk: the journal has a record that no node writes")]
     Record,
+}
+
+impl From<NodeError> for DurableError {
+    fn from(error: NodeError) -> Self {
+        match error {
+            NodeError::Group(error) => error.into(),
+            NodeError::Device(error) => error.into(),
+            NodeError::Application(_) | NodeError::OldLog { .. } => Self::Failed,
+        }
+    }
 }
 
 /// A node with a journal.
@@ -129,22 +135,31 @@ pub struct Durable<A, D> {
 
 impl<A: Application, D: Disk> Durable<A, D> {
     /// Starts a node with an empty journal, or goes on where the journal ends. A journal of another
-    /// node, group or application is refused. `deliver` gets what the application has delivered
-    /// since the journal was begun ([`Durable::move_to`]), again.
+    /// node, group or application is refused, and one that is older than a device's counter.
+    /// `deliver` gets what the application has delivered since the journal was begun
+    /// ([`Durable::move_to`]), again.
     ///
     /// # Errors
     /// [`DurableError`]
     pub fn open(
         group: Arc<Group>,
-        identity: &Identity,
+        identity: Identity,
         application: &A,
         disk: D,
         deliver: impl FnMut(Vec<u8>),
     ) -> Result<Self, DurableError> {
-        let owner = owner(&group, identity.node, application);
-        let mut replay = Replay::new(group, identity, application, deliver)?;
-        let journal = Journal::open(disk, &owner, |record| replay.take(record))?;
-        let (node, replayed, begun) = replay.end()?;
+        group.check()?;
+        Journal::refuse_older(&disk, (0..VERSION).map(|it| encode(&(JOURNAL, it))))?;
+        let owner = owner(&group, identity.device.start().device.0, application);
+        let Identity { device, nonces } = identity;
+        let node = Node::with_journal(group, device, *nonces, application)?;
+        let mut beginning = Beginning::new(Host { node, deliver });
+        let mut journal = Journal::open(disk, &owner, |record| beginning.take(record))?;
+        if !beginning.has_begun {
+            journal.append(&encode(&Record::Nonces(*nonces)));
+            journal.commit()?;
+        }
+        let Begun { node, inputs: replayed, snapshot: begun } = beginning.end(&mut journal)?;
         Ok(Self {
             node,
             begun,
@@ -234,7 +249,13 @@ impl<A: Application, D: Disk> Durable<A, D> {
                 Waiting::Local(input) => drop(self.node.local(input)),
                 Waiting::Message(from, message) => self.node.take(from, message),
             }
+            // The device issues its last signatures again, and no older ones.
+            if self.node.device.is_ahead_of_log() {
+                self.keep_given();
+                self.journal.commit()?;
+            }
         }
+        self.keep_given();
         for (from, messages) in std::mem::take(&mut self.answered) {
             for message in messages {
                 // Inputs that were taken meanwhile may have made it a change, which is not durable.
@@ -246,34 +267,37 @@ impl<A: Application, D: Disk> Durable<A, D> {
         Ok(self.node.outputs())
     }
 
+    /// Writes what the device has given, with the next commit: until then it can be had again.
+    fn keep_given(&mut self) {
+        let given = self.node.device.take_unlogged();
+        if !given.is_empty() {
+            self.journal.append(&encode(&Record::Given(given)));
+        }
+    }
+
     /// Bytes of the journal behind the snapshot with which it begins, and bytes of that. When the
     /// first are as many as the others, it is worth the work to begin it anew.
     pub fn journal_growth(&self) -> (u64, u64) {
         (self.journal.length().saturating_sub(self.begun), self.begun)
     }
 
-    /// Begins the journal anew on an empty disk, with all that the node knows. The caller has kept
-    /// what was delivered, and puts the disk into the place of the old one, which is as it was.
-    /// Inputs that wait for a commit are kept too.
+    /// Begins the journal anew on an empty disk, with all that the node knows, and returns the old
+    /// disk, which is as it was. The caller has kept what was delivered, and puts the new disk into
+    /// its place, durably, before anything else: what follows is in the new journal alone. Inputs
+    /// that wait for a commit are kept.
     ///
     /// # Errors
-    /// [`DurableError`]. The old journal goes on, unless the caller has replaced it.
-    pub fn move_to(&mut self, disk: D) -> Result<(), DurableError> {
+    /// [`DurableError`]. The old journal goes on.
+    pub fn move_to(&mut self, disk: D) -> Result<D, DurableError> {
         // The application of a node that has failed has gone on, and the log has not.
         if self.node.failure().is_some() {
             return Err(DurableError::Failed);
         }
-        let mut is_empty = true;
-        let mut journal = Journal::open(disk, &self.owner, |_| is_empty = false)?;
-        if !is_empty {
-            return Err(JournalError::OtherOwner.into());
-        }
-        for part in self.node.snapshot().chunks(PART) {
-            journal.append(&encode(&Record::Part(part.to_vec())));
-            journal.commit()?;
-        }
-        journal.append(&encode(&Record::Whole));
-        journal.commit()?;
+        let bytes = self.node.snapshot();
+        let parts = bytes.chunks(SNAPSHOT_PART).map(|it| Record::Part(it.to_vec()));
+        let records = iter::once(Record::Nonces(self.node.nonces_from()));
+        let records = records.chain(parts).chain([Record::Whole]).map(|it| encode(&it));
+        let mut journal = Journal::begin(disk, &self.owner, records)?;
         for input in &self.waiting {
             let record = match input {
                 Waiting::Tick => Record::Tick,
@@ -283,8 +307,7 @@ impl<A: Application, D: Disk> Durable<A, D> {
             journal.append(&encode(&record));
         }
         self.begun = journal.length();
-        self.journal = journal;
-        Ok(())
+        Ok(std::mem::replace(&mut self.journal, journal).into_disk())
     }
 
     /// The node, to look at.
@@ -297,82 +320,14 @@ impl<A: Application, D: Disk> Durable<A, D> {
         self.replayed
     }
 
+    /// How many entries the device has signed again, since the journal did not have the signatures.
+    pub fn reissued(&self) -> u64 {
+        self.node.device.reissues()
+    }
+
     /// Bytes of the journal.
     pub fn journal_length(&self) -> u64 {
         self.journal.length()
-    }
-}
-
-/// A node that takes the records of its journal.
-struct Replay<'a, A, F> {
-    group: Arc<Group>,
-    identity: &'a Identity,
-    deliver: F,
-    node: Node<A>,
-    /// The parts of a snapshot so far.
-    parts: Vec<u8>,
-    /// Bytes of the snapshot that was whole.
-    begun: u64,
-    count: u64,
-    failure: Option<DurableError>,
-}
-
-impl<'a, A: Application, F: FnMut(Vec<u8>)> Replay<'a, A, F> {
-    fn new(
-        group: Arc<Group>,
-        identity: &'a Identity,
-        application: &A,
-        deliver: F,
-    ) -> Result<Self, DurableError> {
-        group.check()?;
-        let (own, device) = (identity.node, identity.device(&group, 0)?);
-        let node = Node::new(group.clone(), own, device, identity.derived("nonces"), application)?;
-        let (parts, begun, count, failure) = (Vec::new(), 0, 0, None);
-        Ok(Self { group, identity, deliver, node, parts, begun, count, failure })
-    }
-
-    fn take(&mut self, record: &[u8]) {
-        if self.failure.is_none() {
-            self.failure = self.step(record).err();
-        }
-    }
-
-    fn step(&mut self, record: &[u8]) -> Result<(), DurableError> {
-        match decode(record).ok_or(DurableError::Record)? {
-            Record::Part(part) => {
-                self.parts.extend(part);
-                return Ok(());
-            }
-            Record::Whole => return self.restore(),
-            Record::Tick => self.node.tick(),
-            Record::Local(input) => drop(self.node.local(input)),
-            Record::Message(from, bytes) => self.node.receive(from, &bytes),
-        }
-        self.count += 1;
-        // Messages are said again in time.
-        for output in self.node.outputs() {
-            if let Output::Deliver(bytes) = output {
-                (self.deliver)(bytes);
-            }
-        }
-        Ok(())
-    }
-
-    fn restore(&mut self) -> Result<(), DurableError> {
-        let bytes = std::mem::take(&mut self.parts);
-        self.begun = bytes.len() as u64;
-        let (group, identity) = (self.group.clone(), self.identity);
-        let is_whole = self.node.restore(&bytes, |entries| identity.device(&group, entries))?;
-        is_whole.then_some(()).ok_or(DurableError::Record)
-    }
-
-    /// The node, how many inputs it has taken, and the bytes of the snapshot before them.
-    fn end(self) -> Result<(Node<A>, u64, u64), DurableError> {
-        match self.failure {
-            Some(failure) => Err(failure),
-            None if !self.parts.is_empty() => Err(DurableError::Record),
-            None => Ok((self.node, self.count, self.begun)),
-        }
     }
 }
 
@@ -385,7 +340,7 @@ fn owner(group: &Group, node: u32, application: &impl Application) -> Vec<u8> {
     let members = encode(&(&group.keys, &group.epochs, group.faults, group.stream));
     let states: Vec<_> = (0..group.nodes()).map(|it| application.start(it).snapshot()).collect();
     let configuration = digest("configuration", &[&members, &options, &encode(&states)]);
-    encode(&("SMT peer review journal", VERSION, node, configuration))
+    encode(&(JOURNAL, VERSION, node, configuration))
 }
 
 #[cfg(all(test, feature = "sim"))]

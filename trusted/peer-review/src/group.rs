@@ -5,16 +5,13 @@ use smt_attestation::{
     Algorithm, DeviceId, Epoch, GroupSecret, Header, Kind, Member, SigningKey, Start, StreamId,
     verify_signature,
 };
-use smt_device_client::{Device, DeviceError, Library, SecretNumber};
+use smt_attestor::{Attestor, AttestorError, OwnDevice};
 
 use crate::authenticator::SignatureBytes;
 use crate::digest::Digest;
 
 /// An Ed25519 public key of a device.
 pub type PublicKey = [u8; 32];
-
-/// A device for groups of up to nine nodes.
-type OwnLibrary = Library<1, 8, 64>;
 
 /// The numbers that all nodes of a group agree upon. A tick is the time between two calls of
 /// [`crate::Node::tick`].
@@ -194,11 +191,17 @@ impl Group {
         verify_signature(key, &header.encode(), digest, &bytes)
     }
 
-    /// Opens the group's stream of a device that has the group's secret under a number.
+    /// Opens the group's stream of a node's device.
     ///
     /// # Errors
-    /// Those of [`Device::open`].
-    pub fn open(&self, device: &mut impl Device, secret: SecretNumber) -> Result<(), DeviceError> {
+    /// The device is in another epoch than the group has of it, or cannot have such a group.
+    pub(crate) fn open(&self, own: OwnDevice) -> Result<Attestor, AttestorError> {
+        let Start { device, epoch, .. } = own.start();
+        let of_group = self.epochs.get(device.0 as usize).copied().unwrap_or(0);
+        // Devices that have restarted are not admitted again.
+        if epoch.0 != of_group {
+            return Err(AttestorError::OtherEpoch { device: epoch.0, group: of_group });
+        }
         let members = (0..).zip(&self.epochs);
         let members: Vec<Member> = members
             .map(|(device, epoch)| Member { device: DeviceId(device), epoch: Epoch(*epoch) })
@@ -206,30 +209,19 @@ impl Group {
         let of_device = smt_attestation::Group {
             stream: StreamId(self.stream),
             algorithm: Algorithm::HmacSha256,
-            // Devices that have restarted are not admitted again.
             quorum: self.nodes().saturating_sub(1).max(1),
             members: &members,
         };
-        device.open(secret, &of_device)
+        Ok(Attestor::open(&of_device, own)?)
     }
 
     /// The kernel in this process as a node's device. The caller vouches that the epoch was never
     /// used before. The secret keys MACs that no node of this crate relies on.
-    ///
-    /// # Errors
-    /// Those of [`Group::open`].
-    pub fn library(
-        &self,
-        node: u32,
-        signing_key: SigningKey,
-        secret: GroupSecret,
-    ) -> Result<Box<dyn Device>, DeviceError> {
+    #[must_use]
+    pub fn library(&self, node: u32, signing_key: SigningKey, secret: GroupSecret) -> OwnDevice {
         let epoch = self.epochs.get(node as usize).copied().unwrap_or(0);
         let start = Start { device: DeviceId(node), epoch: Epoch(epoch), nonce: [0; 16] };
-        let mut library = OwnLibrary::start(start, signing_key);
-        library.add_secret(SecretNumber(0), secret)?;
-        self.open(&mut library, SecretNumber(0))?;
-        Ok(Box::new(library))
+        OwnDevice::Library { secret, start, signing_key: Some(Box::new(signing_key)) }
     }
 }
 

@@ -52,5 +52,6 @@ pub use group::{Group, GroupError, Options, PublicKey};
 pub use message::{Message, Segment};
 pub use node::{Node, NodeError, Output, Verdict};
 pub use rule::Rule;
+pub use smt_attestor::{AttestorError, OwnDevice};
 pub use state::Fault;
 pub use tree::{Content, Delivery, Tree};

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use smt_device_client::{Device, DeviceError};
+use smt_attestor::{Attestor, AttestorError, OwnDevice};
 
 use crate::application::Application;
 use crate::audited::{Audited, Suspicion};
@@ -48,13 +48,16 @@ pub enum Verdict {
     Exposed(Box<Evidence>),
 }
 
-/// Why a node logs nothing more: it takes no message and answers no new audit.
+/// Why a node does not begin, or logs nothing more: it takes no message and answers no new audit.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NodeError {
-    /// The device or the way to it.
+    /// The group is none, or the node none of it.
     #[error(transparent)]
-    Device(#[from] DeviceError),
+    Group(#[from] GroupError),
+    /// The device gives no signatures.
+    #[error(transparent)]
+    Device(#[from] AttestorError),
     /// The application does what the group does not allow. Its state is lost.
     #[error("the node ends: {0}. The group's options or the application must change")]
     Application(Fault),
@@ -70,6 +73,11 @@ pub enum NodeError {
         last: u64,
     },
 }
+
+/// Messages that a node takes of itself as a witness in one tick.
+const BROUGHT_MAX: usize = 16;
+// An entry may need a checkpoint before it, and 31 entries may wait for the journal.
+const _: () = assert!(2 * BROUGHT_MAX + 31 < 64, "a device issues its last 64 again");
 
 /// A host's knowledge of its own log. A liar may restore it; the device it cannot. Its state is a
 /// [`State`], or the bytes of one while the node is written.
@@ -100,7 +108,7 @@ struct Asked {
 pub struct Node<A> {
     pub(crate) group: Arc<Group>,
     pub(crate) own: u32,
-    device: Box<dyn Device>,
+    pub(crate) device: Attestor,
     reference: A,
     pub(crate) host: Host<State<A>>,
     asked: BTreeMap<u32, Asked>,
@@ -112,6 +120,8 @@ pub struct Node<A> {
     informed: BTreeMap<u32, u64>,
     /// When a message of each sender was taken last that a witness had brought.
     challenged: BTreeMap<u32, u64>,
+    /// How many messages this node has brought to itself, as a witness, in this tick.
+    brought: usize,
     /// How many messages were not taken because a receiver is slow.
     held: u64,
     /// From which nonces are derived, and how many were.
@@ -125,22 +135,36 @@ pub struct Node<A> {
 }
 
 impl<A: Application> Node<A> {
-    /// A node whose device has opened the group's stream and attested nothing in it. `secret` is 32
-    /// random bytes, from which come the nonces of audits.
+    /// A node without a journal: once it is killed it must stay off. Its device has attested
+    /// nothing in the group's stream. `secret` is 32 random bytes, from which come the nonces of
+    /// audits.
     ///
     /// # Errors
-    /// The group is none, or the node none of it.
+    /// The group is none, the node none of it, or the device not the one that the group has of it.
     pub fn new(
         group: Arc<Group>,
-        own: u32,
-        device: Box<dyn Device>,
+        device: OwnDevice,
         secret: [u8; 32],
         application: &A,
-    ) -> Result<Self, GroupError> {
+    ) -> Result<Self, NodeError> {
+        let mut node = Self::with_journal(group, device, secret, application)?;
+        node.device = node.device.without_log();
+        Ok(node)
+    }
+
+    /// The same for a node with a journal.
+    pub(crate) fn with_journal(
+        group: Arc<Group>,
+        device: OwnDevice,
+        secret: [u8; 32],
+        application: &A,
+    ) -> Result<Self, NodeError> {
         group.check()?;
+        let own = device.start().device.0;
         if own >= group.nodes() {
-            return Err(GroupError::NoNode(own));
+            return Err(GroupError::NoNode(own).into());
         }
+        let device = group.open(device)?;
         let reference = application.start(own);
         let others = (0..group.nodes()).filter(|it| group.is_witness(own, *it));
         let audits = others.map(|it| (it, Audited::new(own, it, reference.start(it)))).collect();
@@ -162,6 +186,7 @@ impl<A: Application> Node<A> {
             exposed: BTreeMap::new(),
             informed: BTreeMap::new(),
             challenged: BTreeMap::new(),
+            brought: 0,
             held: 0,
             nonces: (secret, 0),
             ticks: 0,
@@ -189,6 +214,7 @@ impl<A: Application> Node<A> {
     /// Time passes.
     pub fn tick(&mut self) {
         self.ticks += 1;
+        self.brought = 0;
         let options = self.group.options;
         let due: Vec<_> =
             self.host.outboxes.iter_mut().map(|(to, it)| (*to, it.tick(&options))).collect();
@@ -275,6 +301,27 @@ impl<A: Application> Node<A> {
         self.failure.as_ref()
     }
 
+    /// The bytes from which the nonces of audits come.
+    pub(crate) fn nonces_from(&self) -> [u8; 32] {
+        self.nonces.0
+    }
+
+    /// Has the nonces of audits come from these bytes, before the first one.
+    pub(crate) fn derive_nonces(&mut self, from: [u8; 32]) {
+        self.nonces.0 = from;
+    }
+
+    /// Takes the failure of the device, if that has ended the node.
+    pub(crate) fn device_failure(&mut self) -> Option<AttestorError> {
+        match self.failure.take() {
+            Some(NodeError::Device(error)) => Some(error),
+            other => {
+                self.failure = other;
+                None
+            }
+        }
+    }
+
     /// The most audits of one witness that the log has.
     #[cfg(feature = "sim")]
     pub(crate) fn audits_recorded(&self) -> u64 {
@@ -307,6 +354,14 @@ impl<A: Application> Node<A> {
         }
         let last = self.host.state.received(from);
         if message.number == last + 1 || self.broken.lacks(Rule::Order) {
+            // They come again. A device that outlives the node issues its last signatures again,
+            // and no older ones: one input makes no more entries than these.
+            if witness == Some(self.own) {
+                self.brought += 1;
+                if self.brought > BROUGHT_MAX {
+                    return;
+                }
+            }
             if self.holds_back(from, witness.is_some()) {
                 self.held += 1;
                 return;

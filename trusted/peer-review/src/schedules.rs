@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use smt_attestation::{GroupSecret, SigningKey, StreamId};
-use smt_device_client::Device;
+use smt_attestation::{DeviceId, Epoch, GroupSecret, SigningKey, Start};
+use smt_attestor::{AttestorError, OutlivingDevice, OwnDevice};
 
 use crate::audited::Suspicion;
 use crate::authenticator::{Authenticator, body_digest};
@@ -36,8 +36,8 @@ fn group_of(nodes: u32, options: Options) -> Arc<Group> {
     Arc::new(Group { stream: 5, keys, epochs, faults: 1, options })
 }
 
-fn device(group: &Group, node: u32) -> Box<dyn Device> {
-    group.library(node, key(node), GroupSecret::new([6; 32])).unwrap()
+fn device(group: &Group, node: u32) -> OwnDevice {
+    group.library(node, key(node), GroupSecret::new([6; 32]))
 }
 
 fn tree() -> Tree {
@@ -46,7 +46,7 @@ fn tree() -> Tree {
 
 fn node(group: &Arc<Group>, own: u32) -> Node<Tree> {
     let tree = Tree::new(group.nodes(), 2);
-    Node::new(group.clone(), own, device(group, own), [own as u8; 32], &tree).unwrap()
+    Node::new(group.clone(), device(group, own), [own as u8; 32], &tree).unwrap()
 }
 
 fn nodes(options: Options) -> Vec<Node<Tree>> {
@@ -130,9 +130,10 @@ fn a_stream_reaches_all_nodes_and_nobody_is_suspected() {
 #[test]
 fn a_log_that_is_older_than_its_device_ends_the_node() {
     let group = group(Options::default());
-    let mut device = device(&group, 0);
-    device.attest(StreamId(5), b"a log that was lost").unwrap();
-    let mut node = Node::new(group, 0, device, [0; 32], &tree()).unwrap();
+    let start = Start { device: DeviceId(0), epoch: Epoch(1), nonce: [0; 16] };
+    let device = OutlivingDevice::start(start, GroupSecret::new([6; 32]), key(0));
+    group.open(device.own_device()).unwrap().attest(b"a log that was lost").unwrap();
+    let mut node = Node::new(group, device.own_device(), [0; 32], &tree()).unwrap();
     assert!(!node.local(b"part".to_vec()));
     let failure = node.failure().unwrap();
     assert!(matches!(failure, NodeError::OldLog { counter: 2, last: 0 }), "{failure}");
@@ -239,21 +240,31 @@ fn a_question_that_is_repeated_is_answered_once_a_tick_and_its_end_at_once() {
 fn a_node_is_one_of_a_group_that_can_run() {
     let good = group(Options::default());
     let new = |group: Arc<Group>, own: u32| {
-        let device = device(&good, 0);
-        Node::new(group, own, device, [0; 32], &tree()).map(|_| ())
+        let device = device(&good, own);
+        Node::new(group, device, [0; 32], &tree()).err()
     };
-    assert_eq!(new(good.clone(), 0), Ok(()));
-    assert_eq!(new(good.clone(), NODES), Err(GroupError::NoNode(NODES)));
-    let name = "interval";
+    assert!(new(good.clone(), 0).is_none());
+    let none = new(good.clone(), NODES);
+    assert!(matches!(none, Some(NodeError::Group(GroupError::NoNode(NODES)))), "{none:?}");
     let bad = group(Options { interval: 1, ..Options::default() });
-    assert_eq!(new(bad, 0), Err(GroupError::Option { name, least: 2 }));
+    let refused = new(bad, 0);
+    let is_it = |it: &GroupError| *it == GroupError::Option { name: "interval", least: 2 };
+    assert!(matches!(&refused, Some(NodeError::Group(it)) if is_it(it)), "{refused:?}");
+    let mut restarted = Group::clone(&good);
+    restarted.epochs[0] = 2;
+    let refused = Node::new(Arc::new(restarted), device(&good, 0), [0; 32], &tree()).err();
+    let expected = matches!(
+        refused,
+        Some(NodeError::Device(AttestorError::OtherEpoch { device: 1, group: 2 }))
+    );
+    assert!(expected, "{refused:?}");
 }
 
 #[test]
 fn an_application_that_is_not_fit_for_the_group_ends_its_node() {
     // A source of ten nodes has children that the group does not have.
     let (group, tree) = (group(Options::default()), Tree::new(10, 5));
-    let mut node = Node::new(group.clone(), 0, device(&group, 0), [0; 32], &tree).unwrap();
+    let mut node = Node::new(group.clone(), device(&group, 0), [0; 32], &tree).unwrap();
     assert!(!node.local(b"part".to_vec()));
     assert_eq!(node.last(), 0);
     let failure = node.failure().unwrap();

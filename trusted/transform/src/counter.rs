@@ -38,7 +38,7 @@ enum Message {
 }
 
 /// One node of the counter.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Counter {
     own: u32,
     nodes: u32,
@@ -84,6 +84,13 @@ impl Counter {
     #[must_use]
     pub fn executed(&self) -> &[(u32, u64, u64)] {
         &self.log[..self.executed.min(self.log.len())]
+    }
+
+    /// The whole log, executed or not.
+    #[cfg(feature = "broken")]
+    #[must_use]
+    pub fn log(&self) -> &[(u32, u64, u64)] {
+        &self.log
     }
 
     /// The view.
@@ -303,6 +310,7 @@ impl Protocol for Counter {
 
 /// The bytes of a message by which a leader begins a view with a log, for liars.
 #[cfg(feature = "sim")]
-pub(crate) fn begin(view: u64, log: Vec<(u32, u64, u64)>) -> Vec<u8> {
+#[must_use]
+pub fn begin(view: u64, log: Vec<(u32, u64, u64)>) -> Vec<u8> {
     encode(&Message::Begin { view, log })
 }

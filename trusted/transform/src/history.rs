@@ -4,13 +4,15 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::group::Group;
-use crate::message::{Attested, Input, Step};
+use crate::message::{Attested, Input, Request, Step};
 use crate::protocol::{Effect, Protocol};
 use crate::rule::{Broken, Rule};
 use crate::steps::{Asker, Steps, Ticks};
 
 /// How many steps may wait for an earlier one.
 const AHEAD: u64 = 4096;
+/// Bytes of such steps from which on only the next one is kept: a liar fills no memory and no disk.
+const AHEAD_BYTES: usize = 64 << 20;
 
 /// The fate of a step.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -21,6 +23,16 @@ pub(crate) enum Verdict {
     Wait,
     /// No correct node makes it.
     Faulty,
+}
+
+/// The knowledge by which steps are judged.
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'a> {
+    pub(crate) group: &'a Group,
+    /// The last request of each client whose signature was verified: those of steps are the same
+    /// ones, and a signature costs more than all else.
+    pub(crate) genuine: &'a BTreeMap<u32, Request>,
+    pub(crate) broken: Broken,
 }
 
 /// A message on its way: the counter of its sender's step, and its bytes.
@@ -103,12 +115,12 @@ impl<P: Protocol> History<P> {
     }
 
     /// Judges the next step, which is taken if it is valid.
-    pub(crate) fn judge(&mut self, step: &Step, group: &Group, broken: Broken) -> Verdict {
-        match self.judge_input(&step.input, group, broken) {
+    pub(crate) fn judge(&mut self, step: &Step, known: Known<'_>) -> Verdict {
+        match self.judge_input(&step.input, known) {
             Verdict::Valid(_) => {}
             other => return other,
         }
-        if broken.lacks(Rule::Effects) {
+        if known.broken.lacks(Rule::Effects) {
             self.note(&step.input, &step.effects);
             run(&mut self.machine, &step.input);
             return Verdict::Valid(step.effects.clone());
@@ -117,7 +129,8 @@ impl<P: Protocol> History<P> {
         if effects == step.effects { Verdict::Valid(effects) } else { Verdict::Faulty }
     }
 
-    fn judge_input(&self, input: &Input, group: &Group, broken: Broken) -> Verdict {
+    fn judge_input(&self, input: &Input, known: Known<'_>) -> Verdict {
+        let Known { group, genuine, broken } = known;
         let is_fine = match input {
             Input::Message { from, counter, message } => {
                 let mut waiting = self.inbox.get(from).into_iter().flatten();
@@ -134,7 +147,9 @@ impl<P: Protocol> History<P> {
                 }
             }
             Input::Timeout { timer } => self.armed.contains_key(timer) || broken.lacks(Rule::Armed),
-            Input::Request(request) => is_genuine(request, group, broken),
+            Input::Request(request) => {
+                genuine.get(&request.client) == Some(request) || is_genuine(request, group, broken)
+            }
         };
         if is_fine { Verdict::Valid(Vec::new()) } else { Verdict::Faulty }
     }
@@ -156,9 +171,16 @@ impl<P: Protocol> History<P> {
         self.inbox.clear();
     }
 
+    /// Whether a step at this counter would be kept.
+    pub(crate) fn wants(&self, counter: u64) -> bool {
+        let ahead = || counter - self.taken;
+        !self.knows(counter)
+            && (ahead() == 1 || (ahead() <= AHEAD && self.steps.waiting() < AHEAD_BYTES))
+    }
+
     /// Keeps an authentic step.
     pub(crate) fn put(&mut self, counter: u64, step: Attested, now: Ticks) {
-        if !self.knows(counter) && counter - self.taken <= AHEAD {
+        if self.wants(counter) {
             self.steps.put(counter, step, now);
         }
     }
@@ -173,6 +195,12 @@ impl<P: Protocol> History<P> {
     pub(crate) fn took(&mut self, counter: u64, retained: u64) {
         self.taken = counter;
         self.steps.took(counter, retained);
+    }
+
+    /// The steps that are kept.
+    #[cfg(feature = "broken")]
+    pub(crate) fn kept(&self) -> impl Iterator<Item = (&u64, &Attested)> {
+        self.steps.all()
     }
 
     /// Steps for a node that asks, at most so many.
@@ -191,7 +219,7 @@ pub(crate) fn run(machine: &mut impl Protocol, input: &Input) -> Vec<Effect> {
 }
 
 /// Whether a client of the group has signed this request.
-pub(crate) fn is_genuine(request: &crate::message::Request, group: &Group, broken: Broken) -> bool {
+pub(crate) fn is_genuine(request: &Request, group: &Group, broken: Broken) -> bool {
     let key = group.clients.get(&request.client);
     request.operation.len() <= group.options.operation
         && (broken.lacks(Rule::RequestSignature)
@@ -221,7 +249,11 @@ mod tests {
     }
 
     fn judge(history: &mut History<Once>, input: Input, effects: Vec<Effect>) -> Verdict {
-        history.judge(&Step { input, effects }, &group(), Broken::default())
+        judge_with(history, &Step { input, effects }, Broken::default())
+    }
+
+    fn judge_with(history: &mut History<Once>, step: &Step, broken: Broken) -> Verdict {
+        history.judge(step, Known { group: &group(), genuine: &BTreeMap::new(), broken })
     }
 
     fn group() -> Group {
@@ -275,6 +307,23 @@ mod tests {
         assert!(history.knows(AHEAD) && !history.knows(AHEAD + 1));
     }
 
+    // Once, a liar whose step waits for a message that was never sent filled the memory of others.
+    #[test]
+    fn long_steps_that_wait_for_an_earlier_one_are_kept_up_to_a_bound() {
+        let mut history = waiting();
+        let step = |_| Attested { attestation: [[0; 32]; 2], body: vec![0; AHEAD_BYTES / 4] };
+        (2..9).for_each(|counter| history.put(counter, step(counter), 0));
+        let kept = |history: &History<Once>| (1..9).filter(|it| history.knows(*it)).count();
+        assert_eq!(kept(&history), 4);
+        history.put(1, step(1), 0);
+        assert_eq!(kept(&history), 5, "the next one is always kept");
+        history.took(1, 9);
+        history.took(2, 9);
+        history.put(6, step(6), 0);
+        history.put(7, step(7), 0);
+        assert_eq!(kept(&history), 6);
+    }
+
     /// The checks that no run of the search misses.
     #[cfg(feature = "broken")]
     #[test]
@@ -289,7 +338,7 @@ mod tests {
             assert_eq!(judge(&mut waiting(), input.clone(), effects.clone()), Verdict::Faulty);
             let broken = Broken { rule: Some(rule) };
             let step = Step { input, effects: effects.clone() };
-            assert_eq!(waiting().judge(&step, &group(), broken), Verdict::Valid(effects));
+            assert_eq!(judge_with(&mut waiting(), &step, broken), Verdict::Valid(effects));
         }
     }
 

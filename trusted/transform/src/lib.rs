@@ -17,7 +17,9 @@
 #![forbid(unsafe_code)]
 
 mod client;
+mod consequence;
 pub mod counter;
+mod durable;
 mod group;
 mod history;
 pub mod local;
@@ -30,6 +32,7 @@ pub mod sim;
 mod steps;
 
 pub use client::Client;
+pub use durable::{Durable, DurableError};
 pub use group::{Group, Options, PublicKey};
 pub use message::{Attested, Endorsement, Input, Message, Request, Status, Step};
 pub use node::{Identity, Node, NodeError, Output};

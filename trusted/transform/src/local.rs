@@ -36,7 +36,7 @@ impl std::fmt::Display for LocalError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Group(misuse) => write!(f, "the group cannot be formed: {misuse:?}"),
-            Self::Node(error) => write!(f, "the protocol: {error:?}"),
+            Self::Node(error) => error.fmt(f),
             Self::NoAnswer => write!(f, "the group gives no answer"),
         }
     }

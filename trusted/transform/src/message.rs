@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Messages as bytes.
 
+use std::fmt;
+
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -30,6 +32,18 @@ pub enum Input {
     Request(Request),
 }
 
+impl fmt::Display for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Message { from, counter, .. } => {
+                write!(f, "the message of node {from} at its step {counter}")
+            }
+            Self::Timeout { timer } => write!(f, "timer {timer}"),
+            Self::Request(it) => write!(f, "request {} of client {}", it.number, it.client),
+        }
+    }
+}
+
 /// A step of a node, which its device attests.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Step {
@@ -57,6 +71,9 @@ impl Attested {
         Attestation::new(&self.attestation[0], &self.attestation[1])
     }
 }
+
+/// A hash (SHA-256).
+pub(crate) type Digest = [u8; 32];
 
 /// A signature's 64 bytes as two halves.
 pub(crate) type SignatureBytes = [[u8; 32]; 2];
@@ -173,7 +190,7 @@ pub(crate) fn decode<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Option<T> {
 }
 
 /// SHA-256 of `parts` under a domain, each preceded by its length.
-fn digest(domain: &str, parts: &[&[u8]]) -> [u8; 32] {
+pub(crate) fn digest(domain: &str, parts: &[&[u8]]) -> Digest {
     let mut hash = Sha256::new();
     hash.update(b"SMT transform ");
     for part in [domain.as_bytes()].iter().chain(parts) {

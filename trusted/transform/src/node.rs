@@ -5,18 +5,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ed25519_dalek::SigningKey;
+use serde::{Deserialize, Serialize};
 use smt_attestation::{
     Algorithm, DeviceId, Epoch, GroupSecret, Kernel, Kind, Member, Misuse, Start, StreamId,
 };
 
+use crate::consequence::Consequence;
 use crate::group::Group;
-use crate::history::{History, Verdict, is_genuine, run};
+use crate::history::{History, Known, Verdict, run};
 use crate::message::{
-    Attested, Endorsement, Input, Message, Request, Status, Step, decode, encode,
+    Attested, Digest, Endorsement, Input, Message, Request, Step, decode, digest, encode,
 };
 use crate::protocol::{Effect, Protocol};
 use crate::rule::{Broken, Rule};
-use crate::steps::{Asker, Ticks};
+use crate::steps::Ticks;
 
 /// A device for groups of up to nine nodes.
 type Device = Kernel<1, 8, 64>;
@@ -47,13 +49,25 @@ pub struct Identity {
 }
 
 /// Why a node stops.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum NodeError {
-    /// The caller: two runs of the protocol had different effects on the same inputs. The step was
-    /// not attested, so that the node has stopped, and not lied.
+    /// Two runs of the protocol had different effects on the same inputs. The step was not
+    /// attested, so that the node has stopped, and not lied.
+    #[error(
+        "the protocol: two runs of it had different effects on {0}: it depends on something else \
+         than its inputs, as on a clock, random numbers or the order of a hash table"
+    )]
     NotDeterministic(Input),
     /// The device gives no more attestations.
+    #[error("the device gives no more attestations: {0:?}")]
     Device(Misuse),
+}
+
+/// The own steps that were attested: the last counter, and a digest of all.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub(crate) struct Made {
+    pub(crate) counter: u64,
+    steps: Digest,
 }
 
 /// One of 2f + 1 nodes.
@@ -67,13 +81,19 @@ pub struct Node<P> {
     pub(crate) histories: Vec<History<P>>,
     /// The newest request of each client that is no step yet.
     pub(crate) requests: BTreeMap<u32, Request>,
+    /// The last request of each client that came from the client itself.
+    pub(crate) genuine: BTreeMap<u32, Request>,
     /// Ticks since each armed timer was armed.
     pub(crate) waited: BTreeMap<u32, u32>,
     /// The last replies to each client that were found valid.
-    replies: BTreeMap<u32, BTreeMap<u64, Vec<u8>>>,
+    pub(crate) replies: BTreeMap<u32, BTreeMap<u64, Vec<u8>>>,
+    /// The own steps that were attested, for a log.
+    pub(crate) made: Made,
     pub(crate) outputs: Vec<Output>,
+    /// Whether it endorses nothing: it takes its log again, and clients ask again.
+    pub(crate) is_silent: bool,
     /// Ticks since the start.
-    now: Ticks,
+    pub(crate) now: Ticks,
     error: Option<NodeError>,
     pub(crate) broken: Broken,
     /// A liar's host makes its steps itself.
@@ -114,9 +134,12 @@ impl<P: Protocol> Node<P> {
             machine: protocol(own),
             histories,
             requests: BTreeMap::new(),
+            genuine: BTreeMap::new(),
             waited: BTreeMap::new(),
             replies: BTreeMap::new(),
+            made: Made::default(),
             outputs: Vec::new(),
+            is_silent: false,
             now: 0,
             error: None,
             broken: Broken::default(),
@@ -131,11 +154,22 @@ impl<P: Protocol> Node<P> {
     /// # Errors
     /// [`NodeError`]; the node does nothing more.
     pub fn receive(&mut self, bytes: &[u8]) -> Result<(), NodeError> {
-        match Message::decode(bytes) {
-            Some(Message::Step(step)) => self.take_step(step),
-            Some(Message::Status(status)) => self.answer(&status),
-            Some(Message::Request(request)) => self.take_request(request),
-            Some(Message::Endorsement(_)) | None => {}
+        if let Some(message) = Message::decode(bytes) {
+            match self.consequence_of(&message) {
+                Consequence::Nothing => {}
+                Consequence::Answer(_) => self.answer(&message),
+                Consequence::Change => return self.take(message),
+            }
+        }
+        self.advance()
+    }
+
+    /// Takes a message whose consequence is, or was, a change: it is authentic.
+    pub(crate) fn take(&mut self, message: Message) -> Result<(), NodeError> {
+        match message {
+            Message::Step(step) => self.take_step(step),
+            Message::Request(request) => self.take_request(request),
+            Message::Status(_) | Message::Endorsement(_) => {}
         }
         self.advance()
     }
@@ -163,9 +197,8 @@ impl<P: Protocol> Node<P> {
                 self.step(Input::Timeout { timer });
             }
         }
-        let held = self.histories.iter().map(History::held).collect();
-        let status = Message::Status(Status { from: self.own, held });
-        self.outputs.push(Output::Nodes(status.encode()));
+        let question = self.question();
+        self.outputs.push(question);
         self.advance()
     }
 
@@ -179,9 +212,20 @@ impl<P: Protocol> Node<P> {
         &self.machine
     }
 
+    /// The counter up to which the steps of a node were taken.
+    pub fn taken(&self, node: u32) -> Option<u64> {
+        self.histories.get(node as usize).map(|it| it.taken)
+    }
+
     /// The nodes that have made a step which the protocol does not make.
     pub fn faulty(&self) -> impl Iterator<Item = u32> {
         (0..).zip(&self.histories).filter(|it| it.1.is_faulty).map(|it| it.0)
+    }
+
+    /// The last replies to each client that were found valid.
+    #[cfg(feature = "broken")]
+    pub(crate) fn replies(&self) -> &BTreeMap<u32, BTreeMap<u64, Vec<u8>>> {
+        &self.replies
     }
 
     /// Makes all steps that can be made now.
@@ -258,6 +302,8 @@ impl<P: Protocol> Node<P> {
 
     /// Keeps an own step, and sends it to all.
     pub(crate) fn publish(&mut self, counter: u64, said: Attested) {
+        let steps = digest("made", &[&self.made.steps, &said.attestation[0], &said.attestation[1]]);
+        self.made = Made { counter, steps };
         self.outputs.push(Output::Nodes(Message::Step(said.clone()).encode()));
         self.keep(counter, said);
     }
@@ -271,7 +317,7 @@ impl<P: Protocol> Node<P> {
     }
 
     /// The device and the counter of an authentic step.
-    fn authenticate(&self, it: &Attested) -> Option<(u32, u64)> {
+    pub(crate) fn authenticate(&self, it: &Attested) -> Option<(u32, u64)> {
         // `check`, not `accept`: steps come out of order, and `History` keeps their order.
         let stream = self.kernel.stream(StreamId(self.group.stream))?;
         let header = match stream.check(&it.attestation(), &it.body) {
@@ -286,16 +332,10 @@ impl<P: Protocol> Node<P> {
     }
 
     fn take_step(&mut self, step: Attested) {
-        // One that comes again costs no MAC. A forged one that is taken for it is not kept either.
-        let is_known = step.attestation().claim().is_some_and(|it| {
-            let history = self.histories.get(it.device.0 as usize);
-            history.is_some_and(|history| history.knows(it.counter))
-        });
-        if !is_known
-            && let Some((device, counter)) = self.authenticate(&step)
-            && device != self.own
+        if let Some(claim) = step.attestation().claim()
+            && let Some(history) = self.histories.get_mut(claim.device.0 as usize)
         {
-            self.histories[device as usize].put(counter, step, self.now);
+            history.put(claim.counter, step, self.now);
         }
     }
 
@@ -315,7 +355,7 @@ impl<P: Protocol> Node<P> {
     }
 
     fn take_next(&mut self, device: u32) -> bool {
-        let (group, broken) = (self.group.clone(), self.broken);
+        let (group, genuine, broken) = (self.group.clone(), &self.genuine, self.broken);
         let history = &mut self.histories[device as usize];
         let next = history.next(broken).filter(|_| !history.is_faulty);
         let Some((counter, step)) = next.map(|it| (it.0, decode::<Step>(&it.1.body))) else {
@@ -323,7 +363,7 @@ impl<P: Protocol> Node<P> {
         };
         let verdict = match step {
             None => Verdict::Faulty,
-            Some(step) => history.judge(&step, &group, broken),
+            Some(step) => history.judge(&step, Known { group: &group, genuine, broken }),
         };
         match verdict {
             Verdict::Wait => false,
@@ -363,44 +403,18 @@ impl<P: Protocol> Node<P> {
         }
     }
 
-    fn endorse(&mut self, client: u32, number: u64, answer: Vec<u8>) {
+    pub(crate) fn endorse(&mut self, client: u32, number: u64, answer: Vec<u8>) {
+        if self.is_silent {
+            return;
+        }
         let it = Endorsement::sign(&self.key, self.own, client, (number, answer));
         self.outputs.push(Output::Client(client, Message::Endorsement(it).encode()));
     }
 
     fn take_request(&mut self, request: Request) {
-        if !is_genuine(&request, &self.group, self.broken) {
-            return;
-        }
-        let client = request.client;
-        let known = self.replies.get(&client).and_then(|it| it.get(&request.number)).cloned();
-        if let Some(answer) = known {
-            self.endorse(client, request.number, answer);
-            return;
-        }
-        // One that was a step already, and has no reply, is a step again: the node that was to
-        // reply may have stopped.
-        let done = self.histories[self.own as usize].requested.get(&client).copied();
-        let waiting = self.requests.get(&client).map(|it| it.number);
-        let is_new = done.is_none_or(|it| it <= request.number);
-        if is_new && waiting.is_none_or(|it| it < request.number) {
-            self.requests.insert(client, request);
-        }
-    }
-
-    /// Sends to another node what it lacks, of all streams: a liar that speaks to some only is
-    /// heard by all. A step that was sent just before is on its way, and is not sent again.
-    fn answer(&mut self, status: &Status) {
-        let is_peer = status.from < self.group.size() && status.from != self.own;
-        if !is_peer || status.held.len() != self.histories.len() {
-            return;
-        }
-        let most = self.group.options.resend;
-        for (device, held) in (0..).zip(&status.held).filter(|it| it.0 != status.from) {
-            let asker = Asker { node: status.from, held: *held, now: self.now };
-            let missing = self.histories[device as usize].missing(asker, most);
-            let steps = missing.into_iter().map(|it| Message::Step(it).encode());
-            self.outputs.extend(steps.map(|it| Output::Node(status.from, it)));
+        if self.is_new(&request) {
+            self.genuine.insert(request.client, request.clone());
+            self.requests.insert(request.client, request);
         }
     }
 }

@@ -2,6 +2,7 @@
 //! The authentic steps of one stream that a node keeps, and when each was sent to each other node.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use crate::message::Attested;
 
@@ -22,13 +23,15 @@ pub(crate) struct Steps {
     kept: BTreeMap<u64, Kept>,
     /// The counter up to which no step is missing.
     held: u64,
+    /// Bytes of the steps that were not taken.
+    waiting: usize,
     nodes: u32,
 }
 
 impl Steps {
     /// No step of a group of so many nodes.
     pub(crate) fn new(nodes: u32) -> Self {
-        Self { kept: BTreeMap::new(), held: 0, nodes }
+        Self { kept: BTreeMap::new(), held: 0, waiting: 0, nodes }
     }
 
     /// The counter up to which no step is missing.
@@ -43,16 +46,29 @@ impl Steps {
     /// Keeps an authentic step. The maker sends it to all at about the same time, so other nodes
     /// are sent it only later.
     pub(crate) fn put(&mut self, counter: u64, step: Attested, now: Ticks) {
-        let sent = || vec![now; self.nodes as usize];
-        self.kept.entry(counter).or_insert_with(|| Kept { step, sent: sent() });
+        if let Entry::Vacant(place) = self.kept.entry(counter) {
+            self.waiting += step.body.len();
+            place.insert(Kept { step, sent: vec![now; self.nodes as usize] });
+        }
         while self.kept.contains_key(&(self.held + 1)) {
             self.held += 1;
         }
     }
 
+    /// Bytes of the steps that were not taken.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
     /// The step at a counter.
     pub(crate) fn at(&self, counter: u64) -> Option<(u64, &Attested)> {
         self.kept.get(&counter).map(|it| (counter, &it.step))
+    }
+
+    /// All steps, by counter.
+    #[cfg(feature = "broken")]
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&u64, &Attested)> {
+        self.kept.iter().map(|it| (it.0, &it.1.step))
     }
 
     /// The first step from a counter on.
@@ -63,6 +79,8 @@ impl Steps {
     /// All up to a counter were taken; keeps `retained` of them.
     pub(crate) fn took(&mut self, counter: u64, retained: u64) {
         self.held = self.held.max(counter);
+        let taken = self.kept.get(&counter).map_or(0, |it| it.step.body.len());
+        self.waiting = self.waiting.saturating_sub(taken);
         if let Some(last) = counter.checked_sub(retained) {
             self.kept.remove(&last);
         }

@@ -6,20 +6,47 @@
 use smt_transform::Rule;
 use smt_transform::sim::{Attack, Report, Scenario, Violation, run};
 
-#[test]
-fn no_seed_violates_a_property() {
+/// Seeds from `SMT_TRANSFORM_SEED` on, `SMT_TRANSFORM_COUNT` of them or the number given.
+fn seeds(count: u64) -> std::ops::Range<u64> {
     let variable = |name: &str| std::env::var(name).ok().map(|it| it.parse::<u64>().unwrap());
     let first = variable("SMT_TRANSFORM_SEED").unwrap_or(0);
-    let count = variable("SMT_TRANSFORM_COUNT").unwrap_or(100);
-    let mut report = Report::default();
-    for seed in first..first + count {
-        report.add(seed, run(&Scenario::of_seed(seed)));
+    first..first + variable("SMT_TRANSFORM_COUNT").unwrap_or(count)
+}
+
+/// Runs all scenarios.
+fn search(mut report: Report, scenarios: impl ExactSizeIterator<Item = Scenario>) {
+    let count = scenarios.len();
+    for scenario in scenarios {
+        report.add(scenario.seed, run(&scenario));
     }
     println!("{report}");
     assert_eq!(report.violations(), []);
     if count >= 400 {
         assert_eq!(report.rare(), Vec::<String>::new());
     }
+}
+
+#[test]
+fn no_seed_violates_a_property() {
+    let seeds: Vec<u64> = seeds(100).collect();
+    search(Report::default(), seeds.into_iter().map(Scenario::of_seed));
+}
+
+#[test]
+fn no_seed_violates_a_property_when_nodes_with_logs_are_killed() {
+    let seeds: Vec<u64> = seeds(100).collect();
+    search(Report::with_logs(), seeds.into_iter().map(Scenario::with_logs));
+}
+
+#[test]
+fn nodes_that_send_before_their_inputs_are_durable_are_found() {
+    let found = (0..40).find_map(|seed| {
+        let scenario = Scenario { sends_before_sync: true, ..Scenario::with_logs(seed) };
+        let found = run(&scenario).violations;
+        found.into_iter().find(|it| matches!(it, Violation::Slandered(_)))
+    });
+    println!("{found:?}");
+    assert!(found.is_some());
 }
 
 /// The first violation of so many runs in which all nodes and clients lack a check, and liars

@@ -18,8 +18,9 @@ use crate::failure::Failure;
 pub(super) struct Smt {
     builder: Builder<TlsClient>,
     plan: Plan,
-    alone: Server,
-    loaded: Server,
+    /// Each as far as the plan has cases for it: a carrier may have room for one client alone.
+    alone: Option<Server>,
+    loaded: Option<Server>,
 }
 
 /// A server, and the client that asks it for its CPU time.
@@ -37,20 +38,24 @@ impl Smt {
         plan: &Plan,
     ) -> Result<Self, Failure> {
         let builder = builder.spin(plan.spin);
+        let server = |address, is_needed: bool| {
+            let server = is_needed.then(|| Server::connect(&builder, address));
+            server.transpose()
+        };
         Ok(Self {
-            alone: Server::connect(&builder, alone)?,
-            loaded: Server::connect(&builder, loaded)?,
+            alone: server(alone, plan.concurrency.contains(&1))?,
+            loaded: server(loaded, plan.concurrency.iter().any(|calls| *calls > 1))?,
             builder,
             plan: plan.clone(),
         })
     }
 
     fn server(&self, concurrency: usize) -> &Server {
-        if concurrency == 1 {
-            &self.alone
-        } else {
-            &self.loaded
-        }
+        let server = match concurrency {
+            1 => &self.alone,
+            _ => &self.loaded,
+        };
+        server.as_ref().expect("a server for each case of the plan")
     }
 }
 

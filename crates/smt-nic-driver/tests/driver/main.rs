@@ -7,4 +7,5 @@ mod records_arrive_opened;
 mod rig;
 
 mod a_session_takes_one_context_a_queue;
+mod urgent_messages_leave_first;
 mod what_leaves_is_what_software_would_seal;

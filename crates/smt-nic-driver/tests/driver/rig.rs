@@ -152,9 +152,17 @@ impl Rig {
 
     /// Posts a message that leaves at once.
     pub(crate) fn post(&mut self, message: &Message) {
+        self.post_with_priority(message, 0);
+    }
+
+    /// The same with a priority, 0 to 7.
+    pub(crate) fn post_with_priority(&mut self, message: &Message, priority: u8) {
         let addresses = self.addresses();
-        let posted = self.driver.post(&mut self.nic, &message.batch(), addresses);
-        posted.unwrap();
+        let batch = Batch {
+            priority,
+            ..message.batch()
+        };
+        self.driver.post(&mut self.nic, &batch, addresses).unwrap();
     }
 
     /// Posts a message that leaves in two parts.
@@ -305,7 +313,7 @@ impl Message {
 
     /// The message as it leaves: its first record alone, and the others together. The numbers of
     /// the second part go on where the first part's end.
-    fn parts(&self) -> Vec<Self> {
+    pub(crate) fn parts(&self) -> Vec<Self> {
         let Some(second) = self.unsealed.get(1) else {
             return vec![self.clone()];
         };

@@ -4,8 +4,10 @@
 
 mod a_device_does_not_believe_its_host;
 mod an_engine_is_anybodys;
+mod captured_ktls_segments;
 mod esp;
 mod interleavings;
 mod nic_and_cpu_seal_alike;
 mod packets_are_received;
 mod support;
+mod urgent_queues_are_served_first;

@@ -52,6 +52,16 @@ impl Host {
 
     /// Adds a queue whose rings have so many entries.
     pub(crate) fn add_queue<E: Engine>(&mut self, nic: &mut Nic<E>, entries: u32) -> u16 {
+        self.add_queue_of_class(nic, 0, entries)
+    }
+
+    /// The same with a class of priority.
+    pub(crate) fn add_queue_of_class<E: Engine>(
+        &mut self,
+        nic: &mut Nic<E>,
+        class: u8,
+        entries: u32,
+    ) -> u16 {
         let mut ring = |bytes: usize| Ring {
             address: self.put(&vec![0; bytes * entries as usize]),
             entries,
@@ -64,7 +74,7 @@ impl Host {
             written: 0,
             read: 0,
         });
-        nic.add_queue(descriptors, completions)
+        nic.add_queue_of_class(class, descriptors, completions)
     }
 
     /// Writes a descriptor's bytes into the ring of a queue, and tells the device.

@@ -3,6 +3,7 @@
 //! and is set anew for another one; what is repeated in parts the CPU seals.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use smt_carrier::{Capabilities, HeaderCopy, Path, Sealing};
@@ -80,6 +81,7 @@ fn host(id: u32, contexts_per_flow: usize) -> SmtHost<App> {
         },
         device: NicConfig::default(),
         reset_chance: 0,
+        interrupt_delay: Duration::ZERO,
     };
     let engine = WatchedEngine::new(Box::new(Unwatched));
     let random = Random::new(1);
@@ -132,10 +134,10 @@ pub(super) fn run(millionths: u32, contexts: usize) -> Work {
     Work {
         segments: statistics.segments_offloaded,
         resyncs: statistics.resyncs,
-        sealed: nic.records_sealed(),
+        sealed: nic.counters().records_sealed,
         reread_bytes: 0,
     }
 }
 
 const FOREVER: Time = Time::from_nanos(u64::MAX / 2);
-const CONNECT_DEADLINE: std::time::Duration = std::time::Duration::from_secs(10);
+const CONNECT_DEADLINE: Duration = Duration::from_secs(10);

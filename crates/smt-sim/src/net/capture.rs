@@ -181,7 +181,7 @@ fn emit(packet: &Packet, out: &mut Vec<u8>) {
 }
 
 /// The Internet's checksum (RFC 1071) of these bytes and of what has been summed up.
-fn checksum(summed: u64, bytes: &[u8]) -> u16 {
+pub(super) fn checksum(summed: u64, bytes: &[u8]) -> u16 {
     let mut sum = sum(summed, bytes);
     while sum > 0xFFFF {
         sum = (sum & 0xFFFF) + (sum >> 16);

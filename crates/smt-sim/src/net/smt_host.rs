@@ -111,6 +111,20 @@ impl<A: Application> SmtHost<A> {
         };
     }
 
+    /// Lets the NIC hand over what has arrived, if it is time, by the network's clock.
+    fn interrupt_if_due(&mut self, now: Time) {
+        let Self { nic, endpoint, .. } = self;
+        let Some(nic) = nic else {
+            return;
+        };
+        if nic.next_interrupt().is_none_or(|due| due > now) {
+            return;
+        }
+        let now = self.clock.at(now);
+        nic.interrupt(&mut |arrival| endpoint.handle_arrival(now, arrival));
+        self.take_events(now);
+    }
+
     fn accept(&mut self, now: Time) {
         self.accepts_at = None;
         while let Some(message) = self.endpoint.accept(now) {
@@ -125,6 +139,12 @@ impl<A: Application> Host for SmtHost<A> {
     fn receive(&mut self, now: Time, packet: &Packet) {
         if !self.is_up || packet.to != self.id {
             return;
+        }
+        // The model of a device has no sign that a packet was trimmed: those come beside it.
+        let nic = self.nic.as_mut().filter(|nic| nic.receives());
+        if let Some(nic) = nic.filter(|_| !packet.is_trimmed) {
+            nic.receive(now, packet);
+            return self.interrupt_if_due(now);
         }
         let now = self.clock.at(now);
         let path = Path::between(packet.from.address(), self.id.address().ip());
@@ -142,6 +162,7 @@ impl<A: Application> Host for SmtHost<A> {
             return;
         }
         self.socket.handle_timeout(now);
+        self.interrupt_if_due(now);
         let now = self.clock.at(now);
         if self
             .endpoint
@@ -183,7 +204,11 @@ impl<A: Application> Host for SmtHost<A> {
             .chain(self.application.next_timeout());
         let own = own.chain(self.accepts_at);
         let own = own.min().map(|due| self.clock.when(due));
-        own.into_iter().chain(self.socket.next_timeout()).min()
+        let interrupt = self.nic.as_ref().and_then(NicPort::next_interrupt);
+        let by_network = [self.socket.next_timeout(), interrupt];
+        own.into_iter()
+            .chain(by_network.into_iter().flatten())
+            .min()
     }
 
     fn transmit(&mut self, now: Time) -> Option<Burst> {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The case that a seed gives: hosts, configurations, messages, faults.
 
+mod allowances;
 mod faults;
+mod hosts;
 mod nics;
 mod parts;
 mod plan;
 
 use std::collections::BTreeSet;
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use smt_carrier::Capabilities;
 use smt_proto::{Config, PullOrder, Time};
-use smt_record::{KeyLimits, Padding, Suite};
-use smt_wire::PacketType;
+use smt_record::Suite;
 
 use crate::net::fault::{FaultKind, LinkFault};
 use crate::net::link::Link;
@@ -23,6 +23,7 @@ use crate::random::Random;
 use crate::swarm::check::Sent;
 use crate::swarm::host_pairs::HostPairs;
 use faults::{GRAVE, GRAVE_ALONE};
+use hosts::{config, link, suites};
 
 pub(super) use faults::SMALL_MEMORY_MAX;
 
@@ -230,79 +231,6 @@ impl Case {
         }
     }
 
-    /// Draws carriers that take less than a UDP socket, for one host in ten.
-    fn draw_carriers(&mut self, random: &mut Random) {
-        for capabilities in &mut self.capabilities {
-            *capabilities = random.chance(100_000).then(|| carrier(random));
-        }
-    }
-
-    /// The same case with an attacker on the path.
-    #[must_use]
-    pub fn attacked(mut self) -> Self {
-        self.has_adversary = true;
-        self.allow_for_long_waits();
-        self.allow_for_lost_confirms();
-        self.allow_for_adversary();
-        self
-    }
-
-    /// A client whose CONFIRMs are lost gives up a session that its server may have already (SPEC
-    /// §6.5). An attacker takes what such a fault leaves.
-    fn allow_for_lost_confirms(&mut self) {
-        let least = match self.has_adversary {
-            true => LONG_IF_ATTACKED,
-            false => FOUR_CONFIRMS,
-        };
-        let hosts = self.hosts();
-        for fault in &self.link_faults {
-            let is_of_confirms = match fault.kind {
-                FaultKind::OneTypeLoss => fault.extent == PacketType::Confirm as u64,
-                kind => kind == FaultKind::HalfPartition,
-            };
-            if is_of_confirms && fault.until >= fault.from + least {
-                self.may_end.add_either(fault.pair, hosts);
-            }
-        }
-    }
-
-    /// Permits the effects that an attacker may have beside other faults, and that are no failure.
-    fn allow_for_adversary(&mut self) {
-        if !self.has_adversary {
-            return;
-        }
-        let hosts = self.hosts();
-        for fault in &self.link_faults {
-            let is_partition =
-                matches!(fault.kind, FaultKind::HalfPartition | FaultKind::Partition);
-            if is_partition && fault.until >= fault.from + LONG_IF_ATTACKED {
-                self.may_end.add_either(fault.pair, hosts);
-            }
-        }
-        for (host, time) in self.pauses() {
-            if time >= LONG_IF_ATTACKED {
-                self.may_end.add_all_of(host, hosts);
-            }
-        }
-    }
-
-    /// Messages that hold an epoch wait for seconds where there is little memory or their ends are
-    /// lost, and for as long as an attacker stays. Hosts ask thousands of times meanwhile: more
-    /// than a key of few control packets has, and without any a session falls silent and dies (SPEC
-    /// §7.3). A real key lasts two thousand times as long.
-    fn allow_for_long_waits(&mut self) {
-        let mut faults = self.link_faults.iter();
-        let ends_are_lost = faults.any(|fault| fault.kind == FaultKind::EndLoss);
-        if !(self.has_small_memory || self.has_adversary || ends_are_lost) {
-            return;
-        }
-        for config in &mut self.configs {
-            let limits = &config.key_limits;
-            config.key_limits = KeyLimits::new(65_536, limits.update_at(), limits.failed_opens())
-                .expect("these are within the limits of limits");
-        }
-    }
-
     /// Hosts that have less memory for messages than production has.
     pub(super) fn small_memories(&self) -> impl Iterator<Item = HostId> + '_ {
         let hosts = (0..).map(HostId).zip(&self.configs);
@@ -433,51 +361,6 @@ impl Case {
     }
 }
 
-/// Links of a case.
-fn link(random: &mut Random) -> Link {
-    Link {
-        rate: *random.pick(&[1_000_000_000, 10_000_000_000, 100_000_000_000]),
-        delay: Duration::from_nanos(*random.pick(&[500, 5_000, 20_000, 200_000])),
-        payload_max: *random.pick(&[1_472, 1_472, 1_472, 8_972, 65_507]),
-    }
-}
-
-fn config(random: &mut Random) -> Config {
-    let mut config = Config::default();
-    config.accept = true;
-    config.index_bits = *random.pick(&[8, 12, 16, 16, 17]);
-    config.record_size = *random.pick(&[16_384, 16_384, 8_192, 4_096, 1_400]);
-    config.first_record_size = *random.pick(&[1_142, 1_142, 256, 64]);
-    config.window = *random.pick(&[64, 256, 4_096]);
-    config.stripes_log2 = *random.pick(&[0, 0, 0, 1, 3]);
-    config.message_limit = *random.pick(&[64 << 20, 1 << 20]);
-    config.unscheduled = *random.pick(&[60_000, 60_000, 10_000, 1_200]);
-    config.incoming_max = *random.pick(&[512 * 1_024, 64 * 1_024]);
-    config.incast_calls = *random.pick(&[512, 512, 4]);
-    config.datagram_limit = *random.pick(&[65_507, 65_507, 8_972, 1_472, 1_200]);
-    let block = NonZeroU32::new(random.between(1, 4_096) as u32).unwrap_or(NonZeroU32::MIN);
-    config.padding = *random.pick(&[Padding::None, Padding::Block(block), Padding::Padme]);
-    let update_at = match random.chance(500_000) {
-        true => random.between(20, 400),
-        false => 3_072,
-    };
-    let failed_opens = *random.pick(&[16, 64, 1 << 20]);
-    config.key_limits = KeyLimits::new(4_096, update_at, failed_opens)
-        .expect("these are within the limits of limits");
-    if random.chance(200_000) {
-        config.accepts_without_cookie = 0;
-    }
-    config
-}
-
-/// A carrier that takes less than a UDP socket.
-fn carrier(random: &mut Random) -> Capabilities {
-    Capabilities::new(*random.pick(&[1_200, 1_300, 1_472, 4_000, 65_507]))
-        .with_segments_max(*random.pick(&[1, 2, 5, 64]))
-        .with_batch_max(*random.pick(&[1, 10_000, 65_507]))
-        .with_priorities(random.chance(500_000))
-}
-
 /// Keeps what carriers are able to apart from the rest.
 const CARRIERS: u64 = 0xCA77;
 /// Keeps which hosts have NICs apart from the rest.
@@ -511,20 +394,5 @@ const DRAWN_APART: [FaultKind; 4] = [
 const LIMITS: u64 = 0x117;
 /// Keeps what NDP draws apart from the rest.
 const NDP: u64 = 0x1D9;
-/// A CONFIRM is sent at once and after 50, 150, 350 and 750 ms (or up to a quarter later), and then
-/// the attempt is given up (SPEC §6.5). The loss of CONFIRMs for this long can take four of them,
-/// and other faults the fifth.
-const FOUR_CONFIRMS: Duration = Duration::from_millis(350);
-/// A partition or a pause of this length, or the loss of CONFIRMs, can take three of them, and an
-/// attacker the others.
-const LONG_IF_ATTACKED: Duration = Duration::from_millis(100);
-
-/// All suites, beginning with any.
-fn suites(random: &mut Random) -> Vec<Suite> {
-    let mut suites = Suite::ALL.to_vec();
-    suites.rotate_left(random.below(3) as usize);
-    suites
-}
-
 /// Keeps the delays of applications apart from what else is drawn.
 const ACCEPT: u64 = 0xACC << 32;

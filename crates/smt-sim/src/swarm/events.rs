@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Events that hosts met in a run, apart from packets and faults.
 
+use smt_nic::Counters;
 use smt_nic_driver::DriverStatistics;
 use smt_proto::Statistics;
 
@@ -8,11 +9,11 @@ use super::player::Player;
 use crate::net::smt_host::SmtHost;
 
 /// Which of them were met, by name.
-pub(super) struct Events([(&'static str, bool); 14]);
+pub(super) struct Events([(&'static str, bool); 17]);
 
 impl Events {
     /// Those that may be met.
-    pub(super) const NAMES: [&str; 14] = [
+    pub(super) const NAMES: [&str; 17] = [
         KEY_UPDATE,
         RESTART,
         WINDOW_EDGE,
@@ -27,6 +28,9 @@ impl Events {
         NIC_SEALED,
         NIC_PASSED_OVER,
         NIC_RESET,
+        NIC_OPENED,
+        NIC_MERGED,
+        NIC_FORGERY,
     ];
 
     /// The events that these hosts have met.
@@ -41,6 +45,10 @@ impl Events {
         let nics = |of: fn(&DriverStatistics) -> u64| -> u64 {
             let nics = hosts.iter().filter_map(|host| host.nic.as_ref());
             nics.map(|nic| of(nic.statistics())).sum()
+        };
+        let devices = |of: fn(&Counters) -> u64| -> u64 {
+            let nics = hosts.iter().filter_map(|host| host.nic.as_ref());
+            nics.map(|nic| of(nic.counters())).sum()
         };
         Self([
             (KEY_UPDATE, statistic(|s| s.key_updates) > 0),
@@ -57,6 +65,9 @@ impl Events {
             (NIC_SEALED, nics(|s| s.segments_offloaded) > 0),
             (NIC_PASSED_OVER, nics(|s| s.records_in_software) > 0),
             (NIC_RESET, nics(|s| s.lost) > 0),
+            (NIC_OPENED, devices(|c| c.records_opened) > 0),
+            (NIC_MERGED, devices(|c| c.packets_merged) > 0),
+            (NIC_FORGERY, devices(|c| c.openings - c.records_opened) > 0),
         ])
     }
 
@@ -81,3 +92,6 @@ const PART_WINDOW_FULL: &str = "part window full";
 const NIC_SEALED: &str = "records sealed by a NIC";
 const NIC_PASSED_OVER: &str = "records sealed in software before a NIC";
 const NIC_RESET: &str = "segments lost by a NIC's reset";
+const NIC_OPENED: &str = "records opened by a NIC";
+const NIC_MERGED: &str = "packets merged by a NIC";
+const NIC_FORGERY: &str = "records that a NIC could not open";

@@ -5,6 +5,8 @@
 //! A host that wants to send and has no session connects, again and again; two hosts may have two
 //! sessions.
 
+mod answers;
+mod checks;
 mod ends;
 mod parts;
 
@@ -16,18 +18,19 @@ use bytes::Bytes;
 use smt_carrier::Path;
 use smt_proto::key_exchange::PeerIdentity;
 use smt_proto::{
-    CallOptions, CloseCode, ConnectId, Endpoint, Event, Failure as Failed, Metadata,
-    OutgoingMessage, Refused, RpcId, SessionEnd, SessionFacts, Time,
+    CallOptions, CloseCode, ConnectId, Endpoint, Event, Metadata, Refused, RpcId, SessionEnd,
+    SessionFacts, Time,
 };
-use smt_wire::{AbortCode, SessionIndex};
+use smt_wire::SessionIndex;
 
+use self::answers::Answer;
 use self::parts::{PartCalls, PartTask};
 use super::case::Action;
 use crate::crypto::Credentials;
 use crate::net::packet::HostId;
 use crate::net::smt_host::Application;
 use crate::random::Random;
-use crate::swarm::check::{Checker, Content, Failure, InParts, Outcome, Received, Report, Sent};
+use crate::swarm::check::{Checker, Content, InParts, Outcome, Received, Report, Sent};
 
 /// The application of a host.
 pub(super) struct Player {
@@ -97,23 +100,6 @@ enum Task {
 enum Look {
     First,
     Second,
-}
-
-/// And what it is about.
-#[derive(Clone, Debug)]
-enum Answer {
-    Reply(OutgoingMessage, Received),
-    Fail(Failed, Received),
-    Abort(AbortCode, Received),
-}
-
-impl Answer {
-    /// The request that it answers.
-    fn request(&self) -> &Received {
-        match self {
-            Self::Reply(_, request) | Self::Fail(_, request) | Self::Abort(_, request) => request,
-        }
-    }
 }
 
 /// A message that was sent and has not ended.
@@ -364,63 +350,6 @@ impl Player {
         self.hosts.limits[host.0 as usize]
     }
 
-    fn compare_metadata(&mut self, expected: &Metadata, found: &Metadata) {
-        if expected != found {
-            let text = format!("metadata {found:?} came, and {expected:?} was given");
-            self.found(Checker::Content, text);
-        }
-    }
-
-    /// A call has ended by a failure of its server's application: is it the one that was given?
-    fn compare_failure(&mut self, rpc: RpcId, failure: &Failed) {
-        let Some(Underway { content, .. }) = self.calls.get(&rpc) else {
-            return;
-        };
-        let names_itself = content.length >= crate::swarm::check::TINY;
-        if names_itself && content.failure(failure.not_run) != *failure {
-            let text = format!("message {} failed by another failure", content.number);
-            self.found(Checker::Content, text);
-        }
-    }
-
-    /// The endpoint has taken a message of this length.
-    fn taken(&mut self, to: HostId, length: u32) {
-        if length > self.hosts.limits[to.0 as usize] {
-            let text = format!("{length} B were taken for {to:?}, who does not");
-            self.found(Checker::Content, text);
-        }
-    }
-
-    /// The endpoint has delivered this.
-    fn within_own_limit(&mut self, body: &Bytes) {
-        if body.len() > self.hosts.limits[self.id.0 as usize] as usize {
-            let text = format!("{} B were delivered, which exceed the limit", body.len());
-            self.found(Checker::Content, text);
-        }
-    }
-
-    /// The endpoint has refused a message of this length.
-    fn refused(&mut self, to: HostId, length: usize) {
-        if length <= self.hosts.limits[to.0 as usize] as usize {
-            let text = format!("{length} B were refused for {to:?}, who takes them");
-            self.found(Checker::Liveness, text);
-        }
-    }
-
-    /// The endpoint has refused a call in parts.
-    fn refused_in_parts(&mut self, to: HostId) {
-        if self.window_of(self.id) > 0 && self.window_of(to) > 0 {
-            let text = format!("a call in parts was refused for {to:?}, who takes them");
-            self.found(Checker::Parts, text);
-        }
-    }
-
-    fn found(&mut self, checker: Checker, text: String) {
-        let text = format!("{:?}: {text}", self.id);
-        let failure = Failure::new(checker, text);
-        self.reports.push(Report::Found(failure));
-    }
-
     /// Looks whether what was given up has ended.
     fn expect_end(&mut self, now: Time, rpc: RpcId, look: Look) {
         let Some(Underway { content, .. }) = self.calls.get(&rpc) else {
@@ -446,71 +375,6 @@ impl Player {
             outcome,
             is_early: until.is_some_and(|until| now < until),
         });
-    }
-
-    /// A request waits for an answer: now, later, or very late if its caller has a deadline.
-    fn requested(&mut self, now: Time, received: Received, has_deadline: bool) -> (Time, Answer) {
-        let body = &received.body;
-        let claimed = Content::claimed(body);
-        let limit = self.limit_of(received.from);
-        let reply = claimed.map_or_else(
-            || OutgoingMessage::new(body.clone()),
-            |content| content.reply_message(limit),
-        );
-        let failure = |not_run| match claimed {
-            Some(content) => content.failure(not_run),
-            None if not_run => Failed::refusal(0, ""),
-            None => Failed::failed(0, ""),
-        };
-        let mut answer = Answer::Reply(reply, received.clone());
-        let mut at = now;
-        if !self.is_last_round {
-            match self.random.below(100) {
-                0 if self.random.chance(500_000) => answer = Answer::Fail(failure(true), received),
-                0 => answer = Answer::Abort(AbortCode::Overloaded, received),
-                1 if self.random.chance(500_000) => answer = Answer::Fail(failure(false), received),
-                1 => answer = Answer::Abort(AbortCode::Dropped, received),
-                2 if has_deadline => at = now + VERY_LATE,
-                3..50 => at = now + Duration::from_micros(self.random.below(5_000)),
-                _ => {}
-            }
-        }
-        (at, answer)
-    }
-
-    fn answer(&mut self, now: Time, rpc: RpcId, answer: Answer, endpoint: &mut Endpoint) {
-        // The caller may have given up meanwhile: then there is nothing to answer.
-        match answer {
-            Answer::Reply(body, request) => {
-                let length = body.body.len();
-                match endpoint.reply(now, rpc, body) {
-                    Ok(()) => self.taken(request.from, length as u32),
-                    Err(Refused::TooLarge { length, .. }) => {
-                        self.replies_too_large += 1;
-                        self.refused(request.from, length);
-                        self.reports.push(Report::DroppedByApplication(request));
-                    }
-                    Err(_) => {}
-                }
-            }
-            Answer::Fail(failure, request) => {
-                let not_run = failure.not_run;
-                if endpoint.fail(now, rpc, failure).is_ok() {
-                    self.reports.push(match not_run {
-                        true => Report::RefusedByApplication(request),
-                        false => Report::DroppedByApplication(request),
-                    });
-                }
-            }
-            Answer::Abort(code, request) => {
-                if endpoint.abort(now, rpc, code).is_ok() {
-                    self.reports.push(match code {
-                        AbortCode::Overloaded => Report::RefusedByApplication(request),
-                        _ => Report::DroppedByApplication(request),
-                    });
-                }
-            }
-        }
     }
 }
 
@@ -609,8 +473,6 @@ impl Application for Player {
     }
 }
 
-/// Callers have given up by then, or crashed. Never to answer would be the application's own leak.
-const VERY_LATE: Duration = Duration::from_secs(5);
 /// A message that was given up ends within this time: the endpoint's timers have a grain.
 const GRACE: Duration = Duration::from_millis(20);
 /// Wait before a message that could not be sent is tried again.

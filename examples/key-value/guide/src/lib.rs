@@ -23,6 +23,7 @@ chapters! {
     operations "operations.md"
     esp "esp.md"
     replication "replication.md"
+    transformation "transformation.md"
     accountability "accountability.md"
     trusted_devices "trusted-devices.md"
 }

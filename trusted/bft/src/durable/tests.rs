@@ -2,11 +2,14 @@
 //! Replicas with logs: what is written, what is refused, what is answered.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use smt_attestor::Attested;
+
 use super::*;
-use crate::message::{Attested, Reference, Statement};
+use crate::message::{Opening, Reference, Statement};
 use crate::replica::Pending;
 use crate::request::Request;
-use crate::sim::group::{client_key, group, identity};
+use crate::sim::group::{client_key, group, identity, library};
+use crate::view::View;
 use crate::{Counter, Status};
 use smt_attestation::{DeviceId, Epoch, Start};
 use smt_journal::ModelDisk;
@@ -82,18 +85,27 @@ fn a_request_that_is_too_long_leaves_nothing_in_the_log() {
 
 #[test]
 fn messages_for_which_the_log_has_no_room_end_no_replica() {
-    let mut group = group(3);
+    let mut group = group(5);
     group.options.operation = 60 << 20;
-    let mut other = open(group.clone(), 1);
-    let mut durable = open(group, 0);
-    let (statement, _) = said(&mut other, &Statement::ViewChange { view: 1 });
-    for number in 0..4 {
-        let body = vec![number; 50 << 20];
-        durable.receive(&Message::Statement(Attested { body, ..statement.clone() }).encode());
+    let mut durable = open(group.clone(), 0);
+    for number in 1..5 {
+        let body = vec![0; 50 << 20];
+        let attestation = open(group.clone(), number).replica.device.attest(&body).unwrap();
+        durable.receive(&Message::Statement(Attested::new(&attestation, body)).encode());
     }
     let length = durable.log_length();
     durable.commit().unwrap();
     assert_eq!((durable.log_length() - length) >> 20, 100, "two of them have room");
+}
+
+#[test]
+fn a_statement_that_no_device_has_attested_leaves_nothing_in_the_log() {
+    let (mut other, mut durable) = (open(group(3), 1), durable());
+    let (mut statement, bytes) = said(&mut other, &Statement::ViewChange { view: 1 });
+    statement.attestation[1][0] ^= 1;
+    let forged = Message::Statement(statement).encode();
+    assert_eq!(growth(&mut durable, |it| it.receive(&forged)), 0);
+    assert!(growth(&mut durable, |it| it.receive(&bytes)) > 0);
 }
 
 // One more byte, and a device that lies fills the memory and the disks of all others.
@@ -249,4 +261,137 @@ fn questions_let_no_log_grow() {
         durable.commit().unwrap();
     }
     assert_eq!(durable.log_length(), length);
+}
+
+/// The replica of a disk.
+fn reopen(group: Group, disk: ModelDisk) -> Result<Core, DurableError> {
+    open_log(group, 0, disk)
+}
+
+#[test]
+fn a_log_that_was_begun_anew_has_the_replica_as_it_was_and_the_inputs_that_wait() {
+    let [mut leader, mut follower] = executed();
+    let next = Request::sign(&client_key(2), 2, 1, ([0; 16], vec![0; 8]));
+    leader.receive(&Message::Request(next).encode());
+    let before = leader.replica.snapshot();
+    let old = leader.move_to(ModelDisk::default()).unwrap();
+    assert_eq!(leader.replica.snapshot(), before);
+    assert_eq!(leader.log_growth(), (0, before.len() as u64));
+    // Killed before the new log has its place: what waited is lost, and nobody had an answer.
+    let mut of_old = reopen(group(3), old).unwrap();
+    assert_eq!((of_old.metrics(), of_old.replayed()), (leader.metrics(), 2));
+    of_old.commit().unwrap();
+    let counter = leader.replica.own_track().counter;
+    leader.commit().unwrap();
+    let after = leader.replica.snapshot();
+    let mut again = reopen(group(3), leader.into_disk()).unwrap();
+    assert_eq!(again.replayed(), 1);
+    assert_eq!(again.replica.snapshot(), after);
+    let outputs = again.commit().unwrap();
+    assert_eq!(again.replica.own_track().counter, counter + 1, "the PREPARE of what waited");
+    for output in outputs {
+        if let Output::Replica(1, bytes) | Output::Replicas(bytes) = output {
+            follower.receive(&bytes);
+        }
+    }
+    follower.commit().unwrap();
+    assert_eq!(follower.metrics().executed, 2);
+}
+
+#[test]
+fn a_log_whose_snapshot_is_cut_off_is_refused() {
+    let leader = durable();
+    let part = leader.replica.snapshot();
+    let records = [Record::Start([0; 16]), Record::Part(part)].map(|it| encode(&it));
+    let journal = Journal::begin(ModelDisk::default(), &leader.owner, records).unwrap();
+    let error = reopen(group(3), journal.into_disk()).err();
+    assert!(matches!(error, Some(DurableError::Journal(JournalError::OtherOwner))));
+}
+
+// Streams, views and checkpoints are bounded by the options, whatever came before.
+#[test]
+fn a_log_that_is_begun_anew_does_not_grow_with_age() {
+    let mut small = group(3);
+    small.options.retained = 16;
+    small.keeps_history = false;
+    let mut replicas = [0, 1].map(|it| open(small.clone(), it));
+    let mut longest = [0, 0];
+    for number in 1..=400 {
+        let operation = ([0; 16], vec![0; 8]);
+        let request = Request::sign(&client_key(1), 1, number, operation);
+        replicas[0].receive(&Message::Request(request).encode());
+        for _ in 0..3 {
+            for from in 0..2 {
+                for output in replicas[from].commit().unwrap() {
+                    if let Output::Replica(_, bytes) | Output::Replicas(bytes) = output {
+                        replicas[1 - from].receive(&bytes);
+                    }
+                }
+            }
+        }
+        for replica in &mut replicas {
+            let (growth, snapshot) = replica.log_growth();
+            if growth >= snapshot.max(4096) {
+                replica.move_to(ModelDisk::default()).unwrap();
+            }
+            let of_half = &mut longest[usize::from(number > 200)];
+            *of_half = replica.log_length().max(*of_half);
+        }
+    }
+    assert_eq!(replicas[0].metrics().executed, 400);
+    assert!(longest[1] < longest[0] * 11 / 10, "{longest:?}");
+    let Ok(again) = reopen(small, replicas.into_iter().next().unwrap().into_disk()) else {
+        panic!("it is read again");
+    };
+    assert!(again.metrics().executed == 400 && again.replayed() < 200, "{}", again.replayed());
+}
+
+/// The first statement of device 2 in an epoch.
+fn hello(epoch: u64) -> (Attested, Vec<u8>) {
+    let start = Start { device: DeviceId(2), epoch: Epoch(epoch), nonce: [epoch as u8; 16] };
+    let mut group = group(3);
+    group.unlogged_max = None;
+    let mut device = group.open(library(start)).unwrap();
+    let body = encode(&Statement::Hello { nonce: start.nonce });
+    let said = Attested::new(&device.attest(&body).unwrap(), body);
+    (said.clone(), Message::Statement(said).encode())
+}
+
+fn epochs_of(replica: &Core, device: u32) -> Vec<u64> {
+    let streams = replica.replica.streams.keys();
+    streams.filter(|it| it.0 == device).map(|it| it.1).collect()
+}
+
+// Once, each of them stayed in the memory of all others.
+#[test]
+fn a_device_that_restarts_ever_again_takes_bounded_memory_of_others() {
+    let mut replica = durable();
+    for epoch in 2..=200 {
+        replica.receive(&hello(epoch).1);
+        replica.commit().unwrap();
+        assert!(epochs_of(&replica, 2).len() <= 5, "epoch {epoch}");
+    }
+    // View 0 has the first one.
+    assert_eq!(epochs_of(&replica, 2), [1, 197, 198, 199, 200]);
+}
+
+#[test]
+fn an_epoch_that_was_forgotten_is_followed_again_once_a_view_has_it() {
+    let mut replica = durable();
+    for epoch in 2..=9 {
+        replica.receive(&hello(epoch).1);
+        replica.commit().unwrap();
+    }
+    assert_eq!(epochs_of(&replica, 2), [1, 6, 7, 8, 9]);
+    replica.receive(&hello(3).1);
+    replica.commit().unwrap();
+    assert_eq!(epochs_of(&replica, 2), [1, 6, 7, 8, 9], "nobody has admitted it");
+    // Others have, since they had heard of no later one.
+    let (epochs, votes) = (vec![1, 1, 3], Vec::new());
+    let opening = Opening { view: 1, epochs, start: 0, chain: [0; 32], votes };
+    replica.replica.views.insert(1, View::new(opening, BTreeMap::new()));
+    replica.receive(&hello(3).1);
+    replica.commit().unwrap();
+    assert_eq!(epochs_of(&replica, 2), [1, 3, 6, 7, 8, 9]);
+    assert_eq!(replica.replica.streams[&(2, 3)].track.counter, 1, "it was taken");
 }

@@ -3,8 +3,8 @@
 
 use ed25519_dalek::SigningKey;
 use smt_attestation::{GroupSecret, Start};
+use smt_attestor::OwnDevice;
 
-use crate::attestor::OwnDevice;
 use crate::group::{Group, Options};
 use crate::replica::Identity;
 
@@ -34,8 +34,15 @@ fn seed_of(kind: u8, number: u32) -> [u8; 32] {
 
 /// The group of simulations: small sizes, so that checkpoints and full windows come soon.
 pub(crate) fn group(replicas: u32) -> Group {
-    let options =
-        Options { batch: 4, operation: 1024, interval: 4, window: 12, retained: 1500, timeout: 12 };
+    let options = Options {
+        batch: 4,
+        operation: 1024,
+        interval: 4,
+        window: 12,
+        pipeline: 1,
+        retained: 1500,
+        timeout: 12,
+    };
     let of_client = |it: u32| (it, client_key(it).verifying_key().to_bytes());
     let clients = CLIENTS.into_iter().chain([LIAR_CLIENT]).map(of_client).collect();
     let reply_keys = (0..replicas).map(|it| reply_key(it).verifying_key().to_bytes()).collect();
@@ -47,6 +54,9 @@ pub(crate) fn group(replicas: u32) -> Group {
 }
 
 pub(crate) fn identity(start: Start) -> Identity {
-    let device = OwnDevice::Library { secret: secret(), start };
-    Identity { device, reply_key: reply_key(start.device.0) }
+    Identity { device: library(start), reply_key: reply_key(start.device.0) }
+}
+
+pub(crate) fn library(start: Start) -> OwnDevice {
+    OwnDevice::Library { secret: secret(), start, signing_key: None }
 }

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Replicas with logs that are killed, and go on where the log ends.
 
-use smt_attestation::{DeviceId, Epoch, Start};
-use smt_device_client::SecretNumber;
+use smt_attestation::{DeviceId, Epoch, SigningKey, Start};
+use smt_attestor::OutlivingDevice;
 use smt_journal::ModelDisk;
 
 use crate::any_service::AnyService;
-use crate::attestor::OwnDevice;
 use crate::durable::Durable;
 use crate::replica::Identity;
-use crate::sim::device::OutlivingDevice;
-use crate::sim::group::{identity, reply_key};
+use crate::sim::group::{identity, reply_key, secret};
 use crate::sim::report::Event;
 use crate::sim::world::{HONEST, Happening, Node, World};
 
@@ -54,10 +52,11 @@ impl World<'_> {
             return identity(start);
         }
         let key = (start.device.0, start.epoch.0);
-        let device = self.devices.entry(key).or_insert_with(|| OutlivingDevice::start(start));
-        let device = Box::new(device.clone());
-        let device = OwnDevice::Process { device, secret: SecretNumber(1) };
-        Identity { device, reply_key: reply_key(start.device.0) }
+        let device = self
+            .devices
+            .entry(key)
+            .or_insert_with(|| OutlivingDevice::start(start, secret(), SigningKey::new(&[5; 32])));
+        Identity { device: device.own_device(), reply_key: reply_key(start.device.0) }
     }
 
     /// Kills a replica, if it has a log and runs: often in the middle of a write.
@@ -75,13 +74,49 @@ impl World<'_> {
             // The last block is written, and not durable.
             self.events.extend(durable.commit().is_err().then_some(Event::UnsyncedWrite));
         }
-        let (disk, kills) = (durable.into_disk(), &mut self.kills);
+        self.crash_disk(device, durable.into_disk());
+    }
+
+    /// A replica is gone, and its disk has what a crash leaves.
+    fn crash_disk(&mut self, device: u32, disk: ModelDisk) {
+        let kills = &mut self.kills;
         let disk = disk.crashed(|| kills.chance(50));
         self.nodes[device as usize] = Node::Killed(disk);
         self.seen[device as usize] = 0;
         self.events.insert(Event::Kill);
         if self.nodes.iter().all(|it| matches!(it, Node::Killed(_) | Node::Liar(_))) {
             self.events.insert(Event::KillOfAll);
+        }
+    }
+
+    /// Begins the log of a replica anew now and then, on a disk that fails at times. The replica
+    /// may be killed before or after the new log has the place of the old one.
+    pub(super) fn begin_log_anew(&mut self, device: u32) {
+        // A replica that is had from the new log does not execute again what came before.
+        self.look(device as usize);
+        let Node::Durable(durable) = &mut self.nodes[device as usize] else {
+            return;
+        };
+        if !self.kills.chance(8) {
+            return;
+        }
+        let mut disk = ModelDisk::default();
+        disk.fails_after = self.kills.chance(30).then(|| self.kills.below(5) as u32);
+        disk.loses_syncs = self.scenario.replaces_before_sync;
+        let Ok(old) = durable.move_to(disk) else {
+            // The old log goes on.
+            return;
+        };
+        durable.heal_disk();
+        self.events.insert(Event::NewLog);
+        let now = self.schedule.now();
+        if now < HONEST && self.kills.chance(30) {
+            self.events.insert(Event::KillAtNewLog);
+            match self.kills.chance(50) {
+                true => self.crash_disk(device, old),
+                false => self.kill(device),
+            }
+            self.schedule.at(now + 1 + self.kills.below(400), Happening::Resume(device));
         }
     }
 

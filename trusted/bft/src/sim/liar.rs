@@ -5,13 +5,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use ed25519_dalek::SigningKey;
+use smt_attestor::Attested;
 use smt_simulation::Random;
 
 use crate::any_service::AnyService;
-use crate::attestor::OwnDevice;
-use crate::message::{
-    Attested, Batch, Checkpoint, Message, Opening, Reference, State, Statement, encode,
-};
+use crate::message::{Batch, Checkpoint, Message, Opening, Reference, State, Statement, encode};
 use crate::replica::{Output, Replica};
 use crate::request::{Reply, Request};
 use crate::service::Service;
@@ -410,7 +408,7 @@ pub(crate) fn restart_keeping_state<S: Service + Default>(core: &mut Replica<S>,
     start.epoch.0 += 1;
     start.nonce = nonce;
     let identity = crate::replica::Identity {
-        device: OwnDevice::Library { secret: crate::sim::group::secret(), start },
+        device: crate::sim::group::library(start),
         reply_key: SigningKey::from_bytes(&core.reply_key.to_bytes()),
     };
     let Ok(fresh) = Replica::new(core.group.clone(), identity, S::default()) else {

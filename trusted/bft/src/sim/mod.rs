@@ -5,11 +5,12 @@
 //! cuts pairs of replicas off, up to a moment after which it is honest; the liars lie to the end.
 
 mod attack;
-mod device;
 pub(crate) mod group;
 mod history;
 mod kill;
 pub(crate) mod liar;
+#[cfg(feature = "broken")]
+pub mod observe;
 mod report;
 mod scenario;
 mod world;

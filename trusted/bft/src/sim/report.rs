@@ -33,6 +33,10 @@ pub enum Event {
     KillOfAll,
     /// A replica was killed between a write and its sync.
     UnsyncedWrite,
+    /// A log was begun anew with a snapshot.
+    NewLog,
+    /// A replica was killed before or after a new log had the place of the old one.
+    KillAtNewLog,
     /// A device issued again what it had given before its host was killed.
     Reissue,
 }
@@ -49,7 +53,14 @@ impl Event {
             Self::ByzantineClient,
             Self::Partition,
         ];
-        let kills = [Self::Kill, Self::KillOfAll, Self::UnsyncedWrite, Self::Reissue];
+        let kills = [
+            Self::Kill,
+            Self::KillOfAll,
+            Self::UnsyncedWrite,
+            Self::NewLog,
+            Self::KillAtNewLog,
+            Self::Reissue,
+        ];
         let kills = kills.into_iter().filter(move |_| has_logs);
         Attack::ALL.into_iter().map(Self::Attack).chain(others).chain(kills)
     }

@@ -27,6 +27,9 @@ pub struct Scenario {
     pub has_logs: bool,
     /// Whether replicas with logs send before what they send is durable: what they must not do.
     pub sends_before_sync: bool,
+    /// Whether logs that were begun anew take the place of others before they are durable: what
+    /// they must not do.
+    pub replaces_before_sync: bool,
     /// The check that all replicas and clients lack. Only builds with the feature `broken` heed it.
     pub lacking: Option<Rule>,
 }
@@ -46,6 +49,7 @@ impl Scenario {
             is_rolled_back: false,
             has_logs: false,
             sends_before_sync: false,
+            replaces_before_sync: false,
             lacking: None,
         };
         let mut faulty: Vec<u32> = (0..replicas).collect();

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Correct nodes: in memory alone, or with a log on a disk that loses what was not synced.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use smt_attestation::SigningKey;
+use smt_attestor::OutlivingDevice;
 use smt_bft::{Group, KeyValue};
 use smt_journal::ModelDisk;
 use smt_simulation::Random;
@@ -10,13 +13,25 @@ use smt_simulation::Random;
 use crate::accusation::Made;
 use crate::configuration::Configuration;
 use crate::durable::Durable;
-use crate::node::{Node, Output};
-use crate::sim::group::identity;
+use crate::node::{Identity, Node, Output};
+use crate::sim::group::{identity, reply_key, secret, start};
 
 /// A correct node.
 pub(super) enum Correct {
     Plain(Box<Node<KeyValue>>),
     Logged(Box<Logged>),
+}
+
+/// How nodes with logs run.
+#[derive(Clone, Copy)]
+pub(super) struct Habits {
+    /// Whether they send before what they send is durable: what they must not do.
+    pub(super) is_eager: bool,
+    /// Whether logs that were begun anew take the place of others before they are durable: what
+    /// they must not do.
+    pub(super) replaces_early: bool,
+    /// Whether their devices are processes of their own.
+    pub(super) has_process: bool,
 }
 
 /// A node with a log. All that is random here is drawn apart, for runs without logs to stay as they
@@ -26,9 +41,12 @@ pub(super) struct Logged {
     durable: Option<Durable<KeyValue, ModelDisk>>,
     group: Arc<Group>,
     own: u32,
+    /// A device that is not killed with the node; nothing for a kernel in the node's process.
+    device: Option<OutlivingDevice>,
     random: Random,
-    /// Whether it sends before what it sends is durable: what it must not do.
-    is_eager: bool,
+    habits: Habits,
+    /// All that happened to its log.
+    pub(super) events: BTreeSet<&'static str>,
     /// Bytes and accusations that have not left yet. A kill loses them.
     outputs: Vec<Output>,
 }
@@ -78,6 +96,17 @@ impl Correct {
         }
     }
 
+    /// Begins the log of a node anew now and then. It may be killed then.
+    pub(super) fn begin_log_anew(&mut self, may_kill: bool) -> Vec<&'static str> {
+        match self {
+            Self::Plain(_) => Vec::new(),
+            Self::Logged(it) => {
+                it.begin_log_anew(may_kill);
+                std::mem::take(&mut it.events).into_iter().collect()
+            }
+        }
+    }
+
     /// Kills a node with a log, and starts it again.
     pub(super) fn kill(&mut self) {
         if let Self::Logged(it) = self {
@@ -87,16 +116,23 @@ impl Correct {
 }
 
 impl Logged {
-    pub(super) fn new(group: &Arc<Group>, own: u32, seed: u64, is_eager: bool) -> Self {
+    pub(super) fn new(group: &Arc<Group>, own: u32, seed: u64, habits: Habits) -> Self {
         let (group, random) = (group.clone(), Random::new(seed));
-        let mut it = Self { durable: None, group, own, random, is_eager, outputs: Vec::new() };
+        let device = { habits.has_process }
+            .then(|| OutlivingDevice::start(start(own), secret(), SigningKey::new(&[5; 32])));
+        let (durable, outputs, events) = (None, Vec::new(), BTreeSet::new());
+        let mut it = Self { durable, group, own, device, random, habits, events, outputs };
         it.open(ModelDisk::default());
         it
     }
 
     /// A log that cannot be opened leaves no node: requests wait for ever, and the run tells.
     fn open(&mut self, disk: ModelDisk) {
-        let (group, identity) = (self.group.clone(), identity(self.own));
+        let (group, of_library) = (self.group.clone(), identity(self.own));
+        let identity = match &self.device {
+            None => of_library,
+            Some(it) => Identity { device: it.own_device(), reply_key: reply_key(self.own) },
+        };
         self.durable = Durable::open(group, identity, KeyValue::default(), disk).ok();
     }
 
@@ -104,7 +140,7 @@ impl Logged {
         let Some(durable) = &mut self.durable else {
             return;
         };
-        if self.is_eager {
+        if self.habits.is_eager {
             self.outputs.extend(durable.outputs_before_commit());
             // The disk takes it later, if no kill comes first.
             if self.random.chance(70) {
@@ -123,9 +159,43 @@ impl Logged {
             durable.fail_next_sync();
             let _ = durable.commit();
         }
-        let disk = durable.into_disk();
+        self.crash(&durable.into_disk());
+    }
+
+    /// The node starts again with what a crash leaves on a disk.
+    fn crash(&mut self, disk: &ModelDisk) {
         let disk = disk.crashed(|| self.random.chance(50));
         self.outputs.clear();
         self.open(disk);
+    }
+
+    /// Begins the log anew now and then, on a disk that fails at times. The node may be killed
+    /// before or after the new log has the place of the old one.
+    fn begin_log_anew(&mut self, may_kill: bool) {
+        let Some(durable) = &mut self.durable else {
+            return;
+        };
+        if !self.random.chance(8) {
+            return;
+        }
+        let mut disk = ModelDisk::default();
+        disk.fails_after = self.random.chance(30).then(|| self.random.below(5) as u32);
+        disk.loses_syncs = self.habits.replaces_early;
+        let Ok(old) = durable.move_to(disk) else {
+            // The old log goes on.
+            return;
+        };
+        durable.heal_disk();
+        self.events.insert("NewLog");
+        if may_kill && self.random.chance(30) {
+            self.events.insert("KillAtNewLog");
+            match self.random.chance(50) {
+                true => {
+                    self.durable = None;
+                    self.crash(&old);
+                }
+                false => self.kill(),
+            }
+        }
     }
 }

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use smt_attestation::GroupSecret;
+use smt_attestation::{DeviceId, Epoch, GroupSecret, Start};
+use smt_attestor::OwnDevice;
 use smt_bft::{Group, Options, SigningKey};
 
 use crate::node::Identity;
@@ -21,7 +22,16 @@ pub(crate) fn reply_key(node: u32) -> SigningKey {
 }
 
 pub(crate) fn identity(node: u32) -> Identity {
-    Identity { node, secret: GroupSecret::new([3; 32]), reply_key: reply_key(node) }
+    let device = OwnDevice::Library { secret: secret(), start: start(node), signing_key: None };
+    Identity { device, reply_key: reply_key(node) }
+}
+
+pub(crate) fn start(node: u32) -> Start {
+    Start { device: DeviceId(node), epoch: Epoch(1), nonce: [0; 16] }
+}
+
+pub(crate) fn secret() -> GroupSecret {
+    GroupSecret::new([3; 32])
 }
 
 pub(crate) fn group(nodes: u32) -> Group {
@@ -29,6 +39,11 @@ pub(crate) fn group(nodes: u32) -> Group {
     let clients: BTreeMap<_, _> =
         clients.map(|it| (it, client_key(it).verifying_key().to_bytes())).collect();
     let reply_keys = (0..nodes).map(|it| reply_key(it).verifying_key().to_bytes()).collect();
-    let options = Options { operation: 64, window: 8, timeout: 20, ..Options::default() };
-    Group::new(9, clients, reply_keys, options)
+    let options =
+        Options { operation: 64, window: 8, interval: 4, timeout: 20, ..Options::default() };
+    Group {
+        keeps_history: true,
+        unlogged_max: Some(2),
+        ..Group::new(9, clients, reply_keys, options)
+    }
 }

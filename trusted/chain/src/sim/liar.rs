@@ -4,10 +4,11 @@
 use std::collections::VecDeque;
 
 use smt_attestation::{Algorithm, DeviceId, Epoch, Header, Kind, StreamId};
+use smt_attestor::Attested;
 use smt_bft::{KeyValue, KeyValueOperation, Reply, Request};
 use smt_simulation::Random;
 
-use crate::message::{Attested, Message, Reference, Statement, encode};
+use crate::message::{Message, Reference, Statement, encode};
 use crate::node::{Node, Output};
 use crate::sim::attack::Attack;
 use crate::sim::group::{LIAR_CLIENT, client_key};
@@ -240,8 +241,7 @@ impl Liar {
         // The output that follows from the log, for the lie to be about the request alone.
         let order = |core: &mut Node<KeyValue>, request: &Request| {
             let log = core.logs.get(&configuration)?;
-            let copy = log.begin(log.configuration.clone(), log.length(), KeyValue::default());
-            let mut copy = copy;
+            let mut copy = log.begin(log.configuration.clone(), log.length())?;
             let output = copy.append(request.clone()).output;
             Some(Statement::Order { configuration, place, request: request.clone(), output })
         };

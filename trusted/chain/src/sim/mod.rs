@@ -10,6 +10,8 @@ mod correct;
 pub(crate) mod group;
 mod history;
 mod liar;
+#[cfg(feature = "broken")]
+pub mod observe;
 mod report;
 mod scenario;
 #[cfg(test)]

@@ -9,10 +9,11 @@ use crate::sim::history::Violation;
 use crate::sim::world::Outcome;
 
 /// Events beside attacks.
-const EVENTS: [&str; 4] = ["Reconfiguration", "Partition", "ByzantineClient", "LiarFound"];
+const EVENTS: [&str; 5] =
+    ["Reconfiguration", "Partition", "ByzantineClient", "LiarFound", "ShortLog"];
 
 /// Events of runs with logs.
-const KILLS: [&str; 2] = ["Kill", "KillOfAll"];
+const KILLS: [&str; 5] = ["Kill", "KillOfAll", "NewLog", "KillAtNewLog", "Reissue"];
 
 /// The sum of a search.
 #[derive(Clone, Debug, Default)]

@@ -23,6 +23,9 @@ pub struct Scenario {
     pub has_logs: bool,
     /// Whether nodes with logs send before what they send is durable: what they must not do.
     pub sends_early: bool,
+    /// Whether logs that were begun anew take the place of others before they are durable: what
+    /// they must not do.
+    pub replaces_early: bool,
 }
 
 impl Scenario {
@@ -48,8 +51,16 @@ impl Scenario {
             }
             liars.push((node, attack));
         }
-        let (is_rolled_back, lacking, has_logs, sends_early) = (false, None, false, false);
-        Self { seed, nodes, liars, is_rolled_back, lacking, has_logs, sends_early }
+        Self {
+            seed,
+            nodes,
+            liars,
+            is_rolled_back: false,
+            lacking: None,
+            has_logs: false,
+            sends_early: false,
+            replaces_early: false,
+        }
     }
 
     /// The same with logs.

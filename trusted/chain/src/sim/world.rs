@@ -12,7 +12,7 @@ use crate::client::Client;
 use crate::configuration::Configuration;
 use crate::message::Message;
 use crate::node::{Node, Output};
-use crate::sim::correct::{Correct, Logged};
+use crate::sim::correct::{Correct, Habits, Logged};
 use crate::sim::group::{CLIENTS, LIAR_CLIENT, client_key, group, identity, reply_key};
 use crate::sim::history::{History, Operation, Violation};
 use crate::sim::liar::{Liar, To};
@@ -119,7 +119,12 @@ impl<'a> World<'a> {
         let attack = self.scenario.liars.iter().find(|it| it.0 == number).map(|it| it.1);
         if attack.is_none() && self.scenario.has_logs {
             let seed = self.kills.next_u64();
-            let logged = Logged::new(group, number, seed, self.scenario.sends_early);
+            // In each second run devices are processes of their own, and are not killed.
+            let has_process = !self.scenario.seed.is_multiple_of(2);
+            let (is_eager, replaces_early) =
+                (self.scenario.sends_early, self.scenario.replaces_early);
+            let habits = Habits { is_eager, replaces_early, has_process };
+            let logged = Logged::new(group, number, seed, habits);
             return Some(Host::Correct(Correct::Logged(Box::new(logged))));
         }
         let devices = if attack.is_some() && self.scenario.is_rolled_back { 2 } else { 1 };
@@ -199,6 +204,10 @@ impl<'a> World<'a> {
                 Host::Liar(liar) => liar.tick(),
             }
             self.look(number);
+            if let Host::Correct(node) = &mut self.hosts[number] {
+                let happened = node.begin_log_anew(self.schedule.now() <= HONEST);
+                self.events.extend(happened.into_iter().map(str::to_owned));
+            }
             self.flush(number);
         }
         self.kill();
@@ -362,20 +371,20 @@ impl<'a> World<'a> {
         let Some(node) = correct.node() else {
             return;
         };
-        if node.metrics().configuration > 0 {
-            self.events.insert("Reconfiguration".to_owned());
-        }
+        let happened = [
+            (node.metrics().configuration > 0, "Reconfiguration"),
+            (node.metrics().left_out > 0, "ShortLog"),
+            (node.metrics().reissued > 0, "Reissue"),
+        ];
+        self.events.extend(happened.into_iter().filter(|it| it.0).map(|it| it.1.to_owned()));
         for faulty in node.faulty() {
             if !self.scenario.liars.iter().any(|it| it.0 == faulty) {
                 self.history.violate(Violation::Slandered(faulty));
             }
         }
-        let Some(log) = node.logs.get(&node.committed.0) else {
-            return;
-        };
         while self.seen[number] < node.replied {
             let place = self.seen[number] + 1;
-            if let Some(entry) = log.entry(place) {
+            if let Some(entry) = node.history.get(&place) {
                 self.history.committed(place, &entry.request, &entry.answer);
             }
             self.seen[number] = place;

@@ -7,10 +7,10 @@ use std::time::Duration;
 use clap::Args;
 use smt_bft::{Client, Output, SigningKey};
 use smt_mesh::Mesh;
+use smt_trusted_process::{Caller, ClientProtocol, Terms, last_number};
 
 use crate::bft::config::ClientConfig;
-use crate::caller::{Caller, ClientError, Protocol, Terms, last_number};
-use crate::operation::Operation;
+use crate::operation::{ClientError, Operation};
 
 /// Calls a replicated service, and prints the answer that f + 1 replicas give
 #[derive(Args)]
@@ -29,34 +29,37 @@ impl ClientArguments {
     pub(crate) fn run(self) -> Result<(), ClientError> {
         let config = ClientConfig::read(&self.config)?;
         let terms = Terms {
-            service: config.group.service,
             operation_max: config.group.group.options.operation,
             tick: Duration::from_millis(config.group.tick_ms.into()),
             deadline_s: self.deadline_s,
         };
         let key = SigningKey::from_bytes(&config.signing_key);
         let client = Client::new(config.group.group, config.client, key, last_number());
-        Caller::open(client, &config.place, terms)?.run(self.operation)
+        let mut caller = Caller::open(OfReplicas(client), &config.place, terms)?;
+        self.operation.run(config.group.service, &mut caller)
     }
 }
 
-impl Protocol for Client {
+/// A client of replicas.
+struct OfReplicas(Client);
+
+impl ClientProtocol for OfReplicas {
     const MEMBERS: &'static str = "replicas";
 
     fn submit(&mut self, nonce: [u8; 16], operation: Vec<u8>) {
-        self.submit(nonce, operation);
+        self.0.submit(nonce, operation);
     }
 
     fn receive(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
-        self.receive(bytes)
+        self.0.receive(bytes)
     }
 
     fn tick(&mut self) {
-        self.tick();
+        self.0.tick();
     }
 
     fn send(&mut self, mesh: &Mesh) {
-        for output in self.outputs() {
+        for output in self.0.outputs() {
             match output {
                 Output::Replica(to, bytes) => mesh.to_replica(to, bytes),
                 Output::Replicas(bytes) => mesh.to_replicas(&bytes),

@@ -8,12 +8,15 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use smt_bft::{Group, Options};
-use smt_device_client::SecretNumber;
 use smt_mesh::{Certificates, Member, Place};
+use smt_trusted_process::{
+    ClientEntry, ConfigError, Source, public_key, read_secret, refuse_count,
+};
 use toml::Spanned;
 use zeroize::Zeroizing;
 
-use crate::source::{ClientEntry, ConfigError, ServiceName, Source, read_secret, refuse_count};
+use crate::own_device::{DeviceConfig, DeviceEntry, read_epoch};
+use crate::service::ServiceName;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -41,6 +44,7 @@ struct OptionsEntry {
     operation_bytes: Spanned<u32>,
     checkpoint_interval: Spanned<u32>,
     window: Spanned<u32>,
+    pipeline: Spanned<u32>,
     retained: Spanned<u32>,
     timeout_ticks: Spanned<u32>,
     tick_ms: Spanned<u32>,
@@ -54,6 +58,7 @@ impl Default for OptionsEntry {
             operation_bytes: own(65_536),
             checkpoint_interval: own(64),
             window: own(256),
+            pipeline: own(1),
             retained: own(4096),
             timeout_ticks: own(20),
             tick_ms: own(50),
@@ -73,6 +78,7 @@ struct MemberFile {
     certificate_key: PathBuf,
     signing_key: PathBuf,
     group_secret: Option<PathBuf>,
+    log_bytes: Option<Spanned<u32>>,
     device: Option<Spanned<DeviceEntry>>,
 }
 
@@ -80,21 +86,6 @@ impl MemberFile {
     fn session_files(&self) -> [&Path; 3] {
         [&self.authority, &self.certificate, &self.certificate_key]
     }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct DeviceEntry {
-    socket: PathBuf,
-    secret: u32,
-}
-
-/// Where a replica's attestations come from.
-pub(crate) enum DeviceConfig {
-    /// A kernel in the process of the replica, with the group's secret.
-    Library(Zeroizing<[u8; 32]>),
-    /// The device process at this socket, which has the group's secret under this number.
-    Process(PathBuf, SecretNumber),
 }
 
 /// The group, as all members know it.
@@ -113,6 +104,8 @@ pub(crate) struct ReplicaConfig {
     pub(crate) place: Place,
     pub(crate) signing_key: Zeroizing<[u8; 32]>,
     pub(crate) device: DeviceConfig,
+    /// Bytes by which the log grows before it is begun anew.
+    pub(crate) log_bytes: u64,
 }
 
 /// A client's configuration.
@@ -136,18 +129,21 @@ impl ReplicaConfig {
             return Err(source.field("replica", replica.span(), why));
         }
         let state = file.state.as_ref().ok_or_else(|| source.lacks("state"))?;
-        let device = read_device(&source, &file)?;
+        let secret = ("group_secret", file.group_secret.as_deref());
+        let device = DeviceConfig::read(&source, secret, file.device.as_ref())?;
         let signing_key = read_secret(&source.beside(&file.signing_key))?;
-        let own = smt_bft::public_key(&signing_key);
+        let own = public_key(&signing_key);
         if group.group.reply_keys.get(*replica.get_ref() as usize) != Some(&own) {
             let why = "signing_key is not the one of which the group has the public key";
             return Err(source.field("replica", replica.span(), why.to_owned()));
         }
-        let own = Member::Replica(*replica.get_ref());
+        let log_bytes = source.growth("log_bytes", file.log_bytes.as_ref())?;
+        let replica = *replica.get_ref();
+        let own = Member::Replica(replica);
         let mut place = group.place(own, source.certificates(file.session_files()));
         let state = source.beside(state);
         place.boot = Some(state.join("boot"));
-        Ok(Self { replica: *replica.get_ref(), state, place, signing_key, device, group })
+        Ok(Self { replica, state, place, signing_key, device, log_bytes, group })
     }
 }
 
@@ -160,7 +156,7 @@ impl ClientConfig {
         };
         let group = GroupConfig::read(&source.beside(&file.group))?;
         let signing_key = read_secret(&source.beside(&file.signing_key))?;
-        let own = smt_bft::public_key(&signing_key);
+        let own = public_key(&signing_key);
         if group.group.clients.get(client.get_ref()) != Some(&own) {
             let why = "the group has no client of this number with the key of signing_key";
             return Err(source.field("client", client.span(), why.to_owned()));
@@ -182,12 +178,7 @@ impl GroupConfig {
         let (addresses, reply_keys) = source.addresses_and_keys("replica", "reply_key", members)?;
         let mut epochs = Vec::new();
         for it in file.replicas.get_ref() {
-            let epoch = it.epoch.as_ref().map_or(1, |it| *it.get_ref());
-            if let Some(it) = it.epoch.as_ref().filter(|_| epoch == 0) {
-                let why = "epochs are counted from 1".to_owned();
-                return Err(source.field("epoch", it.span(), why));
-            }
-            epochs.push(epoch);
+            epochs.push(read_epoch(&source, it.epoch.as_ref())?);
         }
         let clients = source.clients(&file.clients)?;
         let options = read_options(&source, &file.options)?;
@@ -205,21 +196,6 @@ impl GroupConfig {
     }
 }
 
-fn read_device(source: &Source, file: &MemberFile) -> Result<DeviceConfig, ConfigError> {
-    match (&file.group_secret, &file.device) {
-        (Some(secret), None) => Ok(DeviceConfig::Library(read_secret(&source.beside(secret))?)),
-        (None, Some(entry)) => {
-            let DeviceEntry { socket, secret } = entry.get_ref();
-            Ok(DeviceConfig::Process(source.beside(socket), SecretNumber(*secret)))
-        }
-        (None, None) => Err(source.lacks("group_secret or device")),
-        (Some(_), Some(entry)) => {
-            let why = "a device has the group's secret itself: remove group_secret".to_owned();
-            Err(source.field("device", entry.span(), why))
-        }
-    }
-}
-
 fn read_options(source: &Source, entry: &OptionsEntry) -> Result<Options, ConfigError> {
     let interval = source.bounded("checkpoint_interval", &entry.checkpoint_interval, 1..65_537)?;
     // A full window must have a checkpoint in it, or the log stands still.
@@ -229,6 +205,7 @@ fn read_options(source: &Source, entry: &OptionsEntry) -> Result<Options, Config
         operation: source.bounded("operation_bytes", &entry.operation_bytes, 8..65_537)? as usize,
         interval: interval.into(),
         window: window.into(),
+        pipeline: source.bounded("pipeline", &entry.pipeline, 1..window + 1)?.into(),
         retained: source.bounded("retained", &entry.retained, 64..1_000_001)?.into(),
         timeout: source.bounded("timeout_ticks", &entry.timeout_ticks, 2..10_001)?,
     })

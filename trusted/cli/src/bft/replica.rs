@@ -11,15 +11,16 @@ use smt_bft::{
     AnyService, AttestorError, Durable, DurableError, Identity, Message, Output, OwnDevice,
     SigningKey,
 };
-use smt_device_client::{Client, Device, DeviceError};
+use smt_device_client::Device;
 use smt_journal::{FileDisk, JournalError};
 use smt_mesh::{Member, Mesh, messages};
+use smt_trusted_process::{
+    ConfigError, LogBytes, NewLog, Process, ProcessError, State, StateError, System, Taken,
+    log_path,
+};
 
-use crate::a2m::device_fault;
-use crate::bft::config::{DeviceConfig, ReplicaConfig};
-use crate::process::{Process, ProcessError, System, Taken};
-use crate::source::ConfigError;
-use crate::state::{State, StateError};
+use crate::bft::config::ReplicaConfig;
+use crate::own_device::{DeviceConfig, OwnDeviceError};
 
 /// Runs a replica
 #[derive(Args)]
@@ -60,14 +61,14 @@ pub(crate) enum ReplicaError {
     #[error(transparent)]
     Log(JournalError),
     /// The device cannot be used.
-    #[error("{}: {error}", device_fault(.error))]
-    Device { error: DeviceError },
-    /// The device and the log differ.
-    #[error("the host or its disk: {0}")]
-    Attestor(AttestorError),
-    /// The replica's device is another one.
-    #[error("your files: the device at the socket is number {0}, and the replica is number {1}")]
-    OtherDevice(u32, u32),
+    #[error(transparent)]
+    Device(#[from] OwnDeviceError),
+    /// The log was restored or lost, and the device goes on.
+    #[error(
+        "the host or its disk: {0}. Restart the device: it begins a new epoch, and the replica an \
+         empty log"
+    )]
+    OldLog(AttestorError),
     /// A device counts its epochs itself.
     #[error("your request: the replica's device counts epochs: restart it, and leave out --epoch")]
     EpochOfDevice,
@@ -79,19 +80,13 @@ pub(crate) enum ReplicaError {
     File(String, #[source] io::Error),
 }
 
-impl From<DeviceError> for ReplicaError {
-    fn from(error: DeviceError) -> Self {
-        Self::Device { error }
-    }
-}
-
 impl From<DurableError> for ReplicaError {
     fn from(error: DurableError) -> Self {
         match error {
             DurableError::Journal(error @ JournalError::Damaged(_)) => Self::Damaged(error),
             DurableError::Journal(error) => Self::Log(error),
-            DurableError::Device(AttestorError::Device(error)) => Self::Device { error },
-            DurableError::Device(error) => Self::Attestor(error),
+            DurableError::Device(error @ AttestorError::Ahead) => Self::OldLog(error),
+            DurableError::Device(error) => Self::Device(error.into()),
             error => Self::File("the log".to_owned(), io::Error::other(error)),
         }
     }
@@ -103,16 +98,17 @@ impl ReplicaArguments {
     pub(crate) fn run(self) -> Result<(), ReplicaError> {
         let config = ReplicaConfig::read(&self.config)?;
         let process = Process::begin(self.metrics.as_deref())?;
-        let core = open_core(&config, self.epoch)?;
+        let (core, log) = open_core(&config, self.epoch)?;
         let (own, view) = (config.replica, core.metrics().view);
-        let replica = Replica { core, own, view };
+        let new_log = NewLog::new(log, config.log_bytes);
+        let replica = Replica { core, own, view, new_log };
         process.run(replica, &config.place, Duration::from_millis(config.group.tick_ms.into()))
     }
 }
 
-fn open_core(config: &ReplicaConfig, asked: Option<u64>) -> Result<Core, ReplicaError> {
+/// The replica, and the path of its log.
+fn open_core(config: &ReplicaConfig, asked: Option<u64>) -> Result<(Core, PathBuf), ReplicaError> {
     let (device, state) = open_device(config, asked)?;
-    let is_process = matches!(device, OwnDevice::Process { .. });
     let reply_key = SigningKey::from_bytes(&config.signing_key);
     let identity = Identity { device, reply_key };
     let began = Instant::now();
@@ -122,11 +118,8 @@ fn open_core(config: &ReplicaConfig, asked: Option<u64>) -> Result<Core, Replica
     let (inputs, metrics) = (core.replayed(), core.metrics());
     let (epoch, ms) = (state.epoch, began.elapsed().as_millis());
     tracing::info!(epoch, inputs, ms, view = metrics.view, executed = metrics.executed, "log read");
-    match is_process {
-        true => tracing::info!("a device of its own attests; this process has no key of the group"),
-        false => tracing::info!("a kernel in this process attests: who reads its memory can forge"),
-    }
-    Ok(core)
+    config.device.tell();
+    Ok((core, log_path(&config.state, state.epoch)))
 }
 
 /// The replica's device, and the directory in the device's epoch.
@@ -142,17 +135,13 @@ fn open_device(
             let (device, epoch) = (DeviceId(config.replica), Epoch(state.epoch));
             let start = Start { device, epoch, nonce };
             let secret = GroupSecret::new(**secret);
-            Ok((OwnDevice::Library { secret, start }, state))
+            Ok((OwnDevice::Library { secret, start, signing_key: None }, state))
         }
-        DeviceConfig::Process(..) if asked.is_some() => Err(ReplicaError::EpochOfDevice),
-        DeviceConfig::Process(socket, secret) => {
-            let device = Client::connect(socket)?;
-            let own = device.own();
-            if own.device.0 != config.replica {
-                return Err(ReplicaError::OtherDevice(own.device.0, config.replica));
-            }
-            let state = State::of_device(&config.state, own.epoch.0)?;
-            Ok((OwnDevice::Process { device: Box::new(device), secret: *secret }, state))
+        DeviceConfig::Process(_) if asked.is_some() => Err(ReplicaError::EpochOfDevice),
+        DeviceConfig::Process(process) => {
+            let device = process.connect(config.replica)?;
+            let state = State::of_device(&config.state, device.own().epoch.0)?;
+            Ok((process.of(device), state))
         }
     }
 }
@@ -162,6 +151,7 @@ struct Replica {
     core: Core,
     own: u32,
     view: u64,
+    new_log: NewLog,
 }
 
 impl System for Replica {
@@ -206,7 +196,7 @@ impl System for Replica {
             self.view = metrics.view;
             tracing::info!(view = metrics.view, executed = metrics.executed, "view entered");
         }
-        Ok(())
+        self.begin_log_anew()
     }
 
     fn numbers(&self) -> serde_json::Value {
@@ -222,5 +212,22 @@ impl System for Replica {
             "statements_reissued": metrics.reissued,
             "log_bytes": self.core.log_length(),
         })
+    }
+}
+
+impl Replica {
+    /// Begins the log anew when it has grown.
+    fn begin_log_anew(&mut self) -> Result<(), ReplicaError> {
+        let ((growth, snapshot), length) = (self.core.log_growth(), self.core.log_length());
+        if !self.new_log.is_due(LogBytes { growth, snapshot }) {
+            return Ok(());
+        }
+        let core = &mut self.core;
+        let begun = self.new_log.begin::<DurableError>(length, |disk| {
+            let old = core.move_to(disk)?;
+            Ok((old, core.log_length()))
+        });
+        let name = self.new_log.path().display().to_string();
+        begun.map_err(|error| ReplicaError::File(name, error))
     }
 }

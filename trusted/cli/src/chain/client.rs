@@ -8,9 +8,10 @@ use clap::Args;
 use smt_bft::SigningKey;
 use smt_chain::{Client, Output};
 use smt_mesh::Mesh;
+use smt_trusted_process::{Caller, ClientProtocol, Terms, last_number};
 
-use crate::caller::{Caller, ClientError, Protocol, Terms, last_number};
 use crate::chain::config::ClientConfig;
+use crate::operation::ClientError;
 use crate::operation::Operation;
 
 /// Calls a chain, and prints the answer that f + 1 nodes give
@@ -30,7 +31,6 @@ impl ClientArguments {
     pub(crate) fn run(self) -> Result<(), ClientError> {
         let config = ClientConfig::read(&self.config)?;
         let terms = Terms {
-            service: config.group.service,
             operation_max: config.group.group.options.operation,
             tick: Duration::from_millis(config.group.tick_ms.into()),
             deadline_s: self.deadline_s,
@@ -38,7 +38,8 @@ impl ClientArguments {
         let key = SigningKey::from_bytes(&config.signing_key);
         let client = Client::new(config.group.group, config.client, key, last_number());
         let finder = HeadFinder { client, knows_head: false };
-        Caller::open(finder, &config.place, terms)?.run(self.operation)
+        let mut caller = Caller::open(finder, &config.place, terms)?;
+        self.operation.run(config.group.service, &mut caller)
     }
 }
 
@@ -49,7 +50,7 @@ struct HeadFinder {
     knows_head: bool,
 }
 
-impl Protocol for HeadFinder {
+impl ClientProtocol for HeadFinder {
     const MEMBERS: &'static str = "nodes";
 
     fn submit(&mut self, nonce: [u8; 16], operation: Vec<u8>) {

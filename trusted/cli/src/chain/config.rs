@@ -7,11 +7,15 @@ use std::sync::Arc;
 use serde::Deserialize;
 use smt_bft::{Group, Options};
 use smt_mesh::{Certificates, Member, Place};
+use smt_trusted_process::{
+    ClientEntry, ConfigError, Source, public_key, read_secret, refuse_count,
+};
 use toml::Spanned;
 use ureq::http::Uri;
 use zeroize::Zeroizing;
 
-use crate::source::{ClientEntry, ConfigError, ServiceName, Source, read_secret, refuse_count};
+use crate::own_device::{DeviceConfig, DeviceEntry, read_epoch};
+use crate::service::ServiceName;
 
 /// The longest packet between members. The longest message, a request that is ordered, is far
 /// shorter, and several travel together up to 1 MiB.
@@ -34,6 +38,7 @@ struct GroupFile {
 struct NodeEntry {
     address: Spanned<String>,
     reply_key: Spanned<String>,
+    epoch: Option<Spanned<u64>>,
 }
 
 #[derive(Deserialize)]
@@ -81,6 +86,8 @@ struct MemberFile {
     certificate_key: PathBuf,
     signing_key: PathBuf,
     group_secret: Option<PathBuf>,
+    log_bytes: Option<Spanned<u32>>,
+    device: Option<Spanned<DeviceEntry>>,
 }
 
 impl MemberFile {
@@ -116,7 +123,9 @@ pub(crate) struct NodeConfig {
     pub(crate) state: PathBuf,
     pub(crate) place: Place,
     pub(crate) signing_key: Zeroizing<[u8; 32]>,
-    pub(crate) group_secret: Zeroizing<[u8; 32]>,
+    pub(crate) device: DeviceConfig,
+    /// Bytes by which the log grows before it is begun anew.
+    pub(crate) log_bytes: u64,
 }
 
 /// A client's configuration.
@@ -141,10 +150,11 @@ impl NodeConfig {
             return Err(source.field("node", node.span(), why));
         };
         let state = file.state.as_ref().ok_or_else(|| source.lacks("state"))?;
-        let secret = file.group_secret.as_ref().ok_or_else(|| source.lacks("group_secret"))?;
-        let group_secret = read_secret(&source.beside(secret))?;
+        let secret = ("group_secret", file.group_secret.as_deref());
+        let device = DeviceConfig::read(&source, secret, file.device.as_ref())?;
+        let log_bytes = source.growth("log_bytes", file.log_bytes.as_ref())?;
         let signing_key = read_secret(&source.beside(&file.signing_key))?;
-        if *expected != smt_bft::public_key(&signing_key) {
+        if *expected != public_key(&signing_key) {
             let why = "signing_key is not the one of which the group has the public key";
             return Err(source.field("node", node.span(), why.to_owned()));
         }
@@ -152,7 +162,7 @@ impl NodeConfig {
         let mut place = group.place(Member::Replica(number), certificates);
         let state = source.beside(state);
         place.boot = Some(state.join("boot"));
-        Ok(Self { node: number, state, place, signing_key, group_secret, group })
+        Ok(Self { node: number, state, place, signing_key, device, log_bytes, group })
     }
 }
 
@@ -165,7 +175,7 @@ impl ClientConfig {
         };
         let group = GroupConfig::read(&source.beside(&file.group))?;
         let signing_key = read_secret(&source.beside(&file.signing_key))?;
-        let own = smt_bft::public_key(&signing_key);
+        let own = public_key(&signing_key);
         if group.group.clients.get(client.get_ref()) != Some(&own) {
             let why = "the group has no client of this number with the key of signing_key";
             return Err(source.field("client", client.span(), why.to_owned()));
@@ -189,7 +199,11 @@ impl GroupConfig {
         let options = read_options(&source, &file.options)?;
         let tick_ms = source.bounded("tick_ms", &file.options.tick_ms, 1..10_001)?;
         let etcd = read_etcd(&source, &file)?;
-        let group = Arc::new(Group::new(file.stream, clients, reply_keys, options));
+        let mut group = Group::new(file.stream, clients, reply_keys, options);
+        let nodes = file.nodes.get_ref().iter();
+        let epochs: Result<_, _> = nodes.map(|it| read_epoch(&source, it.epoch.as_ref())).collect();
+        group.epochs = epochs?;
+        let group = Arc::new(group);
         Ok(Self { group, service: file.service, tick_ms, etcd, addresses })
     }
 

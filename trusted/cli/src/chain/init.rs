@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use clap::Args;
 use data_encoding::HEXLOWER;
 use smt_mesh::Member;
+use smt_trusted_process::{InitError, NewGroup, refuse_count};
 
 use crate::chain::config::{refuse_endpoint, refuse_prefix};
-use crate::new_group::{InitError, NewGroup};
-use crate::source::{ServiceName, refuse_count};
+use crate::service::ServiceName;
 
 /// Makes configuration, keys and certificates of a new group in a new directory
 ///

@@ -4,23 +4,26 @@
 //! One more thread than other systems have speaks with etcd: the chain does not wait for it.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use smt_attestation::GroupSecret;
-use smt_bft::{AnyService, SigningKey};
+use smt_attestation::{DeviceId, Epoch, GroupSecret, Start};
+use smt_bft::{AnyService, AttestorError, OwnDevice, SigningKey};
 use smt_chain::{Configuration, Durable, DurableError, Identity, Message, Output};
 use smt_journal::{FileDisk, JournalError};
 use smt_mesh::{Member, Mesh, messages};
+use smt_trusted_process::{
+    ConfigError, LogBytes, NewLog, Process, ProcessError, State, StateError, System, Taken,
+    log_path,
+};
 
 use crate::chain::config::NodeConfig;
 use crate::chain::etcd::Etcd;
 use crate::chain::reconfigure::Reconfiguration;
-use crate::process::{Process, ProcessError, System, Taken};
-use crate::source::ConfigError;
-use crate::state::{State, StateError, log_path};
+use crate::own_device::{DeviceConfig, OwnDeviceError};
 
 /// Runs a node
 #[derive(Args)]
@@ -52,7 +55,7 @@ pub(crate) enum NodeError {
     /// The log is of another node, or its configuration was changed.
     #[error(
         "your files: {0} was written under another configuration, or by another version: `node`, \
-         `stream`, `service`, the `reply_key` of each node, the clients with their keys, and the \
+         `stream`, `service`, the `reply_key` and `epoch` of each node, the clients with their keys, and the \
          options `operation_bytes`, `window`, `retained` and `timeout_ticks` must be as they were"
     )]
     OtherOwner(String),
@@ -63,6 +66,19 @@ pub(crate) enum NodeError {
          may fail, and form a new group when you can"
     )]
     Lost(String),
+    /// The device cannot be used.
+    #[error(transparent)]
+    Device(#[from] OwnDeviceError),
+    /// The log was restored or lost, or the device was started again.
+    #[error(
+        "{0}. A node of a chain has no further epochs: leave it off, as one of the f nodes that may \
+         fail, and form a new group when you can. In a new group its `[[nodes]]` entry has the \
+         `epoch` of its device"
+    )]
+    Ended(OwnDeviceError),
+    /// The new log has not the name of the old one.
+    #[error("the operating system: {} cannot be replaced", .0.display())]
+    NewLog(PathBuf, #[source] io::Error),
     /// The process does not begin.
     #[error(transparent)]
     Process(#[from] ProcessError),
@@ -90,6 +106,8 @@ impl From<DurableError> for NodeError {
     fn from(error: DurableError) -> Self {
         match error {
             DurableError::Journal(error @ JournalError::Damaged(_)) => Self::Damaged(error),
+            DurableError::Device(error @ AttestorError::Device(_)) => Self::Device(error.into()),
+            DurableError::Device(error) => Self::Ended(error.into()),
             error => Self::Log(error),
         }
     }
@@ -106,7 +124,7 @@ impl NodeArguments {
     pub(crate) fn run(self) -> Result<(), NodeError> {
         let config = NodeConfig::read(&self.config)?;
         let process = Process::begin(self.metrics.as_deref())?;
-        let core = open_core(&config)?;
+        let (core, log) = open_core(&config)?;
         let etcd = Etcd::new(config.group.etcd.clone());
         let poll = Duration::from_millis(config.group.etcd.poll_ms.into());
         let accused = core.node().accusation();
@@ -121,6 +139,7 @@ impl NodeArguments {
             service,
             accused,
             faulty: BTreeSet::new(),
+            new_log: NewLog::new(log, config.log_bytes),
         };
         process.run(node, &config.place, Duration::from_millis(config.group.tick_ms.into()))
     }
@@ -128,17 +147,15 @@ impl NodeArguments {
 
 type Core = Durable<AnyService, FileDisk>;
 
-fn open_core(config: &NodeConfig) -> Result<Core, NodeError> {
+/// The node, and the path of its log.
+fn open_core(config: &NodeConfig) -> Result<(Core, PathBuf), NodeError> {
     let state = State::open(&config.state, None).map_err(|error| match error {
         StateError::Missing(name) => NodeError::Missing(name),
         StateError::LogGone(_) => NodeError::Lost(config.state.display().to_string()),
         error => NodeError::State(error),
     })?;
-    let identity = Identity {
-        node: config.node,
-        secret: GroupSecret::new(*config.group_secret),
-        reply_key: SigningKey::from_bytes(&config.signing_key),
-    };
+    let reply_key = SigningKey::from_bytes(&config.signing_key);
+    let identity = Identity { device: open_device(config)?, reply_key };
     let began = Instant::now();
     let service = config.group.service.first_state();
     let path = log_path(&config.state, state.epoch);
@@ -148,8 +165,18 @@ fn open_core(config: &NodeConfig) -> Result<Core, NodeError> {
     let (inputs, metrics, ms) = (core.replayed(), core.metrics(), began.elapsed().as_millis());
     let (configuration, committed) = (metrics.configuration, metrics.committed);
     tracing::info!(inputs, ms, configuration, committed, "log read");
-    tracing::info!("a kernel in this process attests: who reads its memory can forge");
-    Ok(core)
+    config.device.tell();
+    Ok((core, path))
+}
+
+fn open_device(config: &NodeConfig) -> Result<OwnDevice, OwnDeviceError> {
+    let secret = match &config.device {
+        DeviceConfig::Library(secret) => GroupSecret::new(**secret),
+        DeviceConfig::Process(process) => return Ok(process.of(process.connect(config.node)?)),
+    };
+    let epoch = config.group.group.epochs.get(config.node as usize).copied().unwrap_or(0);
+    let start = Start { device: DeviceId(config.node), epoch: Epoch(epoch), nonce: [0; 16] };
+    Ok(OwnDevice::Library { secret, start, signing_key: None })
 }
 
 /// A node, its service of configurations, and what its log was told of it.
@@ -163,6 +190,7 @@ struct ChainNode {
     configuration: u64,
     /// The nodes that were told to be faulty.
     faulty: BTreeSet<u32>,
+    new_log: NewLog,
 }
 
 impl System for ChainNode {
@@ -217,7 +245,7 @@ impl System for ChainNode {
             }
         }
         self.tell();
-        Ok(())
+        self.begin_log_anew()
     }
 
     fn numbers(&self) -> serde_json::Value {
@@ -228,7 +256,9 @@ impl System for ChainNode {
             "configuration": metrics.configuration,
             "order": self.order(),
             "committed": metrics.committed,
+            "left_out": metrics.left_out,
             "accusations": metrics.accusations,
+            "statements_reissued": metrics.reissued,
             "faulty": self.faulty,
             "log_bytes": self.core.log_length(),
             "etcd_answers": service.is_reachable.load(Ordering::Relaxed),
@@ -239,6 +269,20 @@ impl System for ChainNode {
 }
 
 impl ChainNode {
+    /// Begins the log anew when it has grown.
+    fn begin_log_anew(&mut self) -> Result<(), NodeError> {
+        let ((growth, snapshot), length) = (self.core.log_growth(), self.core.log_length());
+        if !self.new_log.is_due(LogBytes { growth, snapshot }) {
+            return Ok(());
+        }
+        let core = &mut self.core;
+        let begun = self.new_log.begin::<DurableError>(length, |disk| {
+            let old = core.move_to(disk)?;
+            Ok((old, core.log_length()))
+        });
+        begun.map_err(|error| NodeError::NewLog(self.new_log.path().to_owned(), error))
+    }
+
     /// Tells the service what the node accuses, and the log of a new configuration and of nodes
     /// that are found to lie.
     fn tell(&mut self) {

@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Deserialize;
+use smt_attestation::SigningKey;
 use smt_mesh::{Certificates, Member, Place};
-use smt_peer_review::{Group, Identity, Options, Tree};
+use smt_peer_review::{Group, Options, Tree};
+use smt_trusted_process::{ConfigError, Source};
 use toml::Spanned;
 
-use crate::source::{ConfigError, Source, read_secret};
+use crate::own_device::{DeviceConfig, DeviceEntry, read_epoch};
 
 /// A device has no group of more.
 pub(crate) const NODES_MAX: usize = 9;
 /// The longest evidence, in bytes: a node's journal takes it as one record.
 const EVIDENCE_MAX: u64 = 96 << 20;
-/// Bytes by which a journal grows before it is begun anew, unless a node's file says otherwise.
-const JOURNAL_BYTES: u64 = 64 << 20;
 /// Bytes of an entry beside a message, and of each message that it sends.
 const ENTRY: u64 = 512;
 const SENT: u64 = 128;
@@ -38,6 +38,7 @@ struct GroupFile {
 struct NodeEntry {
     address: Spanned<String>,
     key: Spanned<String>,
+    epoch: Option<Spanned<u64>>,
 }
 
 #[derive(Deserialize)]
@@ -80,7 +81,8 @@ struct MemberFile {
     authority: PathBuf,
     certificate: PathBuf,
     certificate_key: PathBuf,
-    signing_key: PathBuf,
+    signing_key: Option<PathBuf>,
+    device: Option<Spanned<DeviceEntry>>,
     journal_bytes: Option<Spanned<u32>>,
 }
 
@@ -97,7 +99,9 @@ pub(crate) struct GroupConfig {
 /// A node's configuration.
 pub(crate) struct NodeConfig {
     pub(crate) group: GroupConfig,
-    pub(crate) identity: Identity,
+    pub(crate) node: u32,
+    /// The device, or the seed of the key with which the kernel in the process signs.
+    pub(crate) device: DeviceConfig,
     pub(crate) state: PathBuf,
     pub(crate) place: Place,
     /// Bytes by which the journal grows before it is begun anew.
@@ -114,9 +118,11 @@ impl NodeConfig {
             let why = format!("the group has nodes 0 to {}", group.addresses.len() - 1);
             return Err(source.field("node", file.node.span(), why));
         };
-        let signing_seed = read_secret(&source.beside(&file.signing_key))?;
-        let identity = Identity { node, signing_seed };
-        if *expected != identity.public_key() {
+        let seed = ("signing_key", file.signing_key.as_deref());
+        let device = DeviceConfig::read(&source, seed, file.device.as_ref())?;
+        if let DeviceConfig::Library(seed) = &device
+            && *expected != SigningKey::new(seed).public_key()
+        {
             let why = "signing_key is not the one of which the group has the public key";
             return Err(source.field("node", file.node.span(), why.to_owned()));
         }
@@ -124,11 +130,8 @@ impl NodeConfig {
         let certificates = source.certificates(files);
         let state = source.beside(&file.state);
         let place = group.place(node, certificates, state.join("boot"));
-        let journal_bytes = match &file.journal_bytes {
-            Some(bytes) => source.bounded("journal_bytes", bytes, 65_536..1_073_741_825)?.into(),
-            None => JOURNAL_BYTES,
-        };
-        Ok(Self { group, identity, state, place, journal_bytes })
+        let journal_bytes = source.growth("journal_bytes", file.journal_bytes.as_ref())?;
+        Ok(Self { group, node, device, state, place, journal_bytes })
     }
 }
 
@@ -146,7 +149,9 @@ impl GroupConfig {
         let degree = source.bounded("degree", &file.degree, 1..9)?;
         let options = read_options(&source, &file.options)?;
         let tick_ms = source.bounded("tick_ms", &file.options.tick_ms, 1..10_001)?;
-        let epochs = vec![1; count];
+        let nodes = file.nodes.get_ref().iter();
+        let epochs: Result<_, _> = nodes.map(|it| read_epoch(&source, it.epoch.as_ref())).collect();
+        let epochs = epochs?;
         let (stream, faults) = (file.stream, *file.faults.get_ref());
         let group = Group { stream, keys, epochs, faults, options };
         let wrong = |error| source.field("nodes", file.nodes.span(), format!("{error}"));

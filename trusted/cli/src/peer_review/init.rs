@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use clap::Args;
 use data_encoding::HEXLOWER;
 use smt_mesh::Member;
+use smt_trusted_process::{InitError, NewGroup};
 
-use crate::new_group::{InitError, NewGroup};
 use crate::peer_review::config::NODES_MAX;
 
 /// Makes configuration, keys and certificates of a new group in a new directory

@@ -2,21 +2,25 @@
 //! `smt-trusted peer-review node`: a node of a tree as a process.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use std::{fs, io};
 
 use clap::Args;
+use smt_device_client::Device;
 use smt_journal::{FileDisk, JournalError};
 use smt_mesh::{Member, Mesh, messages};
-use smt_peer_review::{Durable, DurableError, Output, Suspicion, Tree};
+use smt_peer_review::{AttestorError, Durable, DurableError, Identity, Output, Suspicion, Tree};
+use smt_trusted_process::{
+    ConfigError, LogBytes, NewLog, Process, ProcessError, State, StateError, System, Taken,
+    log_path, replace,
+};
+use zeroize::Zeroizing;
 
+use crate::own_device::{DeviceConfig, OwnDeviceError};
 use crate::peer_review::config::NodeConfig;
 use crate::peer_review::input::Input;
 use crate::peer_review::output::OutputFile;
-use crate::process::{Process, ProcessError, System, Taken};
-use crate::source::ConfigError;
-use crate::state::{State, StateError, log_path, rename, replace};
 
 /// Runs a node
 ///
@@ -70,6 +74,18 @@ pub(crate) enum ReviewedError {
     /// The directory cannot be used.
     #[error(transparent)]
     State(StateError),
+    /// The device cannot be used.
+    #[error(transparent)]
+    Device(#[from] OwnDeviceError),
+    /// The journal was restored or lost, or the device was started again.
+    #[error(
+        "{0}. A node has no further epochs: leave it off, and form the group anew when you can. In \
+         a new group its `[[nodes]]` entry has `key` and `epoch` of its device"
+    )]
+    Ended(OwnDeviceError),
+    /// There is no randomness.
+    #[error("the operating system gives no random numbers: {0}")]
+    Random(getrandom::Error),
     /// The process does not begin.
     #[error(transparent)]
     Process(#[from] ProcessError),
@@ -82,7 +98,7 @@ pub(crate) enum ReviewedError {
     OtherOwner(String),
     /// The journal cannot be used.
     #[error(transparent)]
-    Journal(#[from] DurableError),
+    Journal(DurableError),
     /// The node cannot go on.
     #[error("{0}")]
     Failed(String),
@@ -91,12 +107,20 @@ pub(crate) enum ReviewedError {
     File(PathBuf, #[source] io::Error),
 }
 
+impl From<DurableError> for ReviewedError {
+    fn from(error: DurableError) -> Self {
+        match error {
+            DurableError::Device(error @ AttestorError::Device(_)) => Self::Device(error.into()),
+            DurableError::Device(error) => Self::Ended(error.into()),
+            error => Self::Journal(error),
+        }
+    }
+}
+
 type Core = Durable<Tree, FileDisk>;
 
 /// Parts that wait for a receipt of a child, before the source sends more.
 const WINDOW: usize = 64;
-/// After an attempt to begin the journal anew that has failed.
-const PAUSE: Duration = Duration::from_secs(60);
 /// Bytes of a message beside a part of the stream.
 const HEADER: usize = 32;
 
@@ -118,7 +142,7 @@ impl NodeArguments {
         let input = input.transpose()?;
         let directory = config.state.clone();
         let node = ReviewedNode {
-            own: config.identity.node,
+            own: config.node,
             nodes: config.group.group.nodes(),
             state: directory.clone(),
             core,
@@ -127,17 +151,14 @@ impl NodeArguments {
             suspected: BTreeMap::new(),
             exposed: BTreeSet::new(),
             part_bytes: self.part_bytes,
-            path: log_path(&directory, 1),
-            journal_bytes: config.journal_bytes,
-            next_move: Instant::now(),
+            new_log: NewLog::new(log_path(&directory, 1), config.journal_bytes),
         };
         process.run(node, &config.place, Duration::from_millis(config.group.tick_ms.into()))
     }
 
     fn check(&self, config: &NodeConfig) -> Result<(), ReviewedError> {
-        if self.input.is_some() && config.identity.node != 0 {
-            let why =
-                format!("--input is for node 0, the source, not node {}", config.identity.node);
+        if self.input.is_some() && config.node != 0 {
+            let why = format!("--input is for node 0, the source, not node {}", config.node);
             return Err(ReviewedError::Request(why));
         }
         let most = config.group.group.options.body - HEADER;
@@ -161,9 +182,8 @@ fn open_core(
     if state.epoch != 1 {
         return Err(ReviewedError::Epoch(state.epoch));
     }
+    let identity = identity(config)?;
     let (began, path) = (Instant::now(), log_path(&config.state, state.epoch));
-    // A journal that was being begun anew when the process was killed. This one is locked.
-    let _ = fs::remove_file(path.with_extension("new"));
     let mut failed = None;
     let deliver = |bytes: Vec<u8>| {
         if let (Some((path, output)), None) = (&mut output, &failed) {
@@ -172,12 +192,12 @@ fn open_core(
         }
     };
     let group = config.group.group.clone();
-    let core = Durable::open(group, &config.identity, &config.group.tree, state.log, deliver);
+    let core = Durable::open(group, identity, &config.group.tree, state.log, deliver);
     let core = core.map_err(|error| match error {
         DurableError::Journal(JournalError::OtherOwner) => {
             ReviewedError::OtherOwner(path.display().to_string())
         }
-        error => ReviewedError::Journal(error),
+        error => error.into(),
     })?;
     if let Some(failed) = failed {
         return Err(failed);
@@ -188,8 +208,24 @@ fn open_core(
     State::begun(&config.state, state.epoch).map_err(ReviewedError::State)?;
     let (inputs, ms, entries) = (core.replayed(), began.elapsed().as_millis(), core.node().last());
     tracing::info!(inputs, ms, entries, bytes = core.node().application().length(), "journal read");
-    tracing::info!("a kernel in this process signs: whoever reads its memory can forge");
+    config.device.tell();
     Ok(core)
+}
+
+/// The device of a node, and what its nonces come from if its journal begins.
+fn identity(config: &NodeConfig) -> Result<Identity, ReviewedError> {
+    let group = &config.group.group;
+    let process = match &config.device {
+        DeviceConfig::Library(seed) => return Ok(Identity::of_seed(group, config.node, seed)),
+        DeviceConfig::Process(process) => process,
+    };
+    let device = process.connect(config.node)?;
+    if group.keys.get(config.node as usize) != Some(&device.public_key()) {
+        return Err(OwnDeviceError::OtherKey.into());
+    }
+    let mut nonces = Zeroizing::new([0; 32]);
+    getrandom::fill(&mut *nonces).map_err(ReviewedError::Random)?;
+    Ok(Identity { device: process.of(device), nonces })
 }
 
 /// The output has as much of the stream as the node, or it is another file.
@@ -218,12 +254,7 @@ struct ReviewedNode {
     exposed: BTreeSet<u32>,
     /// Bytes of a part at most.
     part_bytes: usize,
-    /// The journal.
-    path: PathBuf,
-    /// Bytes by which the journal grows before it is begun anew.
-    journal_bytes: u64,
-    /// When the journal may be begun anew.
-    next_move: Instant,
+    new_log: NewLog,
 }
 
 impl System for ReviewedNode {
@@ -283,10 +314,7 @@ impl System for ReviewedNode {
             return Err(ReviewedError::Failed(failure.to_string()));
         }
         self.tell_verdicts()?;
-        let (growth, snapshot) = self.core.journal_growth();
-        // A snapshot that is long is not written again for a little.
-        let is_long = growth >= self.journal_bytes.max(snapshot);
-        if is_long && Instant::now() >= self.next_move {
+        if self.new_log.is_due(self.log_bytes()) {
             self.begin_anew()?;
         }
         Ok(())
@@ -305,6 +333,7 @@ impl System for ReviewedNode {
             "audited": audited.collect::<BTreeMap<_, _>>(),
             "suspected": self.suspected.keys().collect::<Vec<_>>(),
             "exposed": self.exposed,
+            "signatures_reissued": self.core.reissued(),
             "journal_bytes": self.core.journal_length(),
         })
     }
@@ -354,27 +383,17 @@ impl ReviewedNode {
         if let Some((path, output)) = &self.output {
             output.sync().map_err(|error| ReviewedError::File(path.clone(), error))?;
         }
-        let path = self.path.clone();
-        let (new, before) = (path.with_extension("new"), self.core.journal_length());
-        let moved = match fs::remove_file(&new) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(JournalError::from(error)),
-            _ => FileDisk::open(&new),
-        };
-        match moved.map_err(DurableError::from).and_then(|disk| self.core.move_to(disk)) {
-            Ok(()) => {
-                let renamed = rename(&new, &path);
-                // The next inputs are in the new journal, which has to have the name.
-                renamed.map_err(|error| ReviewedError::File(path, error))?;
-                let after = self.core.journal_length();
-                tracing::info!(before, after, "journal begun anew");
-            }
-            Err(error) => {
-                tracing::error!(%error, "the journal cannot be begun anew, and grows on");
-                // The part of it that is written may have filled the disk.
-                let _ = fs::remove_file(&new);
-                self.next_move = Instant::now() + PAUSE;
-            }
-        }
-        Ok(())
+        let before = self.core.journal_length();
+        let core = &mut self.core;
+        let begun = self.new_log.begin::<DurableError>(before, |disk| {
+            let old = core.move_to(disk)?;
+            Ok((old, core.journal_length()))
+        });
+        begun.map_err(|error| ReviewedError::File(self.new_log.path().to_owned(), error))
+    }
+
+    fn log_bytes(&self) -> LogBytes {
+        let (growth, snapshot) = self.core.journal_growth();
+        LogBytes { growth, snapshot }
     }
 }

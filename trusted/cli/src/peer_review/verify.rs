@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use smt_peer_review::{Evidence, Proof, Unproven};
+use smt_trusted_process::ConfigError;
 
 use crate::peer_review::config::GroupConfig;
-use crate::source::ConfigError;
 
 /// Verifies evidence against a node, by the public keys of the group alone
 #[derive(Args)]

@@ -5,9 +5,12 @@
 //!     SMT_CHAIN_KILLS=200 SMT_CHAIN_SEED=1 cargo test -p smt-trusted --test chain
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "../devices/mod.rs"]
+mod devices;
 mod etcd;
 mod files;
 mod load;
 mod nodes;
 mod processes;
 mod search;
+mod with_devices;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Chains that need no etcd.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+use crate::load::Load;
 use crate::processes::Chain;
 
 #[test]
@@ -26,4 +30,27 @@ fn all_nodes_that_are_killed_at_once_have_what_was_acknowledged_without_etcd() {
     chain.kill(&[0, 1, 2]);
     (0..3).for_each(|it| chain.start(it));
     assert_eq!(chain.call(&["get", "city"]), "Bonn");
+}
+
+#[test]
+fn nodes_whose_logs_were_begun_anew_are_killed_and_lose_nothing() {
+    let mut chain = Chain::of_files("counter");
+    let log = |chain: &Chain, number: usize| {
+        fs::metadata(chain.path(&format!("node-{number}.state/log-1"))).unwrap().ino()
+    };
+    (0..3).for_each(|it| chain.start(it));
+    let mut load = Load::start(&chain);
+    let first = [0, 1, 2].map(|it| log(&chain, it));
+    while (0..3).any(|it| log(&chain, it) == first[it]) {
+        load.wait_for(20);
+    }
+    chain.kill(&[0, 1, 2]);
+    (0..3).for_each(|it| chain.start(it));
+    load.wait_for(5);
+    let answers = load.end();
+    let expected: Vec<u64> = (1..=answers.len() as u64).collect();
+    assert_eq!(answers, expected);
+    let sum: u64 = chain.call(&["add", "0"]).parse().unwrap();
+    assert!(sum == expected.len() as u64 || sum == expected.len() as u64 + 1, "{sum}");
+    assert!(chain.end(0)["left_out"].as_u64().unwrap() > 0);
 }

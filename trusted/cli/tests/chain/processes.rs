@@ -60,6 +60,10 @@ impl Chain {
         // Short ticks: a test waits for less.
         let options = "[options]\ntick_ms = 20\npoll_ms = 20\n";
         chain.edit("group.toml", |text| format!("{text}\n{options}"));
+        // Logs are begun anew often.
+        for number in 0..3 {
+            chain.edit(&format!("node-{number}.toml"), |text| format!("{text}log_bytes = 65536\n"));
+        }
         chain
     }
 

@@ -12,8 +12,8 @@ use smt_attestation::{
     ATTESTATION_LEN, Attestation, DeviceId, Misuse, Progress, Refusal, StreamId, verify_signature,
 };
 use smt_device_client::{
-    Client, Device, DeviceError, Fault, Hello, MESSAGE_LEN_MAX, Reader, SecretNumber, SharedMemory,
-    Wake, Writer,
+    Claimed, Client, Device, DeviceError, Fault, Hello, MESSAGE_LEN_MAX, Reader, SecretNumber,
+    SharedMemory, Wake, Writer,
 };
 
 use crate::process::{
@@ -89,6 +89,26 @@ fn a_batch_has_its_counters_in_order() {
     }
     let last = attestations.len() - 1;
     client.check(STREAM, &attestations[last], messages[last]).unwrap();
+}
+
+#[test]
+fn a_batch_of_checks_says_of_each_message_whether_it_was_attested() {
+    let directory = Directory::new();
+    let path = device(&directory, "1");
+    let _process = start(&path, &[]);
+    let mut client = connect(&path);
+    open(&mut client, SecretNumber(0)).unwrap();
+    let attestation = client.attest(STREAM, b"said").unwrap();
+    let long = vec![0; MESSAGE_LEN_MAX + 129];
+    let messages: [&[u8]; 4] = [b"said", b"not said", &long, b"said"];
+    let all = messages.map(|message| Claimed { attestation, message });
+    let checked = client.check_all(STREAM, &all).unwrap();
+    assert!(matches!(
+        checked[..],
+        [Ok(_), Err(DeviceError::Refused(_)), Err(DeviceError::TooLong(_)), Ok(_)]
+    ));
+    // The connection goes on.
+    client.check(STREAM, &attestation, b"said").unwrap();
 }
 
 #[test]

@@ -78,9 +78,9 @@ fn lie(tree: &Tree, end: &AtomicBool) {
     .unwrap();
     let (group, key) = (group(tree), fs::read_to_string(tree.path("node-1.signing")).unwrap());
     let (key, secret) = (SigningKey::new(&hex(&key)), GroupSecret::new([7; 32]));
-    let device = group.library(1, key, secret).unwrap();
+    let device = group.library(1, key, secret);
     let dishonest = Dishonest(smt_peer_review::Tree::new(NODES as u32, 2));
-    let mut node = Node::new(group, 1, device, [9; 32], &dishonest).unwrap();
+    let mut node = Node::new(group, device, [9; 32], &dishonest).unwrap();
     let mut next_tick = Instant::now();
     while !end.load(Ordering::Relaxed) {
         match mesh.next(Duration::from_millis(5)) {

@@ -5,8 +5,11 @@
 //!     SMT_REVIEW_KILLS=200 SMT_REVIEW_SEED=1 cargo test -p smt-trusted --test peer_review
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+#[path = "../devices/mod.rs"]
+mod devices;
 mod files;
 mod liar;
 mod processes;
 mod search;
 mod stream;
+mod with_devices;

@@ -38,7 +38,7 @@ fn a_stream_reaches_all_nodes_though_they_are_killed_and_nobody_is_exposed() {
         killed.iter().for_each(|it| tree.start(*it));
     }
     tree.wait_for_stream(&ALL);
-    tree.wait_for_words(1, &["journal begun anew"]);
+    tree.wait_for_words(1, &["log begun anew"]);
     for number in ALL {
         let metrics = tree.end(number);
         assert_eq!(metrics["bytes"], 1_000_000);

@@ -2,6 +2,8 @@
 //! Nodes of a tree on disks that lose and tear what was not synced.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use smt_attestation::{DeviceId, Epoch, Start};
+use smt_attestor::OutlivingDevice;
 use smt_journal::ModelDisk;
 use smt_simulation::Random;
 
@@ -14,12 +16,16 @@ const NODES: u32 = 4;
 
 type Core = Durable<Tree, ModelDisk>;
 
+fn seed(node: u32) -> [u8; 32] {
+    [node as u8 + 1; 32]
+}
+
 fn identity(node: u32) -> Identity {
-    Identity { node, signing_seed: Zeroizing::new([node as u8 + 1; 32]) }
+    Identity::of_seed(&group(), node, &seed(node))
 }
 
 fn group() -> Arc<Group> {
-    let keys = (0..NODES).map(|it| identity(it).public_key()).collect();
+    let keys = (0..NODES).map(|it| SigningKey::new(&seed(it)).public_key()).collect();
     let options = Options { interval: 16, ..Options::default() };
     let epochs = vec![1; NODES as usize];
     Arc::new(Group { stream: 7, keys, epochs, faults: 1, options })
@@ -29,12 +35,24 @@ fn group() -> Arc<Group> {
 struct Host {
     core: Option<Core>,
     own: u32,
+    /// A device that is not killed with the node; nothing for a kernel in the node's process.
+    device: Option<OutlivingDevice>,
     parts: BTreeMap<u64, Vec<u8>>,
 }
 
 impl Host {
     fn new(own: u32) -> Self {
-        let mut host = Self { core: None, own, parts: BTreeMap::new() };
+        let mut host = Self { core: None, own, device: None, parts: BTreeMap::new() };
+        host.open(ModelDisk::default()).unwrap();
+        host
+    }
+
+    /// A node whose device outlives it.
+    fn with_process(own: u32) -> Self {
+        let start = Start { device: DeviceId(own), epoch: Epoch(1), nonce: [0; 16] };
+        let (secret, key) = (GroupSecret::new([own as u8; 32]), SigningKey::new(&seed(own)));
+        let device = Some(OutlivingDevice::start(start, secret, key));
+        let mut host = Self { core: None, own, device, parts: BTreeMap::new() };
         host.open(ModelDisk::default()).unwrap();
         host
     }
@@ -43,7 +61,17 @@ impl Host {
         let parts = &mut self.parts;
         let keep = |bytes: Vec<u8>| keep(parts, &bytes);
         let tree = Tree::new(NODES, 2);
-        self.core = Some(Durable::open(group(), &identity(self.own), &tree, disk, keep)?);
+        let identity = match &self.device {
+            None => identity(self.own),
+            Some(it) => {
+                let nonces = Zeroizing::new([self.own as u8; 32]);
+                Identity { device: it.own_device(), nonces }
+            }
+        };
+        let mut core = Durable::open(group(), identity, &tree, disk, keep)?;
+        // For the node to wait for its log often.
+        core.node.device.stop_after(2);
+        self.core = Some(core);
         Ok(())
     }
 
@@ -120,7 +148,10 @@ fn assert_trusted(hosts: &mut [Host]) {
 fn nodes_that_are_killed_and_begin_their_journals_anew_deliver_all_and_are_trusted() {
     for seed in 0..4 {
         let mut random = Random::new(seed);
-        let mut hosts: Vec<Host> = (0..NODES).map(Host::new).collect();
+        // In each second run devices are processes of their own, and are not killed.
+        let new = if seed % 2 == 0 { Host::new } else { Host::with_process };
+        let mut hosts: Vec<Host> = (0..NODES).map(new).collect();
+        let mut reissued = 0;
         let mut stream = BTreeMap::new();
         let mut offset = 0;
         for round in 0..60_u8 {
@@ -132,7 +163,15 @@ fn nodes_that_are_killed_and_begin_their_journals_anew_deliver_all_and_are_trust
             pass(&mut hosts, || losses.chance(20));
             for host in &mut hosts {
                 if random.chance(10) {
+                    // The answer is lost, and the signature not in the journal yet.
+                    if random.chance(50) {
+                        let question = Message::Audit { after: 0, nonce: random.nonce() };
+                        let witness = (host.own + 1) % NODES;
+                        host.core().receive(witness, &question.encode());
+                        host.commit();
+                    }
                     host.crash(&mut random);
+                    reissued += host.core().reissued();
                 }
                 if random.chance(5) {
                     let mut empty = ModelDisk::default();
@@ -165,7 +204,40 @@ fn nodes_that_are_killed_and_begin_their_journals_anew_deliver_all_and_are_trust
             assert_eq!(host.parts, stream, "seed {seed}, node {}", host.own);
         }
         assert_trusted(&mut hosts);
+        assert_eq!(reissued > 0, seed % 2 == 1, "seed {seed}");
     }
+}
+
+#[test]
+fn a_journal_that_is_older_than_its_device_is_refused() {
+    let mut host = Host::with_process(1);
+    let audit = |digit: u8| Message::Audit { after: 0, nonce: [digit; 16] }.encode();
+    host.core().receive(2, &audit(1));
+    host.commit();
+    host.core().tick();
+    host.commit();
+    let old = host.core.take().unwrap().journal.into_disk();
+    host.open(old.clone()).unwrap();
+    // All that it signs is in the log before it has signed as much again.
+    (0..40).for_each(|_| host.core().tick());
+    host.core().receive(2, &audit(2));
+    host.commit();
+    host.core().tick();
+    host.commit();
+    drop(host.core.take());
+    let refused = host.open(old).err();
+    assert!(matches!(refused, Some(DurableError::Device(AttestorError::Ahead))), "{refused:?}");
+    let refused = host.open(ModelDisk::default()).err();
+    assert!(matches!(refused, Some(DurableError::Device(AttestorError::Ahead))), "{refused:?}");
+}
+
+#[test]
+fn a_journal_of_an_older_version_is_refused_as_such() {
+    let owner = encode(&(JOURNAL, VERSION - 1, 1_u32, [0_u8; 32]));
+    let disk = Journal::open(ModelDisk::default(), &owner, |_| {}).unwrap().into_disk();
+    let refused = Host::new(1).open(disk).err();
+    let is_older = matches!(refused, Some(DurableError::Journal(JournalError::OlderFormat)));
+    assert!(is_older, "{refused:?}");
 }
 
 #[test]
@@ -255,9 +327,9 @@ fn a_journal_of_another_node_or_group_is_refused() {
     let mut other = Group::clone(&group());
     other.options.audit += 1;
     let tree = Tree::new(NODES, 2);
-    let opened = Durable::open(Arc::new(other), &identity(1), &tree, disk(), |_| {});
+    let opened = Durable::open(Arc::new(other), identity(1), &tree, disk(), |_| {});
     assert!(is_refused(opened.err()));
-    let opened = Durable::open(group(), &identity(1), &Tree::new(NODES, 3), disk(), |_| {});
+    let opened = Durable::open(group(), identity(1), &Tree::new(NODES, 3), disk(), |_| {});
     assert!(is_refused(opened.err()));
 }
 
@@ -267,6 +339,7 @@ fn a_journal_whose_snapshot_is_cut_off_is_refused() {
     let owner = host.core().owner.clone();
     let mut journal = Journal::open(ModelDisk::default(), &owner, |_| {}).unwrap();
     let part = host.core().node().snapshot();
+    journal.append(&encode(&Record::Nonces([0; 32])));
     journal.append(&encode(&Record::Part(part)));
     journal.commit().unwrap();
     let opened = host.open(journal.into_disk());

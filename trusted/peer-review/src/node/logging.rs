@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A node's own log: entries that its device attests, and the segments that its witnesses get.
 
-use smt_attestation::StreamId;
+use smt_attestor::AttestorError;
 
 use super::{Node, NodeError, Output};
 use crate::application::Application;
@@ -82,20 +82,15 @@ impl<A: Application> Node<A> {
     }
 
     fn sign(&mut self, index: u64, digest: &Digest) -> Result<SignatureBytes, NodeError> {
-        let stream = StreamId(self.group.stream);
-        let attestation = self.device.attest(stream, digest)?;
+        let Some((attestation, signature)) = self.device.attest_signed(digest) else {
+            let failure = self.device.failure().unwrap_or(AttestorError::Foreign);
+            return Err(NodeError::Device(failure));
+        };
         let counter = attestation.claim().map_or(0, |it| it.counter);
         let is_next = counter == index;
         #[cfg(feature = "sim")]
         let is_next = is_next || self.lie.restores();
-        if !is_next {
-            return Err(NodeError::OldLog { counter, last: index - 1 });
-        }
-        let signature = self.device.sign(stream, counter, digest)?;
-        let mut halves = [[0; 32]; 2];
-        halves[0].copy_from_slice(&signature[..32]);
-        halves[1].copy_from_slice(&signature[32..]);
-        Ok(halves)
+        if is_next { Ok(signature) } else { Err(NodeError::OldLog { counter, last: index - 1 }) }
     }
 
     /// Answers a witness. Its nonce goes into the log, unless it asks too often.

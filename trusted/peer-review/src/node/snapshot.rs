@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use smt_device_client::{Device, DeviceError};
+use smt_attestor::AttestorError;
 
 use super::{Asked, Host, Node};
 use crate::application::Application;
@@ -48,13 +48,9 @@ impl<A: Application> Node<A> {
         })
     }
 
-    /// Takes over all that a snapshot has, and a device that has attested as many entries. False,
-    /// and nothing is changed, if it is none of this node.
-    pub(crate) fn restore(
-        &mut self,
-        bytes: &[u8],
-        device: impl FnOnce(u64) -> Result<Box<dyn Device>, DeviceError>,
-    ) -> Result<bool, DeviceError> {
+    /// Takes over all that a snapshot has, and goes on behind the entries that the device has
+    /// attested before. False, and nothing is changed, if it is none of this node.
+    pub(crate) fn restore(&mut self, bytes: &[u8]) -> Result<bool, AttestorError> {
         let nodes = self.group.nodes();
         let Some(snapshot) = decode::<Snapshot>(bytes) else {
             return Ok(false);
@@ -69,7 +65,7 @@ impl<A: Application> Node<A> {
         let Some(audits) = audits.collect() else {
             return Ok(false);
         };
-        self.device = device(snapshot.host.log.last())?;
+        self.device.begin_at(snapshot.host.log.last())?;
         self.audits = audits;
         self.host = snapshot.host.with_state(state);
         self.asked = snapshot.asked;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use smt_attestation::{GroupSecret, SigningKey};
-use smt_device_client::{Device, DeviceError};
+use smt_attestor::OwnDevice;
 
 use crate::group::{Group, Options};
 
@@ -12,7 +12,7 @@ fn signing_key(node: u32) -> SigningKey {
     SigningKey::new(&[node as u8 + 1; 32])
 }
 
-pub(super) fn device(group: &Group, node: u32) -> Result<Box<dyn Device>, DeviceError> {
+pub(super) fn device(group: &Group, node: u32) -> OwnDevice {
     group.library(node, signing_key(node), GroupSecret::new([3; 32]))
 }
 

@@ -9,6 +9,8 @@ mod group;
 mod judge;
 mod liar;
 mod lie;
+#[cfg(feature = "broken")]
+pub mod observe;
 mod report;
 mod scenario;
 mod world;

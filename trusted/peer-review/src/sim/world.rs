@@ -101,10 +101,10 @@ impl<'a> World<'a> {
         let tree = Tree::new(self.scenario.nodes, DEGREE);
         let mut nodes = Vec::new();
         for _ in 0..devices {
-            let device = device(&self.group, number).ok()?;
+            let device = device(&self.group, number);
             let secret = [number as u8; 32];
             #[allow(unused_mut, reason = "only control runs change it")]
-            let mut node = Node::new(self.group.clone(), number, device, secret, &tree).ok()?;
+            let mut node = Node::new(self.group.clone(), device, secret, &tree).ok()?;
             #[cfg(feature = "broken")]
             {
                 node.broken.rule = self.scenario.lacking;

@@ -10,7 +10,7 @@ use crate::counter::Counter;
 use crate::message::{Attested, Endorsement, Input, Message, Request, Step, encode};
 use crate::node::{Node, Output};
 use crate::protocol::Effect;
-use crate::sim::world::{LIAR_CLIENT, client_key};
+use crate::sim::group::{LIAR_CLIENT, client_key};
 
 /// A way to lie.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]

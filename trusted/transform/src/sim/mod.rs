@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A seeded simulator of the crash-tolerant counter in which nodes and clients lie.
 
+mod correct;
+pub(crate) mod group;
 mod liar;
+#[cfg(feature = "broken")]
+pub mod observe;
 mod report;
 mod scenario;
 mod world;

@@ -17,6 +17,11 @@ pub struct Scenario {
     pub liars: Vec<(u32, Attack)>,
     /// The nodes that stop for ever, which count as faulty.
     pub stops: Vec<u32>,
+    /// Whether correct nodes have logs, and are killed: any one, or all at once. A kill is no fault
+    /// of the f, since the node goes on where its log ends.
+    pub has_logs: bool,
+    /// Whether nodes with logs send before what they send is durable: what they must not do.
+    pub sends_before_sync: bool,
     /// The check that all nodes and clients lack. Only builds with the feature `broken` heed it.
     pub lacking: Option<Rule>,
 }
@@ -43,6 +48,12 @@ impl Scenario {
                 liars.push((node, Attack::ALL[attack]));
             }
         }
-        Self { seed, nodes, liars, stops, lacking: None }
+        let (has_logs, sends_before_sync, lacking) = (false, false, None);
+        Self { seed, nodes, liars, stops, has_logs, sends_before_sync, lacking }
+    }
+
+    /// The same with logs.
+    pub fn with_logs(seed: u64) -> Self {
+        Self { has_logs: true, ..Self::of_seed(seed) }
     }
 }

@@ -4,21 +4,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use ed25519_dalek::SigningKey;
-use smt_attestation::GroupSecret;
 use smt_simulation::{Bounds, Fate, Network, Random, Schedule};
 
 use crate::client::Client;
 use crate::counter::Counter;
-use crate::group::{Group, Options};
+use crate::group::Group;
 use crate::message::{Message, Request};
-use crate::node::{Identity, Node, Output};
+use crate::node::{Node, Output};
+use crate::sim::correct::{Correct, Logged};
+use crate::sim::group::{CLIENTS, LIAR_CLIENT, client_key, group, identity};
 use crate::sim::liar::{Liar, To};
 use crate::sim::scenario::Scenario;
 
-/// The client whose key liars have.
-pub(crate) const LIAR_CLIENT: u32 = 9;
-const CLIENTS: [u32; 3] = [1, 2, 3];
 /// When the network becomes honest, and when a run is given up.
 const HONEST: u64 = 3000;
 const END: u64 = 40_000;
@@ -46,6 +43,8 @@ pub enum Violation {
     Slandered(u32),
     /// A correct node stopped.
     Stopped(u32),
+    /// A correct node that was killed does not start from its log.
+    LogRefused(u32),
     /// A liar that left proof in its stream was not found.
     NotFound(u32),
     /// A request had no answer long after the network became honest.
@@ -77,7 +76,7 @@ struct Compared {
 }
 
 enum Host {
-    Correct(Box<Node<Counter>>),
+    Correct(Correct),
     Liar(Box<Liar>),
     Stopped,
 }
@@ -86,28 +85,8 @@ enum Happening {
     Message(To, Vec<u8>),
     Tick,
     Stop(u32),
-}
-
-pub(crate) fn client_key(client: u32) -> SigningKey {
-    SigningKey::from_bytes(&[client as u8; 32])
-}
-
-fn node_key(node: u32) -> SigningKey {
-    SigningKey::from_bytes(&[100 + node as u8; 32])
-}
-
-fn group(nodes: u32) -> Group {
-    let key = |it: SigningKey| it.verifying_key().to_bytes();
-    Group {
-        stream: 5,
-        nodes: (0..nodes).map(|it| key(node_key(it))).collect(),
-        clients: CLIENTS
-            .into_iter()
-            .chain([LIAR_CLIENT])
-            .map(|it| (it, key(client_key(it))))
-            .collect(),
-        options: Options { operation: 64, ..Options::default() },
-    }
+    Kill(Vec<u32>),
+    Resume(u32),
 }
 
 /// Runs a scenario.
@@ -126,6 +105,8 @@ struct World<'a> {
     log: BTreeMap<usize, (u32, u64, u64)>,
     compared: Vec<Compared>,
     has_liar_client: bool,
+    /// Draws what happens to nodes with logs alone.
+    kills: Random,
     events: BTreeSet<String>,
     violations: Vec<Violation>,
 }
@@ -146,6 +127,7 @@ impl<'a> World<'a> {
             log: BTreeMap::new(),
             compared: vec![Compared::default(); scenario.nodes as usize],
             has_liar_client: random.chance(50),
+            kills: Random::new(scenario.seed ^ 0x10c5),
             events: BTreeSet::new(),
             violations: Vec::new(),
             random,
@@ -167,15 +149,22 @@ impl<'a> World<'a> {
             let at = 200 + world.random.below(2500);
             world.schedule.at(at, Happening::Stop(*node));
         }
+        if scenario.has_logs {
+            world.plan_kills();
+        }
         world.schedule.at(TICK, Happening::Tick);
         world
     }
 
     fn host(&mut self, group: &Arc<Group>, device: u32) -> Host {
-        let identity =
-            Identity { secret: GroupSecret::new([3; 32]), device, key: node_key(device) };
         let nodes = self.scenario.nodes;
-        let node = Node::new(group.clone(), identity, |own| Counter::new(own, nodes));
+        let lie = self.scenario.liars.iter().find(|it| it.0 == device);
+        if self.scenario.has_logs && lie.is_none() {
+            let (seed, is_eager) = (self.kills.next_u64(), self.scenario.sends_before_sync);
+            let logged = Logged::new(group, device, seed, is_eager);
+            return Host::Correct(Correct::Logged(Box::new(logged)));
+        }
+        let node = Node::new(group.clone(), identity(device), |own| Counter::new(own, nodes));
         #[allow(unused_mut, reason = "only control runs change it")]
         let Ok(mut node) = node else {
             return Host::Stopped;
@@ -184,11 +173,56 @@ impl<'a> World<'a> {
         {
             node.broken.rule = self.scenario.lacking;
         }
-        match self.scenario.liars.iter().find(|it| it.0 == device) {
+        match lie {
             Some((_, attack)) => {
                 Host::Liar(Box::new(Liar::new(*attack, node, self.random.next_u64())))
             }
-            None => Host::Correct(Box::new(node)),
+            None => Host::Correct(Correct::Plain(Box::new(node))),
+        }
+    }
+
+    /// Plans kills of any one, and of all at once.
+    fn plan_kills(&mut self) {
+        let all: Vec<u32> = (0..self.scenario.nodes).collect();
+        for _ in 0..1 + self.kills.below(5) {
+            let killed = match self.kills.chance(40) {
+                true => all.clone(),
+                false => vec![all[self.kills.below(all.len() as u64) as usize]],
+            };
+            let at = 100 + self.kills.below(HONEST);
+            for node in &killed {
+                let until = at + 1 + self.kills.below(400);
+                self.schedule.at(until, Happening::Resume(*node));
+            }
+            self.schedule.at(at, Happening::Kill(killed));
+        }
+    }
+
+    /// Kills nodes that have logs, often in the middle of a write.
+    fn kill(&mut self, nodes: &[u32]) {
+        let mut count = 0;
+        for node in nodes {
+            if let Host::Correct(it) = &mut self.hosts[*node as usize]
+                && let Some(is_unsynced) = it.kill()
+            {
+                count += 1;
+                self.events.insert("kill".to_owned());
+                self.events.extend(is_unsynced.then(|| "write that is not synced".to_owned()));
+                self.compared[*node as usize] = Compared::default();
+            }
+        }
+        if count > 1 {
+            self.events.insert("kill of all".to_owned());
+        }
+    }
+
+    /// Nodes that were killed go on.
+    fn resume(&mut self, node: u32) {
+        if let Host::Correct(it) = &mut self.hosts[node as usize] {
+            if !it.resume() {
+                self.violations.push(Violation::LogRefused(node));
+            }
+            self.look(node as usize);
         }
     }
 
@@ -202,6 +236,8 @@ impl<'a> World<'a> {
                     self.hosts[node as usize] = Host::Stopped;
                     self.events.insert("stop".to_owned());
                 }
+                Happening::Kill(nodes) => self.kill(&nodes),
+                Happening::Resume(node) => self.resume(node),
             }
             let is_over = done_at.is_some_and(|at| self.schedule.now() > at + SETTLE)
                 || self.schedule.now() > END;
@@ -223,7 +259,7 @@ impl<'a> World<'a> {
         for at in 0..self.hosts.len() {
             match &mut self.hosts[at] {
                 Host::Correct(node) => {
-                    if node.tick().is_err() {
+                    if !node.tick() {
                         self.violations.push(Violation::Stopped(at as u32));
                     }
                 }
@@ -283,7 +319,7 @@ impl<'a> World<'a> {
                 let at = *at as usize;
                 match &mut self.hosts[at] {
                     Host::Correct(node) => {
-                        if node.receive(bytes).is_err() {
+                        if !node.receive(bytes) {
                             self.violations.push(Violation::Stopped(at as u32));
                         }
                     }
@@ -306,7 +342,10 @@ impl<'a> World<'a> {
 
     /// Looks at what a correct node has executed since, and whom it takes for a liar.
     fn look(&mut self, at: usize) {
-        let Host::Correct(node) = &self.hosts[at] else {
+        let Host::Correct(correct) = &self.hosts[at] else {
+            return;
+        };
+        let Some(node) = correct.node() else {
             return;
         };
         if node.protocol().view() > 0 {
@@ -391,7 +430,7 @@ impl<'a> World<'a> {
             {
                 self.events.insert(format!("{:?}", liar.attack));
                 let correct = self.hosts.iter().filter_map(|it| match it {
-                    Host::Correct(node) => Some(node),
+                    Host::Correct(it) => it.node(),
                     Host::Liar(_) | Host::Stopped => None,
                 });
                 let is_found = { correct }.all(|it| it.faulty().any(|it| it == at as u32));

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which hosts have a NIC that seals records, and how small the NIC is.
 
+use std::time::Duration;
+
 use smt_carrier::{Capabilities, HeaderCopy, Sealing};
 use smt_nic::NicConfig;
 use smt_nic::context_memory::ContextLimits;
+use smt_nic::receive::ReceiveConfig;
+use smt_nic::receive::rss::{Rss, RssFields};
 use smt_nic_driver::DriverConfig;
 
 use super::Case;
@@ -16,9 +20,11 @@ impl Case {
         if !random.chance(250_000) {
             return;
         }
+        // Apart, so that what the hosts send by is drawn as ever.
+        let mut receiving = Random::new(self.seed ^ RECEIVING);
         for host in 0..self.nics.len() {
             if random.chance(750_000) {
-                self.nics[host] = Some(choices(random));
+                self.nics[host] = Some(choices(random).receiving(&mut receiving));
                 let carrier = self.capabilities[host].unwrap_or(UDP);
                 self.capabilities[host] = Some(
                     carrier
@@ -53,8 +59,32 @@ fn choices(random: &mut Random) -> NicChoices {
         driver,
         device,
         reset_chance: *random.pick(&[0, 2_000, 20_000]),
+        interrupt_delay: Duration::ZERO,
     }
 }
+
+impl NicChoices {
+    /// The same with a receive side and classes of priorities.
+    fn receiving(mut self, random: &mut Random) -> Self {
+        self.driver.priority_classes = *random.pick(&[1, 2, 8]);
+        self.driver.receive_queues = random.between(1, 3) as u16;
+        self.driver.receive_buffers = *random.pick(&[1, 4, 32]);
+        self.driver.receive_contexts = *random.pick(&[0, 1, 4, 64]);
+        self.device.receive = ReceiveConfig {
+            rss: Rss {
+                fields: *random.pick(&[RssFields::Ports, RssFields::PortsAndMessage]),
+                ..Rss::default()
+            },
+            merges_max: *random.pick(&[0, 1, 16]),
+            contexts_max: *random.pick(&[1, 3, 64]),
+        };
+        self.interrupt_delay = Duration::from_nanos(*random.pick(&[0, 2_000, 20_000, 100_000]));
+        self
+    }
+}
+
+/// Keeps how NICs receive apart from the rest.
+const RECEIVING: u64 = 0x21C5_2EC0;
 
 /// The abilities that an endpoint counts on until it is told.
 const UDP: Capabilities = Capabilities::new(65_507)

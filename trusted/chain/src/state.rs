@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The state after a log, and what is left of entries that are left out.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use smt_bft::{Digest, Request, Service};
+
+use crate::log::Entry;
+
+/// Number and place of each client's last request. The operator has formed the list of clients.
+type Table = BTreeMap<u32, (u64, u64)>;
+
+/// Service and exactly-once table.
+#[derive(Clone, Debug)]
+pub(crate) struct State<S> {
+    service: S,
+    pub(crate) table: Table,
+}
+
+impl<S: Service> State<S> {
+    pub(crate) fn execute(&mut self, request: &Request, place: u64) -> Vec<u8> {
+        self.table.insert(request.client, (request.number, place));
+        self.service.execute(&request.operation)
+    }
+}
+
+/// The first entries of a log: the state after them, and the last one of each client, whose answer
+/// it may ask for again.
+#[derive(Clone, Debug)]
+pub(crate) struct Base<S> {
+    /// How many there were.
+    pub(crate) place: u64,
+    /// The hash of the log up to there.
+    pub(crate) chain: Digest,
+    pub(crate) state: State<S>,
+    /// The last one of each client, by place.
+    pub(crate) last: BTreeMap<u64, Arc<Entry>>,
+}
+
+/// The first entries of a log for a snapshot.
+#[derive(Deserialize, Serialize)]
+pub(crate) struct WrittenBase {
+    place: u64,
+    chain: Digest,
+    service: Vec<u8>,
+    table: Table,
+    last: BTreeMap<u64, u32>,
+}
+
+impl<S: Service + Clone> Base<S> {
+    /// No entries.
+    pub(crate) fn new(service: S) -> Self {
+        let state = State { service, table: Table::new() };
+        Self { place: 0, chain: [0; 32], state, last: BTreeMap::new() }
+    }
+
+    /// Takes the next entry.
+    pub(crate) fn append(&mut self, entry: Arc<Entry>) {
+        if let Some((_, place)) = self.state.table.get(&entry.request.client) {
+            self.last.remove(place);
+        }
+        self.place += 1;
+        self.chain = entry.chain;
+        self.state.execute(&entry.request, self.place);
+        self.last.insert(self.place, entry);
+    }
+
+    /// The state after some more entries.
+    pub(crate) fn state_after(&self, entries: &[Arc<Entry>]) -> State<S> {
+        let mut state = self.state.clone();
+        for (place, entry) in (self.place + 1..).zip(entries) {
+            state.execute(&entry.request, place);
+        }
+        state
+    }
+
+    pub(crate) fn written(&self, mut number: impl FnMut(&Arc<Entry>) -> u32) -> WrittenBase {
+        WrittenBase {
+            place: self.place,
+            chain: self.chain,
+            service: self.state.service.snapshot(),
+            table: self.state.table.clone(),
+            last: self.last.iter().map(|it| (*it.0, number(it.1))).collect(),
+        }
+    }
+
+    pub(crate) fn read(written: WrittenBase, all: &[Arc<Entry>], empty: &S) -> Option<Self> {
+        let WrittenBase { place, chain, service: bytes, table, last } = written;
+        let mut service = empty.clone();
+        if !service.restore(&bytes) {
+            return None;
+        }
+        let last = last.into_iter().map(|it| Some((it.0, all.get(it.1 as usize)?.clone())));
+        let state = State { service, table };
+        Some(Self { place, chain, state, last: last.collect::<Option<_>>()? })
+    }
+}

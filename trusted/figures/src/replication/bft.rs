@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The replicated counter over BFT (paper, appendix C.3).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use smt_bft::{Client, Counter, Durable, Group, Identity, Options, Output, OwnDevice, SigningKey};
+
+use smt_trusted_process::public_key;
+
+use super::device::{SECRET, Way};
+use super::disk::MemoryDisk;
+use super::machine::{From, Machine, Requester, Sent, To};
+use super::{REPLICAS, STREAM, client_seed, count_operation, replica_seed};
+use crate::Failure;
+
+/// The group, with so many clients and requests in a batch.
+pub(crate) fn group(clients: u32, batch: usize) -> Arc<Group> {
+    let of_client = |it| (it, public_key(&client_seed(it)));
+    let clients: BTreeMap<_, _> = (0..clients).map(of_client).collect();
+    let reply_keys = (0..REPLICAS).map(|it| public_key(&replica_seed(it))).collect();
+    // No request is late, however busy the machine is.
+    let options = Options { batch, timeout: 1000, ..Options::default() };
+    Arc::new(Group::new(STREAM, clients, reply_keys, options))
+}
+
+/// A replica with its log.
+pub(crate) struct Replica(Durable<Counter, MemoryDisk>);
+
+impl Replica {
+    pub(crate) fn new(group: Arc<Group>, own: u32, way: &Way) -> Result<Self, Failure> {
+        let device = OwnDevice::Process { device: way.open()?, secret: SECRET };
+        let reply_key = SigningKey::from_bytes(&replica_seed(own));
+        let identity = Identity { device, reply_key };
+        let (service, disk) = (Counter::default(), MemoryDisk::default());
+        Ok(Self(Durable::open(group, identity, service, disk)?))
+    }
+}
+
+/// Where an output goes.
+pub(crate) fn sent(output: Output) -> Sent {
+    match output {
+        Output::Replica(to, bytes) => Sent { to: To::Replica(to), bytes },
+        Output::Replicas(bytes) => Sent { to: To::Replicas, bytes },
+        Output::Client(to, bytes) => Sent { to: To::Client(to), bytes },
+    }
+}
+
+impl Machine for Replica {
+    fn receive(&mut self, _: From, bytes: &[u8]) {
+        self.0.receive(bytes);
+    }
+
+    fn tick(&mut self) {
+        self.0.tick();
+    }
+
+    fn outputs(&mut self) -> Result<Vec<Sent>, Failure> {
+        Ok(self.0.commit()?.into_iter().map(sent).collect())
+    }
+}
+
+/// A client that counts.
+pub(crate) struct Caller {
+    client: Client,
+    number: u64,
+}
+
+impl Caller {
+    pub(crate) fn new(group: Arc<Group>, own: u32) -> Self {
+        let key = SigningKey::from_bytes(&client_seed(own));
+        Self { client: Client::new(group, own, key, 0), number: 0 }
+    }
+}
+
+impl Requester for Caller {
+    fn submit(&mut self) {
+        self.number += 1;
+        let mut nonce = [0; 16];
+        nonce[..8].copy_from_slice(&self.number.to_be_bytes());
+        self.client.submit(nonce, count_operation());
+    }
+
+    fn receive(&mut self, _: u32, bytes: &[u8]) -> bool {
+        self.client.receive(bytes).is_some()
+    }
+
+    fn outputs(&mut self) -> Vec<Sent> {
+        self.client.outputs().into_iter().map(sent).collect()
+    }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The key-value store over chain replication (paper, appendix C.4).
+
+use std::sync::Arc;
+
+use smt_bft::{Group, KeyValue, OwnDevice, SigningKey};
+use smt_chain::{Client, Durable, Identity, Output};
+
+use super::device::{SECRET, Way};
+use super::disk::MemoryDisk;
+use super::machine::{From, Machine, Requester, Sent, To};
+use super::{client_seed, put_operation, replica_seed};
+use crate::Failure;
+
+/// A node with its log.
+pub(crate) struct Node(Durable<KeyValue, MemoryDisk>);
+
+impl Node {
+    pub(crate) fn new(group: Arc<Group>, own: u32, way: &Way) -> Result<Self, Failure> {
+        let device = OwnDevice::Process { device: way.open()?, secret: SECRET };
+        let reply_key = SigningKey::from_bytes(&replica_seed(own));
+        let identity = Identity { device, reply_key };
+        let (service, disk) = (KeyValue::default(), MemoryDisk::default());
+        Ok(Self(Durable::open(group, identity, service, disk)?))
+    }
+}
+
+/// Where an output goes. No service makes configurations here: nobody is to be replaced.
+fn sent(output: Output) -> Option<Sent> {
+    match output {
+        Output::Node(to, bytes) => Some(Sent { to: To::Replica(to), bytes }),
+        Output::Nodes(bytes) => Some(Sent { to: To::Replicas, bytes }),
+        Output::Client(to, bytes) => Some(Sent { to: To::Client(to), bytes }),
+        Output::Accuse(_) => None,
+    }
+}
+
+impl Machine for Node {
+    fn receive(&mut self, _: From, bytes: &[u8]) {
+        self.0.receive(bytes);
+    }
+
+    fn tick(&mut self) {
+        self.0.tick();
+    }
+
+    fn outputs(&mut self) -> Result<Vec<Sent>, Failure> {
+        Ok(self.0.commit()?.into_iter().filter_map(sent).collect())
+    }
+}
+
+/// A client that writes.
+pub(crate) struct Caller {
+    client: Client,
+    own: u32,
+    number: u64,
+}
+
+impl Caller {
+    pub(crate) fn new(group: Arc<Group>, own: u32) -> Self {
+        let key = SigningKey::from_bytes(&client_seed(own));
+        Self { client: Client::new(group, own, key, 0), own, number: 0 }
+    }
+}
+
+impl Requester for Caller {
+    fn submit(&mut self) {
+        self.number += 1;
+        let mut nonce = [0; 16];
+        nonce[..8].copy_from_slice(&self.number.to_be_bytes());
+        self.client.submit(nonce, put_operation(self.own, self.number));
+    }
+
+    fn receive(&mut self, _: u32, bytes: &[u8]) -> bool {
+        self.client.receive(bytes).is_some()
+    }
+
+    fn outputs(&mut self) -> Vec<Sent> {
+        self.client.outputs().into_iter().filter_map(sent).collect()
+    }
+}

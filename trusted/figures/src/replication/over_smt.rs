@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A system over SMT on the loopback: a thread for each replica and one for all clients, each with
+//! an endpoint of its own.
+
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use smt_mesh::{Arrival, Closer, Member, Mesh, messages};
+
+use super::credentials::{CLIENT, Credentials};
+use super::device::Devices;
+use super::machine::{From, Machine, Requester, Sent, To};
+use super::system::{Place, System};
+use super::{REPLICAS, cpu};
+use crate::Failure;
+use crate::times::Times;
+
+/// Between two ticks of a replica.
+const TICK: Duration = Duration::from_millis(10);
+/// Without any answer for so long, a run has failed.
+const DEADLINE: Duration = Duration::from_secs(60);
+/// Packets after which a replica answers what it has taken.
+const TOGETHER_MAX: usize = 4096;
+
+/// How many clients there are, and how many requests are counted in all.
+#[derive(Clone, Copy)]
+pub(crate) struct Load {
+    pub(crate) clients: u32,
+    pub(crate) requests: u64,
+}
+
+/// The results of a run.
+pub(crate) struct Measured {
+    /// Requests in a second.
+    pub(crate) rate: f64,
+    /// From a request to its answer.
+    pub(crate) latency: Times,
+    /// Microseconds of a processor for each request: this process and the devices'.
+    pub(crate) cpu: f64,
+}
+
+/// Measures a system in its first view, without failures.
+pub(crate) fn measure(system: &System, load: Load) -> Result<Measured, Failure> {
+    let devices = Devices::start(system.attesting, REPLICAS)?;
+    let place = system.place(&devices, load.clients)?;
+    let name = format!("smt-trusted-figures-sessions-{}", std::process::id());
+    let credentials = Credentials::make(&std::env::temp_dir().join(name))?;
+    let replicas = (0..REPLICAS).map(|own| Replica::start(own, &place, &credentials));
+    let replicas: Vec<Replica> = replicas.collect::<Result<_, _>>()?;
+    let mut clients = Clients::open(&place, &credentials, load.clients)?;
+    // Sessions, and what is made at its first use.
+    clients.run(u64::from(load.clients) + load.requests / 10)?;
+    clients.times = Times::of_batches(1);
+    let cpu_of = || Ok::<_, Failure>(cpu::seconds_of(std::process::id())? + devices.cpu_seconds()?);
+    let (begin, cpu_before) = (Instant::now(), cpu_of()?);
+    clients.run(load.requests)?;
+    let (seconds, cpu) = (begin.elapsed().as_secs_f64(), cpu_of()? - cpu_before);
+    clients.mesh.close(Duration::from_millis(100));
+    for replica in replicas {
+        replica.end()?;
+    }
+    let requests = load.requests as f64;
+    Ok(Measured { rate: requests / seconds, latency: clients.times, cpu: cpu * 1e6 / requests })
+}
+
+/// The thread of a replica.
+struct Replica {
+    closer: Closer,
+    thread: JoinHandle<Result<(), String>>,
+}
+
+impl Replica {
+    fn start(own: u32, place: &Place, credentials: &Credentials) -> Result<Self, Failure> {
+        let (place, sessions) = (place.clone(), credentials.place(Member::Replica(own)));
+        let (sender, opened) = mpsc::channel();
+        let work = move || -> Result<(), Failure> {
+            let mut machine = place.machine(own)?;
+            let mut mesh = Mesh::open(&sessions)?;
+            sender.send(mesh.closer())?;
+            let ended = serve(&mut *machine, &mut mesh);
+            mesh.close(Duration::from_millis(100));
+            ended
+        };
+        let thread = std::thread::spawn(move || work().map_err(|it| it.to_string()));
+        match opened.recv() {
+            Ok(closer) => Ok(Self { closer, thread }),
+            Err(_) => match thread.join() {
+                Ok(Err(error)) => Err(error.into()),
+                _ => Err("a replica has not started".into()),
+            },
+        }
+    }
+
+    fn end(self) -> Result<(), Failure> {
+        self.closer.end();
+        let ended = self.thread.join().map_err(|_| "a replica's thread has failed")?;
+        ended.map_err(Into::into)
+    }
+}
+
+/// Works until the end is asked for.
+fn serve(machine: &mut dyn Machine, mesh: &mut Mesh) -> Result<(), Failure> {
+    let mut next_tick = Instant::now() + TICK;
+    loop {
+        let mut wait = next_tick.saturating_duration_since(Instant::now());
+        for _ in 0..TOGETHER_MAX {
+            match mesh.next(wait) {
+                Arrival::Packet(member, packet) => {
+                    let from = match member {
+                        Member::Replica(number) => From::Replica(number),
+                        Member::Client(_) => From::Client,
+                    };
+                    // An empty message tells of a session alone.
+                    let all = messages(&packet).filter(|it| !it.is_empty());
+                    all.for_each(|it| machine.receive(from, it));
+                }
+                Arrival::Nothing => break,
+                Arrival::End => return Ok(()),
+            }
+            // Only those that are there already are taken together.
+            wait = Duration::ZERO;
+        }
+        if Instant::now() >= next_tick {
+            machine.tick();
+            next_tick = Instant::now() + TICK;
+        }
+        machine.outputs()?.into_iter().for_each(|it| send(mesh, it));
+    }
+}
+
+fn send(mesh: &Mesh, Sent { to, bytes }: Sent) {
+    match to {
+        To::Replica(to) => mesh.to_replica(to, bytes),
+        To::Replicas => mesh.to_replicas(&bytes),
+        To::Client(client) => {
+            let mut named = Vec::from(client.to_be_bytes());
+            named.extend(bytes);
+            mesh.to_client(1, named);
+        }
+    }
+}
+
+/// All clients, which share an endpoint.
+struct Clients {
+    mesh: Mesh,
+    requesters: Vec<Box<dyn Requester>>,
+    began: Vec<Option<Instant>>,
+    times: Times,
+}
+
+impl Clients {
+    fn open(place: &Place, credentials: &Credentials, count: u32) -> Result<Self, Failure> {
+        let mesh = Mesh::open(&credentials.place(CLIENT))?;
+        // Replicas reply in the session in which a client spoke last: all must know one.
+        mesh.to_replicas(&[]);
+        let requesters = (0..count).map(|it| place.requester(it)).collect();
+        let (began, times) = (vec![None; count as usize], Times::of_batches(1));
+        Ok(Self { mesh, requesters, began, times })
+    }
+
+    /// Makes so many requests, each client one at a time.
+    fn run(&mut self, requests: u64) -> Result<(), Failure> {
+        let (mut begun, mut answered) = (0, 0);
+        for client in 0..self.requesters.len() {
+            begun += u64::from(begun < requests && self.submit(client));
+        }
+        while answered < requests {
+            let Arrival::Packet(Member::Replica(from), packet) = self.mesh.next(DEADLINE) else {
+                return Err("the replicas give no answer".into());
+            };
+            for message in messages(&packet) {
+                let Some((client, bytes)) = message.split_first_chunk() else {
+                    continue;
+                };
+                let client = u32::from_be_bytes(*client) as usize;
+                if self.receive(client, from, bytes) {
+                    answered += 1;
+                    begun += u64::from(begun < requests && self.submit(client));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins a client's next request.
+    fn submit(&mut self, client: usize) -> bool {
+        self.began[client] = Some(Instant::now());
+        self.requesters[client].submit();
+        let outputs = self.requesters[client].outputs();
+        outputs.into_iter().for_each(|it| send(&self.mesh, it));
+        true
+    }
+
+    /// Whether a client's request has its answer now.
+    fn receive(&mut self, client: usize, from: u32, bytes: &[u8]) -> bool {
+        let Some(began) = self.began.get(client).copied().flatten() else {
+            return false;
+        };
+        if !self.requesters[client].receive(from, bytes) {
+            return false;
+        }
+        self.times.add(began.elapsed());
+        self.began[client] = None;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+    use crate::replication::device::Attesting;
+    use crate::replication::system::Kind;
+
+    #[test]
+    fn each_system_answers_all_requests_of_several_clients_over_smt() {
+        let kinds = [
+            Kind::Bft { batch: 8 },
+            Kind::Chain,
+            Kind::PeerReview { is_audited: true },
+            Kind::Raft { batch: 8 },
+            Kind::CrashTolerantChain,
+        ];
+        for kind in kinds {
+            let system = System { kind, attesting: Attesting::Library };
+            let load = Load { clients: 3, requests: 30 };
+            let measured = measure(&system, load).unwrap();
+            assert!(measured.rate > 0.0, "{kind:?}");
+        }
+    }
+}

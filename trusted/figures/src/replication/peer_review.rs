@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A source that streams to two nodes under PeerReview (paper, appendix C.5): one witness for each
+//! node, which audits it or does not.
+
+use std::sync::Arc;
+
+use smt_peer_review::{Delivery, Group, Node, Options, Output, OwnDevice, PublicKey, Tree};
+
+use super::device::{SECRET, Way};
+use super::machine::{From, Machine, Requester, Sent, To};
+use super::{REPLICAS, STREAM};
+use crate::Failure;
+
+/// Bytes of a part of the stream.
+const PART: usize = 100;
+
+/// The group, whose devices have these keys.
+pub(crate) fn group(keys: Vec<PublicKey>, is_audited: bool) -> Arc<Group> {
+    let audit = if is_audited { 2 } else { u32::MAX };
+    let options =
+        Options { audit, resend: 1000, complain: 2000, suspect: 4000, ..Options::default() };
+    let epochs = vec![1; REPLICAS as usize];
+    Arc::new(Group { stream: STREAM, keys, epochs, faults: 0, options })
+}
+
+/// A node of the tree. Node 0 is the source.
+pub(crate) struct Streaming {
+    node: Node<Tree>,
+    own: u32,
+}
+
+impl Streaming {
+    pub(crate) fn new(group: Arc<Group>, own: u32, way: &Way) -> Result<Self, Failure> {
+        let device = OwnDevice::Process { device: way.open()?, secret: SECRET };
+        let tree = Tree::new(REPLICAS, REPLICAS - 1);
+        let node = Node::new(group, device, [own as u8 + 1; 32], &tree)?;
+        Ok(Self { node, own })
+    }
+}
+
+impl Machine for Streaming {
+    fn receive(&mut self, from: From, bytes: &[u8]) {
+        match from {
+            From::Replica(from) => self.node.receive(from, bytes),
+            From::Client => {
+                self.node.local(bytes.to_vec());
+            }
+        }
+    }
+
+    fn tick(&mut self) {
+        self.node.tick();
+    }
+
+    fn outputs(&mut self) -> Result<Vec<Sent>, Failure> {
+        let outputs = self.node.outputs().into_iter();
+        if let Some(failure) = self.node.failure() {
+            return Err(failure.to_string().into());
+        }
+        let own = self.own;
+        Ok(outputs.filter_map(|it| sent(own, it)).collect())
+    }
+}
+
+/// Where an output goes. A part that a node other than the source delivers goes to the client that
+/// gave it.
+fn sent(own: u32, output: Output) -> Option<Sent> {
+    match output {
+        Output::Node(to, bytes) => Some(Sent { to: To::Replica(to), bytes }),
+        Output::Deliver(_) if own == 0 => None,
+        Output::Deliver(bytes) => {
+            let part = Delivery::decode(&bytes)?.content.bytes;
+            let client = u32::from_be_bytes(*part.first_chunk()?);
+            Some(Sent { to: To::Client(client), bytes: part })
+        }
+    }
+}
+
+/// A client that gives the source a part of the stream, until all other nodes have delivered it.
+pub(crate) struct Giver {
+    own: u32,
+    number: u64,
+    delivered: Vec<u32>,
+    outputs: Vec<Sent>,
+}
+
+impl Giver {
+    pub(crate) fn new(own: u32) -> Self {
+        Self { own, number: 0, delivered: Vec::new(), outputs: Vec::new() }
+    }
+
+    fn part(&self) -> Vec<u8> {
+        let mut part = Vec::from(self.own.to_be_bytes());
+        part.extend(self.number.to_be_bytes());
+        part.resize(PART, 0);
+        part
+    }
+}
+
+impl Requester for Giver {
+    fn submit(&mut self) {
+        self.number += 1;
+        self.delivered.clear();
+        let bytes = self.part();
+        self.outputs.push(Sent { to: To::Replica(0), bytes });
+    }
+
+    fn receive(&mut self, from: u32, bytes: &[u8]) -> bool {
+        if bytes == self.part() && !self.delivered.contains(&from) {
+            self.delivered.push(from);
+        }
+        self.delivered.len() as u32 == REPLICAS - 1
+    }
+
+    fn outputs(&mut self) -> Vec<Sent> {
+        std::mem::take(&mut self.outputs)
+    }
+}
+
+/// The public keys of all devices.
+pub(crate) fn keys(ways: &[Way]) -> Result<Vec<PublicKey>, Failure> {
+    ways.iter().map(|way| Ok(way.open()?.public_key())).collect()
+}

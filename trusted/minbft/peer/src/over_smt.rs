@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A group over SMT on the loopback: a thread for each replica and the caller's for all clients,
+//! each with an endpoint of its own.
+
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use smt_bft::{Client, Output};
+use smt_device_client::DeviceError;
+use smt_mesh::{Arrival, Closer, Member, Mesh, Place, SessionError, messages};
+
+use crate::credentials::{CLIENTS, Credentials};
+use crate::keys::GroupKeys;
+use crate::machine::{Machine, Sender};
+
+/// Packets after which a replica answers what it has taken.
+const TOGETHER_MAX: usize = 4096;
+/// For messages on their way when an endpoint closes.
+const GRACE: Duration = Duration::from_millis(100);
+
+/// Why a group does not run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// Certificates or addresses cannot be had.
+    #[error("the operating system: {0}")]
+    System(#[from] std::io::Error),
+    /// An endpoint cannot be opened.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// A replica's device failed.
+    #[error("the device of replica {0}: {1}")]
+    Device(u32, DeviceError),
+    /// A replica has not started.
+    #[error("replica {0} has not started: {1}")]
+    Start(u32, String),
+    /// A replica has panicked.
+    #[error("replica {0} has panicked")]
+    Panicked(u32),
+    /// No answer comes.
+    #[error("the replicas give no answer in {0:?}")]
+    Deadline(Duration),
+}
+
+/// The time of a group over SMT.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// Between two ticks of a member.
+    pub tick: Duration,
+    /// Without any answer for so long, the group has failed.
+    pub deadline: Duration,
+}
+
+/// A replica in its thread.
+struct Running {
+    closer: Closer,
+    thread: JoinHandle<Result<(), DeviceError>>,
+}
+
+/// A group of replicas and clients.
+pub struct OverSmt {
+    replicas: Vec<Option<Running>>,
+    clients: Vec<Client>,
+    /// The last answer of each client.
+    answers: Vec<Option<Vec<u8>>>,
+    mesh: Mesh,
+    times: Times,
+    next_tick: Instant,
+    _credentials: Credentials,
+}
+
+impl OverSmt {
+    /// Opens the endpoints of all members. `make` makes a replica in its own thread, which need not
+    /// be left.
+    ///
+    /// # Errors
+    /// [`RunError`]
+    pub fn start<M: Machine, E: ToString>(
+        keys: &GroupKeys,
+        times: Times,
+        make: impl Fn(u32) -> Result<M, E> + Clone + Send + 'static,
+    ) -> Result<Self, RunError> {
+        let credentials = Credentials::make(keys.group.replicas)?;
+        let mut replicas = Vec::new();
+        for own in 0..keys.group.replicas {
+            let (place, make) = (credentials.place(Member::Replica(own)), make.clone());
+            let make = move || make(own).map_err(|it| it.to_string());
+            let running = start_replica(place, times.tick, make);
+            replicas.push(Some(running.map_err(|it| RunError::Start(own, it))?));
+        }
+        let mesh = Mesh::open(&credentials.place(Member::Client(CLIENTS)))?;
+        // Replicas reply in the session in which a client spoke last: all must know one.
+        mesh.to_replicas(&[]);
+        let clients: Vec<Client> = keys.group.clients.keys().map(|it| keys.client(*it)).collect();
+        let answers = vec![None; clients.len()];
+        let next_tick = Instant::now() + times.tick;
+        Ok(Self { replicas, clients, answers, mesh, times, next_tick, _credentials: credentials })
+    }
+
+    /// Ends a replica.
+    ///
+    /// # Errors
+    /// [`RunError::Device`], [`RunError::Panicked`].
+    pub fn stop(&mut self, number: u32) -> Result<(), RunError> {
+        let Some(running) = self.replicas.get_mut(number as usize).and_then(Option::take) else {
+            return Ok(());
+        };
+        running.closer.end();
+        let ended = running.thread.join().map_err(|_| RunError::Panicked(number))?;
+        ended.map_err(|it| RunError::Device(number, it))
+    }
+
+    /// The last answer of a client.
+    #[must_use]
+    pub fn answer(&self, client: u32) -> Option<&[u8]> {
+        self.answers.get(client as usize)?.as_deref()
+    }
+
+    /// Makes so many requests in all, each client one at a time, and waits for all answers.
+    ///
+    /// # Errors
+    /// [`RunError::Deadline`]; that of a replica if it has ended by itself.
+    pub fn run(&mut self, requests: u64, operation: &[u8]) -> Result<(), RunError> {
+        let (mut begun, mut answered) = (0, 0);
+        for client in 0..self.clients.len() {
+            if begun < requests {
+                self.submit(client, operation);
+                begun += 1;
+            }
+        }
+        let mut last = Instant::now();
+        while answered < requests {
+            let wait = self.next_tick.saturating_duration_since(Instant::now());
+            if let Arrival::Packet(_, packet) = self.mesh.next(wait) {
+                for message in messages(&packet) {
+                    let Some(client) = self.receive(message) else {
+                        continue;
+                    };
+                    (answered, last) = (answered + 1, Instant::now());
+                    if begun < requests {
+                        self.submit(client, operation);
+                        begun += 1;
+                    }
+                }
+            }
+            if Instant::now() >= self.next_tick {
+                self.tick();
+            }
+            if last.elapsed() >= self.times.deadline {
+                self.stop_ended()?;
+                return Err(RunError::Deadline(self.times.deadline));
+            }
+        }
+        Ok(())
+    }
+
+    /// The failure of a replica that has ended by itself.
+    fn stop_ended(&mut self) -> Result<(), RunError> {
+        let has_ended =
+            |it: &Option<Running>| it.as_ref().is_some_and(|it| it.thread.is_finished());
+        let ended = (0..).zip(&self.replicas).filter(|it| has_ended(it.1));
+        let ended: Vec<u32> = ended.map(|it| it.0).collect();
+        ended.into_iter().try_for_each(|number| self.stop(number))
+    }
+
+    fn tick(&mut self) {
+        self.next_tick = Instant::now() + self.times.tick;
+        for client in 0..self.clients.len() {
+            self.clients[client].tick();
+            self.send(client);
+        }
+    }
+
+    fn submit(&mut self, client: usize, operation: &[u8]) {
+        self.clients[client].submit([0; 16], operation.to_vec());
+        self.send(client);
+    }
+
+    /// Takes a message, and returns the client that has its answer now.
+    fn receive(&mut self, message: &[u8]) -> Option<usize> {
+        let (to, reply) = message.split_first_chunk()?;
+        let client = u32::from_be_bytes(*to) as usize;
+        let answer = self.clients.get_mut(client)?.receive(reply)?;
+        self.answers[client] = Some(answer);
+        Some(client)
+    }
+
+    fn send(&mut self, client: usize) {
+        for output in self.clients[client].outputs() {
+            match output {
+                Output::Replica(to, bytes) => self.mesh.to_replica(to, bytes),
+                Output::Replicas(bytes) => self.mesh.to_replicas(&bytes),
+                Output::Client(..) => {}
+            }
+        }
+    }
+}
+
+impl Drop for OverSmt {
+    fn drop(&mut self) {
+        self.replicas.iter().flatten().for_each(|it| it.closer.end());
+        self.mesh.close(GRACE);
+    }
+}
+
+/// Starts the thread of a replica, and returns when its endpoint is open.
+fn start_replica<M: Machine>(
+    place: Place,
+    tick: Duration,
+    make: impl FnOnce() -> Result<M, String> + Send + 'static,
+) -> Result<Running, String> {
+    let mut mesh = Mesh::open(&place).map_err(|it| it.to_string())?;
+    let closer = mesh.closer();
+    let (sender, made) = mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        let mut machine = match make() {
+            Ok(machine) => machine,
+            Err(error) => {
+                let _ = sender.send(Err(error));
+                return Err(DeviceError::Ended);
+            }
+        };
+        let _ = sender.send(Ok(()));
+        let ended = serve(&mut machine, &mut mesh, tick);
+        mesh.close(GRACE);
+        ended
+    });
+    made.recv().map_err(|_| "its thread has panicked".to_owned())??;
+    Ok(Running { closer, thread })
+}
+
+/// Works until the end is asked for.
+fn serve(machine: &mut impl Machine, mesh: &mut Mesh, tick: Duration) -> Result<(), DeviceError> {
+    let mut next_tick = Instant::now() + tick;
+    loop {
+        machine.outputs()?.into_iter().for_each(|it| send(mesh, it));
+        let mut wait = next_tick.saturating_duration_since(Instant::now());
+        for _ in 0..TOGETHER_MAX {
+            match mesh.next(wait) {
+                Arrival::Packet(member, packet) => {
+                    let from = match member {
+                        Member::Replica(number) => Sender::Replica(number),
+                        Member::Client(_) => Sender::Client,
+                    };
+                    // An empty message tells of a session alone.
+                    let all = messages(&packet).filter(|it| !it.is_empty());
+                    all.for_each(|it| machine.receive(from, it));
+                }
+                Arrival::Nothing => break,
+                Arrival::End => return Ok(()),
+            }
+            // Only those that are there already are taken together.
+            wait = Duration::ZERO;
+        }
+        if Instant::now() >= next_tick {
+            machine.tick();
+            next_tick = Instant::now() + tick;
+        }
+    }
+}
+
+fn send(mesh: &Mesh, output: Output) {
+    match output {
+        Output::Replica(to, bytes) => mesh.to_replica(to, bytes),
+        Output::Replicas(bytes) => mesh.to_replicas(&bytes),
+        Output::Client(client, bytes) => {
+            let mut named = Vec::from(client.to_be_bytes());
+            named.extend(bytes);
+            mesh.to_client(CLIENTS, named);
+        }
+    }
+}

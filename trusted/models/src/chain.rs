@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A model of `smt-chain`: nodes, one of which lies, clients with a request each, and the trusted
+//! service of configurations.
+
+mod lies;
+mod properties;
+
+use std::sync::Arc;
+
+use smt_bft::{Counter, Group, Request};
+use smt_chain::sim::observe::{self, Observed};
+use smt_chain::{Attested, Configuration, Message, Node, Output, Rule, Statement};
+use stateright::Property;
+
+use crate::answers::Answers;
+use crate::{Cluster, Key, LiarDevice, NODES, Progress, Said, State, System, View};
+
+pub use lies::Lie;
+pub use properties::{names, twins};
+
+/// The most that happens.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// How many clients have a request, each one.
+    pub requests: usize,
+    /// The last configuration that the service makes.
+    pub configurations: u64,
+    /// The most statements of a liar.
+    pub lies: usize,
+}
+
+/// Nodes that may lack a check, and their bounds. A timeout is one tick.
+pub struct Chain {
+    bounds: Bounds,
+    group: Arc<Group>,
+    lacking: Option<Rule>,
+    requests: Vec<Request>,
+    answers: Answers,
+}
+
+/// An event at a node.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Event {
+    /// Time passes.
+    Timeout,
+    /// It hears of a configuration that the service has made.
+    Configure(u64),
+}
+
+impl Chain {
+    /// Correct nodes, or ones that lack a check.
+    #[must_use]
+    pub fn new(bounds: Bounds, lacking: Option<Rule>) -> Self {
+        let group = Arc::new(observe::group(NODES));
+        let requests = requests(&group, bounds.requests);
+        Self { bounds, group, lacking, requests, answers: Answers::default() }
+    }
+
+    /// Whether the service has made a configuration: f + 1 nodes have once accused the one before.
+    /// A liar accuses each.
+    fn is_made(&self, cluster: &Cluster<Self>, state: &State, number: u64) -> bool {
+        let accused = cluster.messages.number(&accusation(number - 1));
+        let seen = cluster.see(state);
+        let correct = seen.iter().filter(|it| it.1.others.contains(&accused)).count();
+        correct + cluster.liars.len() >= self.group.quorum()
+    }
+}
+
+/// The requests of so many shipped clients, which add 1, 2 and so on to the counter.
+fn requests(group: &Arc<Group>, count: usize) -> Vec<Request> {
+    let request = |client: u32| {
+        let mut it = observe::client(group, client, None);
+        it.submit([client as u8; 16], u64::from(client).to_be_bytes().to_vec());
+        match it.outputs().pop() {
+            Some(Output::Node(_, bytes)) => match Message::decode(&bytes) {
+                Some(Message::Request(request)) => Some(request),
+                _ => None,
+            },
+            _ => None,
+        }
+    };
+    (1..).take(count).filter_map(request).collect()
+}
+
+/// An accusation as a message of the model.
+fn accusation(number: u64) -> Vec<u8> {
+    [b"accuses ".as_slice(), &number.to_be_bytes()].concat()
+}
+
+impl System for Chain {
+    type Node = Node<Counter>;
+    type Event = Event;
+    type Lie = Lie;
+    type Observed = Observed;
+
+    fn node(&self, own: u32) -> Option<Node<Counter>> {
+        observe::node(&self.group, own, self.lacking).ok()
+    }
+
+    fn device(&self, liar: u32) -> LiarDevice {
+        LiarDevice::new(liar, NODES, self.group.stream, observe::secret)
+    }
+
+    fn receive(&self, node: &mut Node<Counter>, bytes: &[u8]) {
+        node.receive(bytes);
+    }
+
+    fn happen(&self, node: &mut Node<Counter>, event: Event) {
+        match event {
+            Event::Timeout => node.tick(),
+            Event::Configure(number) => node.configure(Configuration::of_number(number, NODES)),
+        }
+    }
+
+    fn said(&self, node: &mut Node<Counter>) -> Vec<Said> {
+        let other = |output| match output {
+            Output::Client(_, bytes) => Some(Said::Other(bytes)),
+            Output::Accuse(number) => Some(Said::Other(accusation(number))),
+            Output::Node(..) | Output::Nodes(_) => None,
+        };
+        let statements = observe::said(node).into_iter();
+        let statements = statements.map(|it| Said::Statement(Message::Statement(it).encode()));
+        statements.chain(node.outputs().into_iter().filter_map(other)).collect()
+    }
+
+    fn observe(&self, node: &Node<Counter>) -> (View, Observed) {
+        let observed = observe::observe(node);
+        let progress = |it: &observe::Progress| Progress { held: it.held, is_faulty: it.is_faulty };
+        let streams = (0..).zip(&observed.streams).map(|(node, it)| ((node, 1), progress(it)));
+        (View { fingerprint: observed.fingerprint, streams: streams.collect() }, observed)
+    }
+
+    fn requests(&self) -> Vec<Vec<u8>> {
+        self.requests.iter().map(|it| Message::Request(it.clone()).encode()).collect()
+    }
+
+    fn events(&self, cluster: &Cluster<Self>, state: &State, own: u32) -> Vec<Event> {
+        let promised = cluster.observed(state, own).map_or(0, |it| it.promised);
+        let made = (1..=self.bounds.configurations).filter(|it| self.is_made(cluster, state, *it));
+        let mut events: Vec<Event> = made.map(Event::Configure).collect();
+        events.extend((promised < self.bounds.configurations).then_some(Event::Timeout));
+        events
+    }
+
+    fn lies_max(&self) -> usize {
+        self.bounds.lies
+    }
+
+    fn alphabet(&self, cluster: &Cluster<Self>, state: &State, key: Key) -> Vec<Lie> {
+        self.lies(cluster, state, key.0)
+    }
+
+    fn body(&self, cluster: &Cluster<Self>, state: &State, lie: (Key, &Lie)) -> Option<Vec<u8>> {
+        postcard::to_allocvec(&self.meant(cluster, state, lie)?).ok()
+    }
+
+    fn message(&self, attestation: [[u8; 32]; 2], body: Vec<u8>) -> Vec<u8> {
+        Message::Statement(Attested { attestation, body }).encode()
+    }
+
+    fn forgeries(&self, cluster: &Cluster<Self>, state: &State) -> Vec<(Key, Lie)> {
+        let is_first = cluster.said(state, (0, 1)).is_empty() && !cluster.liars.contains(&0);
+        let lie = Lie::Order { configuration: 0, place: 1, request: 0, answer: 1 };
+        Vec::from_iter(is_first.then_some(((0, 1), lie)))
+    }
+
+    fn properties(&self, liars: &[u32]) -> Vec<Property<Cluster<Self>>> {
+        properties::all(self.bounds, liars)
+    }
+}
+
+/// The statement of attested bytes in a message.
+fn statement(message: &[u8]) -> Option<(Attested, Statement)> {
+    match Message::decode(message)? {
+        Message::Statement(it) => postcard::from_bytes(&it.body).ok().map(|said| (it, said)),
+        _ => None,
+    }
+}

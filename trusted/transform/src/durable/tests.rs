@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Nodes with logs: what is written, what is refused, what is answered.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::cell::Cell;
+
+use super::*;
+use crate::counter::Counter;
+use crate::message::{Attested, Endorsement, Request, Status, Step};
+use crate::protocol::Effect;
+use crate::sim::group::{client_key, group, identity};
+use smt_journal::ModelDisk;
+
+type Core = Durable<Counter, ModelDisk>;
+
+fn open(node: u32, disk: ModelDisk) -> Result<Core, DurableError> {
+    Durable::open(Arc::new(group(3)), identity(node), |own| Counter::new(own, 3), disk)
+}
+
+/// Nodes 0, the leader, to 2.
+fn nodes() -> [Core; 3] {
+    [0, 1, 2].map(|it| open(it, ModelDisk::default()).unwrap())
+}
+
+/// Bytes by which the log has grown, with the steps that follow.
+fn growth<P: Protocol>(
+    durable: &mut Durable<P, ModelDisk>,
+    act: impl FnOnce(&mut Durable<P, ModelDisk>),
+) -> u64 {
+    let length = durable.log_length();
+    act(durable);
+    (0..2).for_each(|_| drop(durable.commit().unwrap()));
+    durable.log_length() - length
+}
+
+/// Commits and delivers until nothing is under way, and returns what clients are sent.
+fn settle(nodes: &mut [Core]) -> Vec<Vec<u8>> {
+    let mut answers = Vec::new();
+    loop {
+        let mut sent = Vec::new();
+        for (from, node) in nodes.iter_mut().enumerate() {
+            sent.extend(node.commit().unwrap().into_iter().map(|it| (from, it)));
+        }
+        if sent.is_empty() {
+            return answers;
+        }
+        for (from, output) in sent {
+            match output {
+                Output::Node(to, bytes) => nodes[to as usize].receive(&bytes),
+                Output::Nodes(bytes) => {
+                    let others = nodes.iter_mut().enumerate().filter(|it| it.0 != from);
+                    others.for_each(|it| it.1.receive(&bytes));
+                }
+                Output::Client(_, bytes) => answers.push(bytes),
+            }
+        }
+    }
+}
+
+fn request(number: u64, operation: &[u8]) -> Vec<u8> {
+    Message::Request(Request::sign(&client_key(1), 1, number, operation.to_vec())).encode()
+}
+
+fn add(number: u64, added: u64) -> Vec<u8> {
+    request(number, &added.to_be_bytes())
+}
+
+/// A question of node 1, which has nothing.
+fn question() -> Vec<u8> {
+    Message::Status(Status { from: 1, held: vec![0; 3] }).encode()
+}
+
+#[test]
+fn messages_that_change_nothing_let_no_log_grow() {
+    let [mut durable, mut other, _] = nodes();
+    let body = encode(&Step { input: crate::Input::Timeout { timer: 0 }, effects: Vec::new() });
+    let forged = Message::Step(Attested { attestation: [[0; 32]; 2], body }).encode();
+    let mut unsigned = Request::sign(&client_key(2), 1, 1, vec![0; 8]);
+    unsigned.client = 1;
+    let unsigned = Message::Request(unsigned).encode();
+    let endorsement = Endorsement::sign(&client_key(1), 1, 1, (1, Vec::new()));
+    let endorsement = Message::Endorsement(endorsement).encode();
+    let too_long = request(1, &[0; 65]);
+    for bytes in [&forged, &question(), &unsigned, &endorsement, &too_long, &vec![255; 9]] {
+        assert_eq!(growth(&mut durable, |it| it.receive(bytes)), 0);
+    }
+    assert_eq!(growth(&mut durable, Durable::tick), 0);
+    assert!(growth(&mut durable, |it| it.receive(&add(1, 5))) > 0);
+    assert!(growth(&mut durable, Durable::tick) > 0, "a timer is armed");
+    other.receive(&add(1, 5));
+    let outputs = other.commit().unwrap();
+    other.commit().unwrap();
+    let Some(Output::Nodes(step)) = outputs.first() else {
+        panic!("it makes a step");
+    };
+    assert!(growth(&mut durable, |it| it.receive(step)) > 0);
+    assert_eq!(growth(&mut durable, |it| it.receive(step)), 0, "it is known");
+    assert_eq!(growth(&mut other, |it| it.receive(step)), 0, "it is its own");
+}
+
+#[test]
+fn nodes_that_are_opened_again_have_the_steps_that_they_had_and_go_on() {
+    let mut nodes = nodes();
+    nodes.iter_mut().for_each(|it| it.receive(&add(1, 5)));
+    assert!(!settle(&mut nodes).is_empty());
+    let before: Vec<_> = nodes.iter().map(|it| it.node().made).collect();
+    let mut nodes: Vec<_> =
+        (0..).zip(nodes).map(|it| open(it.0, it.1.into_disk()).unwrap()).collect();
+    let after: Vec<_> = nodes.iter().map(|it| it.node().made).collect();
+    assert_eq!(after, before);
+    assert!(nodes.iter().all(|it| it.replayed() > 0));
+    nodes.iter_mut().for_each(|it| it.receive(&add(2, 6)));
+    let answers = settle(&mut nodes);
+    let sums = answers.iter().filter_map(|it| match Message::decode(it) {
+        Some(Message::Endorsement(it)) => Some((it.number, it.answer)),
+        _ => None,
+    });
+    assert_eq!(sums.collect::<Vec<_>>(), vec![(2, 11_u64.to_be_bytes().to_vec()); 3]);
+    assert!(nodes.iter().all(|it| it.node().faulty().next().is_none()));
+}
+
+#[test]
+fn a_node_that_lost_its_outputs_sends_its_steps_when_it_is_asked() {
+    let [mut durable, ..] = nodes();
+    durable.receive(&add(1, 5));
+    drop(durable.commit().unwrap());
+    let mut again = open(0, durable.into_disk()).unwrap();
+    let mut steps = || {
+        again.receive(&question());
+        again.tick();
+        let outputs = again.commit().unwrap();
+        outputs.into_iter().filter(|it| matches!(it, Output::Node(1, _))).count()
+    };
+    // It could be that the first ones are on their way.
+    assert_eq!([steps(), steps(), steps(), steps(), steps()], [0, 0, 0, 1, 0]);
+}
+
+#[test]
+fn many_questions_of_a_node_have_one_answer_in_each_tick() {
+    let mut nodes = nodes();
+    nodes.iter_mut().for_each(|it| it.receive(&add(1, 5)));
+    settle(&mut nodes);
+    let mut answers = |time_passes: bool| {
+        if time_passes {
+            nodes[0].tick();
+        }
+        (0..9).for_each(|_| nodes[0].receive(&add(1, 5)));
+        let outputs = nodes[0].commit().unwrap();
+        outputs.iter().filter(|it| matches!(it, Output::Client(1, _))).count()
+    };
+    assert_eq!([answers(false), answers(false), answers(true), answers(false)], [1, 0, 1, 0]);
+}
+
+#[test]
+fn copies_of_a_message_that_come_before_one_commit_are_in_the_log_once() {
+    let bytes = add(1, 5);
+    let other = [&[0x82, 0x00], &bytes[1..]].concat();
+    assert_eq!(Message::decode(&other), Message::decode(&bytes));
+    let all = [vec![&bytes], vec![&bytes, &bytes], vec![&other, &bytes]].map(|copies| {
+        let [mut durable, ..] = nodes();
+        growth(&mut durable, |it| copies.iter().for_each(|bytes| it.receive(bytes)))
+    });
+    assert!(all[0] > 0 && all[0] == all[1] && all[0] == all[2], "{all:?}");
+}
+
+#[test]
+fn a_log_of_another_node_group_or_version_is_refused() {
+    let disk = || open(0, ModelDisk::default()).unwrap().into_disk();
+    let error = open(1, disk()).err().unwrap();
+    assert!(matches!(error, DurableError::Journal(JournalError::OtherOwner)));
+    let mut other = group(3);
+    other.clients.remove(&2);
+    let error = Durable::open(Arc::new(other), identity(0), |own| Counter::new(own, 3), disk());
+    assert!(matches!(error.err().unwrap(), DurableError::Journal(JournalError::OtherOwner)));
+    let owner = encode(&(LOG, VERSION - 1, 0_u32, 1_u64, [0_u8; 32]));
+    let older = Journal::open(ModelDisk::default(), &owner, |_| ()).unwrap().into_disk();
+    let error = open(0, older).err().unwrap();
+    assert!(matches!(error, DurableError::Journal(JournalError::OlderFormat)));
+}
+
+/// A protocol that answers each request with a number of its own.
+struct Fixed(u8);
+
+impl Protocol for Fixed {
+    fn message(&mut self, _: u32, _: &[u8]) -> Vec<Effect> {
+        Vec::new()
+    }
+
+    fn timeout(&mut self, _: u32) -> Vec<Effect> {
+        Vec::new()
+    }
+
+    fn request(&mut self, client: u32, number: u64, _: &[u8]) -> Vec<Effect> {
+        vec![Effect::Reply { client, number, answer: vec![self.0] }]
+    }
+}
+
+#[test]
+fn a_program_that_makes_other_steps_of_its_log_is_refused() {
+    let open =
+        |answer: u8, disk| Durable::open(Arc::new(group(3)), identity(0), |_| Fixed(answer), disk);
+    let mut durable = open(1, ModelDisk::default()).unwrap();
+    assert!(growth(&mut durable, |it| it.receive(&add(1, 5))) > 0);
+    let disk = durable.into_disk();
+    assert!(open(1, disk.clone()).is_ok());
+    assert!(matches!(open(2, disk).err().unwrap(), DurableError::OtherSteps(1)));
+}
+
+#[test]
+fn a_protocol_that_is_not_deterministic_stops_its_node_now_and_after_a_restart() {
+    let machines = Cell::new(0);
+    let chance = |_| {
+        machines.set(machines.get() + 1);
+        Fixed(machines.get())
+    };
+    let open = |disk| Durable::open(Arc::new(group(3)), identity(0), chance, disk);
+    let mut durable = open(ModelDisk::default()).unwrap();
+    durable.receive(&add(1, 5));
+    let is_found = |it| matches!(it, DurableError::Node(NodeError::NotDeterministic(_)));
+    assert!(is_found(durable.commit().unwrap_err()));
+    assert!(is_found(open(durable.into_disk()).err().unwrap()));
+}
