@@ -12,9 +12,7 @@
 mod append;
 mod latency;
 mod machine;
-#[cfg(feature = "sending")]
 mod replication;
-#[cfg(feature = "sending")]
 mod sending;
 mod streams;
 mod systems;
@@ -46,7 +44,6 @@ enum Command {
         less: u32,
     },
     /// Measures BFT, chain replication and PeerReview, and writes systems.md and plots
-    #[cfg(feature = "sending")]
     Systems {
         /// Where the files go; made if need be
         directory: PathBuf,
@@ -55,7 +52,6 @@ enum Command {
         less: u32,
     },
     /// A system in this process, started by `systems` to count its instructions
-    #[cfg(feature = "sending")]
     #[command(hide = true)]
     InMemory {
         /// Its protocol
@@ -78,19 +74,17 @@ enum Command {
     Server,
 }
 
-type Failure = Box<dyn std::error::Error>;
+type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 fn main() -> Result<(), Failure> {
     match Arguments::parse().command {
         Command::Run { directory, less } => run(&directory, less as usize),
-        #[cfg(feature = "sending")]
         Command::Systems { directory, less } => systems_of(&directory, less as usize),
-        #[cfg(feature = "sending")]
         Command::InMemory { kind, attesting, clients, requests } => {
             let system = replication::System::parse(&kind, &attesting);
             replication::run_in_memory(&system.ok_or("no such system")?, clients, requests)
         }
-        Command::Device { directory } => machine::run_device(&directory),
+        Command::Device { directory } => Ok(smt_loopback::run_device(&directory)?),
         Command::Server => systems::serve(),
     }
 }
@@ -119,7 +113,6 @@ impl Report<'_> {
     }
 }
 
-#[cfg(feature = "sending")]
 fn systems_of(directory: &Path, less: usize) -> Result<(), Failure> {
     std::fs::create_dir_all(directory)?;
     let begin = Instant::now();
@@ -149,7 +142,6 @@ fn run(directory: &Path, less: usize) -> Result<(), Failure> {
                     paper's latency.\n";
     latency::figure_7(&processes, &mut report, less)?;
     latency::rates(&processes, &mut report, less)?;
-    #[cfg(feature = "sending")]
     sending::figures_8_and_9(&mut report, less)?;
     append::table_3(&processes, &mut report, less)?;
     machine::table_4(&mut report)?;

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use smt_bft::{Client, Counter, Durable, Group, Identity, Options, Output, OwnDevice, SigningKey};
 
+use smt_loopback::{Machine, Sender};
 use smt_trusted_process::public_key;
 
 use super::device::{SECRET, Way};
 use super::disk::MemoryDisk;
-use super::machine::{From, Machine, Requester, Sent, To};
+use super::requester::Requester;
 use super::{REPLICAS, STREAM, client_seed, count_operation, replica_seed};
 use crate::Failure;
 
@@ -37,17 +38,10 @@ impl Replica {
     }
 }
 
-/// Where an output goes.
-pub(crate) fn sent(output: Output) -> Sent {
-    match output {
-        Output::Replica(to, bytes) => Sent { to: To::Replica(to), bytes },
-        Output::Replicas(bytes) => Sent { to: To::Replicas, bytes },
-        Output::Client(to, bytes) => Sent { to: To::Client(to), bytes },
-    }
-}
-
 impl Machine for Replica {
-    fn receive(&mut self, _: From, bytes: &[u8]) {
+    type Error = Failure;
+
+    fn receive(&mut self, _: Sender, bytes: &[u8]) {
         self.0.receive(bytes);
     }
 
@@ -55,8 +49,8 @@ impl Machine for Replica {
         self.0.tick();
     }
 
-    fn outputs(&mut self) -> Result<Vec<Sent>, Failure> {
-        Ok(self.0.commit()?.into_iter().map(sent).collect())
+    fn outputs(&mut self) -> Result<Vec<Output>, Failure> {
+        Ok(self.0.commit()?)
     }
 }
 
@@ -85,7 +79,7 @@ impl Requester for Caller {
         self.client.receive(bytes).is_some()
     }
 
-    fn outputs(&mut self) -> Vec<Sent> {
-        self.client.outputs().into_iter().map(sent).collect()
+    fn outputs(&mut self) -> Vec<Output> {
+        self.client.outputs()
     }
 }

@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use smt_bft::{Group, KeyValue, OwnDevice, SigningKey};
-use smt_chain::{Client, Durable, Identity, Output};
+use smt_bft::{Group, KeyValue, Output, OwnDevice, SigningKey};
+use smt_chain::{Client, Durable, Identity};
+use smt_loopback::{Machine, Sender};
 
 use super::device::{SECRET, Way};
 use super::disk::MemoryDisk;
-use super::machine::{From, Machine, Requester, Sent, To};
+use super::requester::Requester;
 use super::{client_seed, put_operation, replica_seed};
 use crate::Failure;
 
@@ -26,17 +27,19 @@ impl Node {
 }
 
 /// Where an output goes. No service makes configurations here: nobody is to be replaced.
-fn sent(output: Output) -> Option<Sent> {
+fn sent(output: smt_chain::Output) -> Option<Output> {
     match output {
-        Output::Node(to, bytes) => Some(Sent { to: To::Replica(to), bytes }),
-        Output::Nodes(bytes) => Some(Sent { to: To::Replicas, bytes }),
-        Output::Client(to, bytes) => Some(Sent { to: To::Client(to), bytes }),
-        Output::Accuse(_) => None,
+        smt_chain::Output::Node(to, bytes) => Some(Output::Replica(to, bytes)),
+        smt_chain::Output::Nodes(bytes) => Some(Output::Replicas(bytes)),
+        smt_chain::Output::Client(to, bytes) => Some(Output::Client(to, bytes)),
+        smt_chain::Output::Accuse(_) => None,
     }
 }
 
 impl Machine for Node {
-    fn receive(&mut self, _: From, bytes: &[u8]) {
+    type Error = Failure;
+
+    fn receive(&mut self, _: Sender, bytes: &[u8]) {
         self.0.receive(bytes);
     }
 
@@ -44,7 +47,7 @@ impl Machine for Node {
         self.0.tick();
     }
 
-    fn outputs(&mut self) -> Result<Vec<Sent>, Failure> {
+    fn outputs(&mut self) -> Result<Vec<Output>, Failure> {
         Ok(self.0.commit()?.into_iter().filter_map(sent).collect())
     }
 }
@@ -75,7 +78,7 @@ impl Requester for Caller {
         self.client.receive(bytes).is_some()
     }
 
-    fn outputs(&mut self) -> Vec<Sent> {
+    fn outputs(&mut self) -> Vec<Output> {
         self.client.outputs().into_iter().filter_map(sent).collect()
     }
 }

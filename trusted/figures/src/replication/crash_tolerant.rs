@@ -4,9 +4,10 @@
 //! client. Sessions protect what the replicas say.
 
 use serde::{Deserialize, Serialize};
-use smt_bft::{Counter, KeyValue, Service};
+use smt_bft::{Counter, KeyValue, Output, Service};
+use smt_loopback::{Machine, Sender};
 
-use super::machine::{From, Machine, Requester, Sent, To};
+use super::requester::Requester;
 use super::{REPLICAS, count_operation, put_operation};
 use crate::Failure;
 
@@ -44,9 +45,9 @@ fn encode(message: &Message) -> Vec<u8> {
     postcard::to_allocvec(message).unwrap_or_default()
 }
 
-fn reply(entry: &Entry, answer: Vec<u8>) -> Sent {
+fn reply(entry: &Entry, answer: Vec<u8>) -> Output {
     let bytes = encode(&Message::Reply { number: entry.number, answer });
-    Sent { to: To::Client(entry.client), bytes }
+    Output::Client(entry.client, bytes)
 }
 
 /// A replica of Raft that nobody replaces: replica 0 leads.
@@ -58,7 +59,7 @@ pub(crate) struct Raft {
     waiting: Vec<Entry>,
     lengths: Vec<u64>,
     executed: u64,
-    outputs: Vec<Sent>,
+    outputs: Vec<Output>,
 }
 
 impl Raft {
@@ -73,7 +74,7 @@ impl Raft {
             self.log.extend(entries);
         }
         let bytes = encode(&Message::Appended { length: self.log.len() as u64 });
-        self.outputs.push(Sent { to: To::Replica(0), bytes });
+        self.outputs.push(Output::Replica(0, bytes));
         self.execute(committed);
     }
 
@@ -104,19 +105,21 @@ impl Raft {
             self.log.extend(entries.iter().cloned());
             self.lengths[0] = self.log.len() as u64;
             let bytes = encode(&Message::Append { place, entries, committed: self.executed });
-            self.outputs.push(Sent { to: To::Replicas, bytes });
+            self.outputs.push(Output::Replicas(bytes));
         }
     }
 }
 
 impl Machine for Raft {
-    fn receive(&mut self, from: From, bytes: &[u8]) {
+    type Error = Failure;
+
+    fn receive(&mut self, from: Sender, bytes: &[u8]) {
         match (from, postcard::from_bytes(bytes)) {
-            (From::Client, Ok(Message::Request(entry))) => self.waiting.push(entry),
-            (From::Replica(0), Ok(Message::Append { place, entries, committed })) => {
+            (Sender::Client, Ok(Message::Request(entry))) => self.waiting.push(entry),
+            (Sender::Replica(0), Ok(Message::Append { place, entries, committed })) => {
                 self.append(place, entries, committed);
             }
-            (From::Replica(from), Ok(Message::Appended { length })) => {
+            (Sender::Replica(from), Ok(Message::Appended { length })) => {
                 if let Some(known) = self.lengths.get_mut(from as usize) {
                     *known = length;
                 }
@@ -130,7 +133,7 @@ impl Machine for Raft {
 
     fn tick(&mut self) {}
 
-    fn outputs(&mut self) -> Result<Vec<Sent>, Failure> {
+    fn outputs(&mut self) -> Result<Vec<Output>, Failure> {
         Ok(std::mem::take(&mut self.outputs))
     }
 }
@@ -140,7 +143,7 @@ pub(crate) struct Chain {
     own: u32,
     service: KeyValue,
     executed: Vec<Entry>,
-    outputs: Vec<Sent>,
+    outputs: Vec<Output>,
 }
 
 impl Chain {
@@ -160,10 +163,12 @@ impl Chain {
 }
 
 impl Machine for Chain {
-    fn receive(&mut self, from: From, bytes: &[u8]) {
+    type Error = Failure;
+
+    fn receive(&mut self, from: Sender, bytes: &[u8]) {
         match (from, postcard::from_bytes(bytes)) {
-            (From::Client, Ok(Message::Request(entry))) => self.execute(entry),
-            (From::Replica(_), Ok(Message::Forward(entries))) => {
+            (Sender::Client, Ok(Message::Request(entry))) => self.execute(entry),
+            (Sender::Replica(_), Ok(Message::Forward(entries))) => {
                 entries.into_iter().for_each(|it| self.execute(it));
             }
             _ => {}
@@ -172,10 +177,10 @@ impl Machine for Chain {
 
     fn tick(&mut self) {}
 
-    fn outputs(&mut self) -> Result<Vec<Sent>, Failure> {
+    fn outputs(&mut self) -> Result<Vec<Output>, Failure> {
         if !self.executed.is_empty() {
             let bytes = encode(&Message::Forward(std::mem::take(&mut self.executed)));
-            self.outputs.push(Sent { to: To::Replica(self.own + 1), bytes });
+            self.outputs.push(Output::Replica(self.own + 1, bytes));
         }
         Ok(std::mem::take(&mut self.outputs))
     }
@@ -186,7 +191,7 @@ pub(crate) struct Caller {
     own: u32,
     number: u64,
     is_counting: bool,
-    outputs: Vec<Sent>,
+    outputs: Vec<Output>,
 }
 
 impl Caller {
@@ -204,7 +209,7 @@ impl Requester for Caller {
         };
         let entry = Entry { client: self.own, number: self.number, operation };
         let bytes = encode(&Message::Request(entry));
-        self.outputs.push(Sent { to: To::Replica(0), bytes });
+        self.outputs.push(Output::Replica(0, bytes));
     }
 
     fn receive(&mut self, _: u32, bytes: &[u8]) -> bool {
@@ -212,7 +217,7 @@ impl Requester for Caller {
         matches!(postcard::from_bytes(bytes), Ok(Message::Reply { number, .. }) if is_own(number))
     }
 
-    fn outputs(&mut self) -> Vec<Sent> {
+    fn outputs(&mut self) -> Vec<Output> {
         std::mem::take(&mut self.outputs)
     }
 }

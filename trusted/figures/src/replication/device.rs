@@ -9,9 +9,9 @@ use smt_attestation::{
     SIGNATURE_LEN, SigningKey, Start, StreamId,
 };
 use smt_device_client::{Client, Device, DeviceError, Library, SecretNumber};
+use smt_loopback::{DeviceProcess, GivenSecret};
 
 use crate::Failure;
-use crate::machine::DeviceProcess;
 use crate::systems::busy_wait;
 
 /// The number under which each device has the group's secret.
@@ -48,7 +48,9 @@ impl Devices {
     pub(crate) fn start(attesting: Attesting, count: u32) -> Result<Self, Failure> {
         let processes = match attesting {
             Attesting::Process => {
-                let start = |number| DeviceProcess::start(number, Some((SECRET, GROUP_SECRET)));
+                let program = std::env::current_exe()?;
+                let secret = GivenSecret { number: SECRET, bytes: GROUP_SECRET };
+                let start = |number| DeviceProcess::start(&program, number, Some(secret));
                 (0..count).map(start).collect::<Result<_, _>>()?
             }
             _ => Vec::new(),

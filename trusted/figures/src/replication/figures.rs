@@ -124,7 +124,6 @@ impl Report<'_> {
         let Some(first) = rows.first() else {
             return Ok(());
         };
-        let base = (first.measured.rate, first.instructions);
         let titles = [
             "requests/s",
             "of the first",
@@ -137,7 +136,7 @@ impl Report<'_> {
         self.table(&Table {
             corner: of.to_owned(),
             columns: titles.map(str::to_owned).to_vec(),
-            rows: rows.iter().map(|it| (it.name.clone(), it.columns(base))).collect(),
+            rows: rows.iter().map(|it| (it.name.clone(), it.columns(first))).collect(),
         });
         let bar = |row: &Row| Bar { name: row.name.clone(), color: 0, value: row.measured.rate };
         let title = format!("{}, {of}: requests in a second", heading.heading);
@@ -148,14 +147,15 @@ impl Report<'_> {
 }
 
 impl Row {
-    fn columns(&self, (rate, instructions): (f64, Option<f64>)) -> Vec<String> {
+    /// The row's texts, beside the row that the others are compared with.
+    fn columns(&self, first: &Self) -> Vec<String> {
         let mut latency = self.measured.latency.clone();
         let share = |own: f64, of: f64| format!("{:.2}", own / of.max(f64::MIN_POSITIVE));
-        let of_first = self.instructions.zip(instructions).map(|(own, of)| share(own, of));
+        let of_first = self.instructions.zip(first.instructions).map(|(own, of)| share(own, of));
         let unknown = || "-".to_owned();
         vec![
             told(self.measured.rate),
-            share(self.measured.rate, rate),
+            share(self.measured.rate, first.measured.rate),
             told(latency.below(0.5)),
             told(latency.below(0.99)),
             told(self.measured.cpu),

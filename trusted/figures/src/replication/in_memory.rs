@@ -4,14 +4,16 @@
 
 use std::collections::VecDeque;
 
+use smt_bft::Output;
+use smt_loopback::Sender;
+
 use super::REPLICAS;
 use super::device::Devices;
-use super::machine::{From, Sent, To};
 use super::system::System;
 use crate::Failure;
 
 /// Bytes on their way to a replica.
-type Arriving = VecDeque<(From, Vec<u8>)>;
+type Arriving = VecDeque<(Sender, Vec<u8>)>;
 
 /// Has so many clients make their requests, each `count` of them, one at a time.
 pub(crate) fn run(system: &System, clients: u32, count: u64) -> Result<(), Failure> {
@@ -21,24 +23,24 @@ pub(crate) fn run(system: &System, clients: u32, count: u64) -> Result<(), Failu
     let mut machines: Vec<_> = machines.collect::<Result<_, _>>()?;
     let mut requesters: Vec<_> = (0..clients).map(|it| place.requester(it)).collect();
     let mut left = vec![count; clients as usize];
-    let mut arriving = vec![Arriving::new(); REPLICAS as usize];
+    let mut network = Network(vec![Arriving::new(); REPLICAS as usize]);
     requesters.iter_mut().for_each(|it| it.submit());
     while left.iter().any(|it| *it > 0) {
         let mut is_idle = true;
         for requester in &mut requesters {
-            for Sent { to, bytes } in requester.outputs() {
+            for output in requester.outputs() {
                 is_idle = false;
-                send(&mut arriving, (None, to), From::Client, bytes);
+                network.send(Sender::Client, output);
             }
         }
         for (own, machine) in (0..).zip(&mut machines) {
-            for (from, bytes) in std::mem::take(&mut arriving[own as usize]) {
+            for (from, bytes) in std::mem::take(&mut network.0[own as usize]) {
                 machine.receive(from, &bytes);
             }
-            for Sent { to, bytes } in machine.outputs()? {
+            for output in machine.outputs()? {
                 is_idle = false;
-                let To::Client(client) = to else {
-                    send(&mut arriving, (Some(own), to), From::Replica(own), bytes);
+                let Output::Client(client, bytes) = output else {
+                    network.send(Sender::Replica(own), output);
                     continue;
                 };
                 let requester = requesters.get_mut(client as usize).ok_or("no such client")?;
@@ -59,17 +61,22 @@ pub(crate) fn run(system: &System, clients: u32, count: u64) -> Result<(), Failu
     Ok(())
 }
 
-fn send(arriving: &mut [Arriving], (own, to): (Option<u32>, To), from: From, bytes: Vec<u8>) {
-    match to {
-        To::Replica(to) => {
-            if let Some(queue) = arriving.get_mut(to as usize) {
-                queue.push_back((from, bytes));
+/// The queues of all replicas.
+struct Network(Vec<Arriving>);
+
+impl Network {
+    fn send(&mut self, from: Sender, output: Output) {
+        match output {
+            Output::Replica(to, bytes) => {
+                if let Some(queue) = self.0.get_mut(to as usize) {
+                    queue.push_back((from, bytes));
+                }
             }
+            Output::Replicas(bytes) => {
+                let others = (0..).zip(&mut self.0).filter(|it| from != Sender::Replica(it.0));
+                others.for_each(|(_, queue)| queue.push_back((from, bytes.clone())));
+            }
+            Output::Client(..) => {}
         }
-        To::Replicas => {
-            let others = (0..).zip(arriving).filter(|(it, _)| Some(*it) != own);
-            others.for_each(|(_, queue)| queue.push_back((from, bytes.clone())));
-        }
-        To::Client(_) => {}
     }
 }

@@ -6,15 +6,14 @@ mod bft;
 mod chain;
 mod cpu;
 mod crash_tolerant;
-mod credentials;
 mod device;
 mod disk;
 mod figures;
 mod in_memory;
 mod instructions;
-mod machine;
 mod over_smt;
 mod peer_review;
+mod requester;
 mod system;
 
 use smt_bft::KeyValueOperation;

@@ -2,15 +2,13 @@
 //! A system over SMT on the loopback: a thread for each replica and one for all clients, each with
 //! an endpoint of its own.
 
-use std::sync::mpsc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use smt_mesh::{Arrival, Closer, Member, Mesh, messages};
+use smt_loopback::{Places, Running, for_client, send};
+use smt_mesh::{Arrival, Member, Mesh, messages};
 
-use super::credentials::{CLIENT, Credentials};
 use super::device::Devices;
-use super::machine::{From, Machine, Requester, Sent, To};
+use super::requester::Requester;
 use super::system::{Place, System};
 use super::{REPLICAS, cpu};
 use crate::Failure;
@@ -20,8 +18,6 @@ use crate::times::Times;
 const TICK: Duration = Duration::from_millis(10);
 /// Without any answer for so long, a run has failed.
 const DEADLINE: Duration = Duration::from_secs(60);
-/// Packets after which a replica answers what it has taken.
-const TOGETHER_MAX: usize = 4096;
 
 /// How many clients there are, and how many requests are counted in all.
 #[derive(Clone, Copy)]
@@ -44,11 +40,13 @@ pub(crate) struct Measured {
 pub(crate) fn measure(system: &System, load: Load) -> Result<Measured, Failure> {
     let devices = Devices::start(system.attesting, REPLICAS)?;
     let place = system.place(&devices, load.clients)?;
-    let name = format!("smt-trusted-figures-sessions-{}", std::process::id());
-    let credentials = Credentials::make(&std::env::temp_dir().join(name))?;
-    let replicas = (0..REPLICAS).map(|own| Replica::start(own, &place, &credentials));
-    let replicas: Vec<Replica> = replicas.collect::<Result<_, _>>()?;
-    let mut clients = Clients::open(&place, &credentials, load.clients)?;
+    let places = Places::make(REPLICAS)?;
+    let start = |own| {
+        let place = place.clone();
+        Running::start(&places.replica(own), TICK, move || place.machine(own))
+    };
+    let replicas: Vec<Running<Failure>> = (0..REPLICAS).map(start).collect::<Result<_, _>>()?;
+    let mut clients = Clients::open(&place, &places, load.clients)?;
     // Sessions, and what is made at its first use.
     clients.run(u64::from(load.clients) + load.requests / 10)?;
     clients.times = Times::of_batches(1);
@@ -58,87 +56,10 @@ pub(crate) fn measure(system: &System, load: Load) -> Result<Measured, Failure> 
     let (seconds, cpu) = (begin.elapsed().as_secs_f64(), cpu_of()? - cpu_before);
     clients.mesh.close(Duration::from_millis(100));
     for replica in replicas {
-        replica.end()?;
+        replica.end().map_err(|it| it.to_string())?;
     }
     let requests = load.requests as f64;
     Ok(Measured { rate: requests / seconds, latency: clients.times, cpu: cpu * 1e6 / requests })
-}
-
-/// The thread of a replica.
-struct Replica {
-    closer: Closer,
-    thread: JoinHandle<Result<(), String>>,
-}
-
-impl Replica {
-    fn start(own: u32, place: &Place, credentials: &Credentials) -> Result<Self, Failure> {
-        let (place, sessions) = (place.clone(), credentials.place(Member::Replica(own)));
-        let (sender, opened) = mpsc::channel();
-        let work = move || -> Result<(), Failure> {
-            let mut machine = place.machine(own)?;
-            let mut mesh = Mesh::open(&sessions)?;
-            sender.send(mesh.closer())?;
-            let ended = serve(&mut *machine, &mut mesh);
-            mesh.close(Duration::from_millis(100));
-            ended
-        };
-        let thread = std::thread::spawn(move || work().map_err(|it| it.to_string()));
-        match opened.recv() {
-            Ok(closer) => Ok(Self { closer, thread }),
-            Err(_) => match thread.join() {
-                Ok(Err(error)) => Err(error.into()),
-                _ => Err("a replica has not started".into()),
-            },
-        }
-    }
-
-    fn end(self) -> Result<(), Failure> {
-        self.closer.end();
-        let ended = self.thread.join().map_err(|_| "a replica's thread has failed")?;
-        ended.map_err(Into::into)
-    }
-}
-
-/// Works until the end is asked for.
-fn serve(machine: &mut dyn Machine, mesh: &mut Mesh) -> Result<(), Failure> {
-    let mut next_tick = Instant::now() + TICK;
-    loop {
-        let mut wait = next_tick.saturating_duration_since(Instant::now());
-        for _ in 0..TOGETHER_MAX {
-            match mesh.next(wait) {
-                Arrival::Packet(member, packet) => {
-                    let from = match member {
-                        Member::Replica(number) => From::Replica(number),
-                        Member::Client(_) => From::Client,
-                    };
-                    // An empty message tells of a session alone.
-                    let all = messages(&packet).filter(|it| !it.is_empty());
-                    all.for_each(|it| machine.receive(from, it));
-                }
-                Arrival::Nothing => break,
-                Arrival::End => return Ok(()),
-            }
-            // Only those that are there already are taken together.
-            wait = Duration::ZERO;
-        }
-        if Instant::now() >= next_tick {
-            machine.tick();
-            next_tick = Instant::now() + TICK;
-        }
-        machine.outputs()?.into_iter().for_each(|it| send(mesh, it));
-    }
-}
-
-fn send(mesh: &Mesh, Sent { to, bytes }: Sent) {
-    match to {
-        To::Replica(to) => mesh.to_replica(to, bytes),
-        To::Replicas => mesh.to_replicas(&bytes),
-        To::Client(client) => {
-            let mut named = Vec::from(client.to_be_bytes());
-            named.extend(bytes);
-            mesh.to_client(1, named);
-        }
-    }
 }
 
 /// All clients, which share an endpoint.
@@ -150,8 +71,8 @@ struct Clients {
 }
 
 impl Clients {
-    fn open(place: &Place, credentials: &Credentials, count: u32) -> Result<Self, Failure> {
-        let mesh = Mesh::open(&credentials.place(CLIENT))?;
+    fn open(place: &Place, places: &Places, count: u32) -> Result<Self, Failure> {
+        let mesh = Mesh::open(&places.clients())?;
         // Replicas reply in the session in which a client spoke last: all must know one.
         mesh.to_replicas(&[]);
         let requesters = (0..count).map(|it| place.requester(it)).collect();
@@ -170,10 +91,10 @@ impl Clients {
                 return Err("the replicas give no answer".into());
             };
             for message in messages(&packet) {
-                let Some((client, bytes)) = message.split_first_chunk() else {
+                let Some((client, bytes)) = for_client(message) else {
                     continue;
                 };
-                let client = u32::from_be_bytes(*client) as usize;
+                let client = client as usize;
                 if self.receive(client, from, bytes) {
                     answered += 1;
                     begun += u64::from(begun < requests && self.submit(client));

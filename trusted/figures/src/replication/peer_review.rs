@@ -4,10 +4,12 @@
 
 use std::sync::Arc;
 
-use smt_peer_review::{Delivery, Group, Node, Options, Output, OwnDevice, PublicKey, Tree};
+use smt_bft::Output;
+use smt_loopback::{Machine, Sender};
+use smt_peer_review::{Delivery, Group, Node, Options, OwnDevice, PublicKey, Tree};
 
 use super::device::{SECRET, Way};
-use super::machine::{From, Machine, Requester, Sent, To};
+use super::requester::Requester;
 use super::{REPLICAS, STREAM};
 use crate::Failure;
 
@@ -39,10 +41,12 @@ impl Streaming {
 }
 
 impl Machine for Streaming {
-    fn receive(&mut self, from: From, bytes: &[u8]) {
+    type Error = Failure;
+
+    fn receive(&mut self, from: Sender, bytes: &[u8]) {
         match from {
-            From::Replica(from) => self.node.receive(from, bytes),
-            From::Client => {
+            Sender::Replica(from) => self.node.receive(from, bytes),
+            Sender::Client => {
                 self.node.local(bytes.to_vec());
             }
         }
@@ -52,7 +56,7 @@ impl Machine for Streaming {
         self.node.tick();
     }
 
-    fn outputs(&mut self) -> Result<Vec<Sent>, Failure> {
+    fn outputs(&mut self) -> Result<Vec<Output>, Failure> {
         let outputs = self.node.outputs().into_iter();
         if let Some(failure) = self.node.failure() {
             return Err(failure.to_string().into());
@@ -64,14 +68,14 @@ impl Machine for Streaming {
 
 /// Where an output goes. A part that a node other than the source delivers goes to the client that
 /// gave it.
-fn sent(own: u32, output: Output) -> Option<Sent> {
+fn sent(own: u32, output: smt_peer_review::Output) -> Option<Output> {
     match output {
-        Output::Node(to, bytes) => Some(Sent { to: To::Replica(to), bytes }),
-        Output::Deliver(_) if own == 0 => None,
-        Output::Deliver(bytes) => {
+        smt_peer_review::Output::Node(to, bytes) => Some(Output::Replica(to, bytes)),
+        smt_peer_review::Output::Deliver(_) if own == 0 => None,
+        smt_peer_review::Output::Deliver(bytes) => {
             let part = Delivery::decode(&bytes)?.content.bytes;
             let client = u32::from_be_bytes(*part.first_chunk()?);
-            Some(Sent { to: To::Client(client), bytes: part })
+            Some(Output::Client(client, part))
         }
     }
 }
@@ -81,7 +85,7 @@ pub(crate) struct Giver {
     own: u32,
     number: u64,
     delivered: Vec<u32>,
-    outputs: Vec<Sent>,
+    outputs: Vec<Output>,
 }
 
 impl Giver {
@@ -102,7 +106,7 @@ impl Requester for Giver {
         self.number += 1;
         self.delivered.clear();
         let bytes = self.part();
-        self.outputs.push(Sent { to: To::Replica(0), bytes });
+        self.outputs.push(Output::Replica(0, bytes));
     }
 
     fn receive(&mut self, from: u32, bytes: &[u8]) -> bool {
@@ -112,7 +116,7 @@ impl Requester for Giver {
         self.delivered.len() as u32 == REPLICAS - 1
     }
 
-    fn outputs(&mut self) -> Vec<Sent> {
+    fn outputs(&mut self) -> Vec<Output> {
         std::mem::take(&mut self.outputs)
     }
 }

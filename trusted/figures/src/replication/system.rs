@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use smt_bft::Group;
+use smt_loopback::Machine;
 
 use super::device::{Attesting, Devices, Way};
-use super::machine::{Machine, Requester};
+use super::requester::Requester;
 use super::{REPLICAS, bft, chain, crash_tolerant, peer_review};
 use crate::Failure;
 
@@ -108,7 +109,7 @@ impl System {
 }
 
 impl Place {
-    pub(crate) fn machine(&self, own: u32) -> Result<Box<dyn Machine>, Failure> {
+    pub(crate) fn machine(&self, own: u32) -> Result<Box<dyn Machine<Error = Failure>>, Failure> {
         let way = self.ways.get(own as usize).ok_or("no such replica")?;
         Ok(match &self.members {
             Members::Bft(group) => Box::new(bft::Replica::new(group.clone(), own, way)?),

@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use smt_attestation::{DeviceId, Epoch, Start};
 use smt_bft::{Counter, Identity, Options, OwnDevice, Replica};
+use smt_device_client::DeviceError;
+use smt_loopback::Machine;
 use smt_minbft::over_smt::{OverSmt, Times};
 use smt_minbft::{
-    Devices, GroupKeys, IN_ORDER, InProcess, Machine, Memory, MinReplica, Terms, Verification,
+    Devices, GroupKeys, IN_ORDER, InProcess, Memory, MinReplica, Terms, Verification,
 };
 use smt_report::{Table, number};
 
@@ -132,7 +134,7 @@ fn theirs(keys: &GroupKeys, own: u32, verification: Verification) -> Result<Thei
     Ok(MinReplica::new(keys.group.clone(), device, Counter::default(), terms)?)
 }
 
-fn in_memory<M: Machine>(
+fn in_memory<M: Machine<Error = DeviceError>>(
     keys: &GroupKeys,
     requests: u64,
     make: impl Fn(u32) -> Result<M, Failure>,
@@ -156,7 +158,7 @@ fn in_memory<M: Machine>(
     Ok(begin.cost(rounds * u64::from(clients)))
 }
 
-fn over_smt<M: Machine>(
+fn over_smt<M: Machine<Error = DeviceError>>(
     keys: &GroupKeys,
     requests: u64,
     make: impl Fn(u32) -> Result<M, Failure> + Clone + Send + 'static,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use smt_attestation::GroupSecret;
 use smt_bft::{Client, Group, Options, SigningKey};
 use smt_device_client::SecretNumber;
+use smt_loopback::GivenSecret;
 
 /// The number of the group's stream.
 const STREAM: u32 = 1;
@@ -32,16 +33,16 @@ impl GroupKeys {
         Self { group: Arc::new(Group::new(STREAM, clients, reply_keys, options)) }
     }
 
-    /// The bytes of the secret with which devices attest.
+    /// The secret with which devices attest, for a device process.
     #[must_use]
-    pub fn secret_bytes() -> [u8; 32] {
-        seed(0, 0)
+    pub fn given_secret() -> GivenSecret {
+        GivenSecret { number: Self::SECRET, bytes: seed(0, 0) }
     }
 
     /// The secret with which devices attest.
     #[must_use]
     pub fn secret() -> GroupSecret {
-        GroupSecret::new(Self::secret_bytes())
+        GroupSecret::new(seed(0, 0))
     }
 
     /// The key with which a replica signs replies.

@@ -40,7 +40,7 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Compare { requests, repeat } => compare::run(requests, repeat),
-        Command::Device { directory } => smt_minbft::run_device(&directory).map_err(Into::into),
+        Command::Device { directory } => smt_loopback::run_device(&directory).map_err(Into::into),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use smt_bft::{Client, Output};
 use smt_device_client::DeviceError;
+use smt_loopback::{Machine, Sender};
 
 use crate::keys::GroupKeys;
-use crate::machine::{Machine, Sender};
 
 /// The receiver of bytes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -35,7 +35,7 @@ pub struct Memory<M> {
     answers: Vec<BTreeMap<u64, Vec<u8>>>,
 }
 
-impl<M: Machine> Memory<M> {
+impl<M: Machine<Error = DeviceError>> Memory<M> {
     /// A group of replicas that have just started.
     pub fn new(keys: &GroupKeys, replicas: Vec<M>) -> Self {
         let count = keys.group.clients.len();

@@ -10,11 +10,11 @@ use minbft::{Config, MinBft, PeerMessage};
 use shared_ids::{ClientId, ReplicaId};
 use smt_bft::{Group, Message, Output, Reply, Request, Service, SigningKey};
 use smt_device_client::{Device, DeviceError};
+use smt_loopback::{Machine, Sender};
 use smt_usig::{DeviceSignature, DeviceUsig, Introduction, Parties, Watch};
 
 use crate::delivery::{Delivery, Frame, decode, encode};
 use crate::device::{members, open_stream};
-use crate::machine::{Machine, Sender};
 use crate::signed_request::{SignedRequest, Verification, Verifier};
 use crate::timers::{Timers, ticks};
 
@@ -189,6 +189,8 @@ impl<S: Service, D: Device> MinReplica<S, D> {
 }
 
 impl<S: Service, D: Device> Machine for MinReplica<S, D> {
+    type Error = DeviceError;
+
     fn receive(&mut self, from: Sender, bytes: &[u8]) {
         match from {
             Sender::Replica(from) => {

@@ -2,20 +2,16 @@
 //! A group over SMT on the loopback: a thread for each replica and the caller's for all clients,
 //! each with an endpoint of its own.
 
-use std::sync::mpsc;
-use std::thread::JoinHandle;
+use std::fmt::Display;
 use std::time::{Duration, Instant};
 
-use smt_bft::{Client, Output};
+use smt_bft::Client;
 use smt_device_client::DeviceError;
-use smt_mesh::{Arrival, Closer, Member, Mesh, Place, SessionError, messages};
+use smt_loopback::{EndError, Machine, Places, PlacesError, Running, StartError, for_client, send};
+use smt_mesh::{Arrival, Mesh, SessionError, messages};
 
-use crate::credentials::{CLIENTS, Credentials};
 use crate::keys::GroupKeys;
-use crate::machine::{Machine, Sender};
 
-/// Packets after which a replica answers what it has taken.
-const TOGETHER_MAX: usize = 4096;
 /// For messages on their way when an endpoint closes.
 const GRACE: Duration = Duration::from_millis(100);
 
@@ -24,8 +20,8 @@ const GRACE: Duration = Duration::from_millis(100);
 #[non_exhaustive]
 pub enum RunError {
     /// Certificates or addresses cannot be had.
-    #[error("the operating system: {0}")]
-    System(#[from] std::io::Error),
+    #[error(transparent)]
+    Places(#[from] PlacesError),
     /// An endpoint cannot be opened.
     #[error(transparent)]
     Session(#[from] SessionError),
@@ -34,7 +30,7 @@ pub enum RunError {
     Device(u32, DeviceError),
     /// A replica has not started.
     #[error("replica {0} has not started: {1}")]
-    Start(u32, String),
+    Start(u32, StartError),
     /// A replica has panicked.
     #[error("replica {0} has panicked")]
     Panicked(u32),
@@ -52,22 +48,16 @@ pub struct Times {
     pub deadline: Duration,
 }
 
-/// A replica in its thread.
-struct Running {
-    closer: Closer,
-    thread: JoinHandle<Result<(), DeviceError>>,
-}
-
 /// A group of replicas and clients.
 pub struct OverSmt {
-    replicas: Vec<Option<Running>>,
+    replicas: Vec<Option<Running<DeviceError>>>,
     clients: Vec<Client>,
     /// The last answer of each client.
     answers: Vec<Option<Vec<u8>>>,
     mesh: Mesh,
     times: Times,
     next_tick: Instant,
-    _credentials: Credentials,
+    _places: Places,
 }
 
 impl OverSmt {
@@ -76,26 +66,25 @@ impl OverSmt {
     ///
     /// # Errors
     /// [`RunError`]
-    pub fn start<M: Machine, E: ToString>(
+    pub fn start<M: Machine<Error = DeviceError>, E: Display>(
         keys: &GroupKeys,
         times: Times,
         make: impl Fn(u32) -> Result<M, E> + Clone + Send + 'static,
     ) -> Result<Self, RunError> {
-        let credentials = Credentials::make(keys.group.replicas)?;
+        let places = Places::make(keys.group.replicas)?;
         let mut replicas = Vec::new();
         for own in 0..keys.group.replicas {
-            let (place, make) = (credentials.place(Member::Replica(own)), make.clone());
-            let make = move || make(own).map_err(|it| it.to_string());
-            let running = start_replica(place, times.tick, make);
+            let make = make.clone();
+            let running = Running::start(&places.replica(own), times.tick, move || make(own));
             replicas.push(Some(running.map_err(|it| RunError::Start(own, it))?));
         }
-        let mesh = Mesh::open(&credentials.place(Member::Client(CLIENTS)))?;
+        let mesh = Mesh::open(&places.clients())?;
         // Replicas reply in the session in which a client spoke last: all must know one.
         mesh.to_replicas(&[]);
         let clients: Vec<Client> = keys.group.clients.keys().map(|it| keys.client(*it)).collect();
         let answers = vec![None; clients.len()];
         let next_tick = Instant::now() + times.tick;
-        Ok(Self { replicas, clients, answers, mesh, times, next_tick, _credentials: credentials })
+        Ok(Self { replicas, clients, answers, mesh, times, next_tick, _places: places })
     }
 
     /// Ends a replica.
@@ -106,9 +95,10 @@ impl OverSmt {
         let Some(running) = self.replicas.get_mut(number as usize).and_then(Option::take) else {
             return Ok(());
         };
-        running.closer.end();
-        let ended = running.thread.join().map_err(|_| RunError::Panicked(number))?;
-        ended.map_err(|it| RunError::Device(number, it))
+        running.end().map_err(|it| match it {
+            EndError::Machine(error) => RunError::Device(number, error),
+            _ => RunError::Panicked(number),
+        })
     }
 
     /// The last answer of a client.
@@ -157,8 +147,7 @@ impl OverSmt {
 
     /// The failure of a replica that has ended by itself.
     fn stop_ended(&mut self) -> Result<(), RunError> {
-        let has_ended =
-            |it: &Option<Running>| it.as_ref().is_some_and(|it| it.thread.is_finished());
+        let has_ended = |it: &Option<Running<_>>| it.as_ref().is_some_and(Running::has_ended);
         let ended = (0..).zip(&self.replicas).filter(|it| has_ended(it.1));
         let ended: Vec<u32> = ended.map(|it| it.0).collect();
         ended.into_iter().try_for_each(|number| self.stop(number))
@@ -179,95 +168,21 @@ impl OverSmt {
 
     /// Takes a message, and returns the client that has its answer now.
     fn receive(&mut self, message: &[u8]) -> Option<usize> {
-        let (to, reply) = message.split_first_chunk()?;
-        let client = u32::from_be_bytes(*to) as usize;
+        let (client, reply) = for_client(message)?;
+        let client = client as usize;
         let answer = self.clients.get_mut(client)?.receive(reply)?;
         self.answers[client] = Some(answer);
         Some(client)
     }
 
     fn send(&mut self, client: usize) {
-        for output in self.clients[client].outputs() {
-            match output {
-                Output::Replica(to, bytes) => self.mesh.to_replica(to, bytes),
-                Output::Replicas(bytes) => self.mesh.to_replicas(&bytes),
-                Output::Client(..) => {}
-            }
-        }
+        self.clients[client].outputs().into_iter().for_each(|it| send(&self.mesh, it));
     }
 }
 
 impl Drop for OverSmt {
     fn drop(&mut self) {
-        self.replicas.iter().flatten().for_each(|it| it.closer.end());
+        self.replicas.iter().flatten().for_each(Running::close);
         self.mesh.close(GRACE);
-    }
-}
-
-/// Starts the thread of a replica, and returns when its endpoint is open.
-fn start_replica<M: Machine>(
-    place: Place,
-    tick: Duration,
-    make: impl FnOnce() -> Result<M, String> + Send + 'static,
-) -> Result<Running, String> {
-    let mut mesh = Mesh::open(&place).map_err(|it| it.to_string())?;
-    let closer = mesh.closer();
-    let (sender, made) = mpsc::channel();
-    let thread = std::thread::spawn(move || {
-        let mut machine = match make() {
-            Ok(machine) => machine,
-            Err(error) => {
-                let _ = sender.send(Err(error));
-                return Err(DeviceError::Ended);
-            }
-        };
-        let _ = sender.send(Ok(()));
-        let ended = serve(&mut machine, &mut mesh, tick);
-        mesh.close(GRACE);
-        ended
-    });
-    made.recv().map_err(|_| "its thread has panicked".to_owned())??;
-    Ok(Running { closer, thread })
-}
-
-/// Works until the end is asked for.
-fn serve(machine: &mut impl Machine, mesh: &mut Mesh, tick: Duration) -> Result<(), DeviceError> {
-    let mut next_tick = Instant::now() + tick;
-    loop {
-        machine.outputs()?.into_iter().for_each(|it| send(mesh, it));
-        let mut wait = next_tick.saturating_duration_since(Instant::now());
-        for _ in 0..TOGETHER_MAX {
-            match mesh.next(wait) {
-                Arrival::Packet(member, packet) => {
-                    let from = match member {
-                        Member::Replica(number) => Sender::Replica(number),
-                        Member::Client(_) => Sender::Client,
-                    };
-                    // An empty message tells of a session alone.
-                    let all = messages(&packet).filter(|it| !it.is_empty());
-                    all.for_each(|it| machine.receive(from, it));
-                }
-                Arrival::Nothing => break,
-                Arrival::End => return Ok(()),
-            }
-            // Only those that are there already are taken together.
-            wait = Duration::ZERO;
-        }
-        if Instant::now() >= next_tick {
-            machine.tick();
-            next_tick = Instant::now() + tick;
-        }
-    }
-}
-
-fn send(mesh: &Mesh, output: Output) {
-    match output {
-        Output::Replica(to, bytes) => mesh.to_replica(to, bytes),
-        Output::Replicas(bytes) => mesh.to_replicas(&bytes),
-        Output::Client(client, bytes) => {
-            let mut named = Vec::from(client.to_be_bytes());
-            named.extend(bytes);
-            mesh.to_client(CLIENTS, named);
-        }
     }
 }

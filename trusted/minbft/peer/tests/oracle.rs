@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 
 use smt_attestation::{DeviceId, Epoch, Start};
 use smt_bft::{Identity, Options, OwnDevice, Replica, Service};
-use smt_minbft::{Devices, GroupKeys, InProcess, Machine, Memory, MinReplica, Terms, Verification};
+use smt_device_client::DeviceError;
+use smt_loopback::Machine;
+use smt_minbft::{Devices, GroupKeys, InProcess, Memory, MinReplica, Terms, Verification};
 use smt_simulation::Random;
 
 const REPLICAS: u32 = 3;
@@ -54,7 +56,10 @@ fn keys(interval: u64) -> GroupKeys {
     GroupKeys::new(REPLICAS, CLIENTS, options)
 }
 
-fn start<M: Machine>(keys: &GroupKeys, make: impl Fn(u32, Log) -> M) -> Group<M> {
+fn start<M: Machine<Error = DeviceError>>(
+    keys: &GroupKeys,
+    make: impl Fn(u32, Log) -> M,
+) -> Group<M> {
     let logs: Vec<Log> = (0..REPLICAS).map(|_| Log::default()).collect();
     let replicas = (0..).zip(&logs).map(|(own, log)| make(own, log.clone())).collect();
     let mut memory = Memory::new(keys, replicas);
@@ -84,7 +89,7 @@ fn theirs(keys: &GroupKeys) -> Group<Theirs> {
     })
 }
 
-impl<M: Machine> Group<M> {
+impl<M: Machine<Error = DeviceError>> Group<M> {
     /// Each client makes a request, in an order of the seed. They arrive in that order, and the
     /// messages between replicas in any.
     fn round(&mut self, requests: &mut Random, network: &mut Random, round: u8) {
@@ -156,7 +161,11 @@ fn both_systems_execute_the_same_requests_in_the_same_order() {
 }
 
 /// The leader stops in the middle of a round.
-fn stop_leader<M: Machine>(group: &mut Group<M>, seed: u64, network: &mut Random) {
+fn stop_leader<M: Machine<Error = DeviceError>>(
+    group: &mut Group<M>,
+    seed: u64,
+    network: &mut Random,
+) {
     let mut arrivals = Random::new(seed);
     for round in 0..3 {
         group.round(&mut arrivals, network, round);
@@ -213,7 +222,7 @@ enum End {
     Stuck,
 }
 
-fn end_of<M: Machine>(group: &mut Group<M>, seed: u64) -> End {
+fn end_of<M: Machine<Error = DeviceError>>(group: &mut Group<M>, seed: u64) -> End {
     let (mut arrivals, mut network) = (Random::new(seed), Random::new(seed ^ 1));
     group.round(&mut arrivals, &mut network, 0);
     group.submit(&mut arrivals, 1);

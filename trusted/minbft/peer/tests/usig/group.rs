@@ -7,7 +7,8 @@ use std::path::Path;
 use smt_attestation::{Algorithm, DeviceId, Epoch, Group, GroupSecret, Member, SigningKey, Start};
 use smt_attestation::{Attestation, StreamId};
 use smt_device_client::{Client, Device, Library};
-use smt_minbft::{DeviceProcess, Devices, GroupKeys, InProcess};
+use smt_loopback::DeviceProcess;
+use smt_minbft::{Devices, GroupKeys, InProcess};
 use smt_usig::{DeviceUsig, Parties};
 
 /// The library as [`InProcess`] has it.
@@ -50,7 +51,12 @@ pub(crate) fn foreign(number: u32) -> Kernel {
 }
 
 pub(crate) fn process(number: u32) -> DeviceProcess {
-    DeviceProcess::start(Path::new(env!("CARGO_BIN_EXE_smt-minbft")), number).unwrap()
+    DeviceProcess::start(
+        Path::new(env!("CARGO_BIN_EXE_smt-minbft")),
+        number,
+        Some(GroupKeys::given_secret()),
+    )
+    .unwrap()
 }
 
 /// A USIG of a group's member.

@@ -49,7 +49,7 @@ fn a_library_signs_each_message_under_a_counter_of_its_own() {
 #[test]
 fn a_device_process_signs_each_message_under_a_counter_of_its_own() {
     let (one, two) = (process(0), process(1));
-    let connect = |it: &smt_minbft::DeviceProcess| crate::group::opened(it.connect().unwrap());
+    let connect = |it: &smt_loopback::DeviceProcess| crate::group::opened(it.connect().unwrap());
     a_pair(connect(&one), connect(&two));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A replica of either system.
+//! A replica of any system.
 
 use smt_bft::{Output, Replica, Service};
 use smt_device_client::DeviceError;
@@ -13,22 +13,45 @@ pub enum Sender {
     Client,
 }
 
-/// A replica as a state machine.
+/// A replica as a state machine, with its device below it. It may have to stay in the thread that
+/// made it.
 pub trait Machine {
+    /// Why it must end.
+    type Error;
+
     /// Takes a message.
     fn receive(&mut self, from: Sender, bytes: &[u8]);
 
     /// Time passes.
     fn tick(&mut self);
 
-    /// All that is to be sent, in order.
+    /// Works on what has come, and takes all that is to be sent, in order.
     ///
     /// # Errors
-    /// The device has failed, and the replica must end.
-    fn outputs(&mut self) -> Result<Vec<Output>, DeviceError>;
+    /// The device has failed, for example, and the replica must end.
+    fn outputs(&mut self) -> Result<Vec<Output>, Self::Error>;
 }
 
+impl<M: Machine + ?Sized> Machine for Box<M> {
+    type Error = M::Error;
+
+    fn receive(&mut self, from: Sender, bytes: &[u8]) {
+        M::receive(self, from, bytes);
+    }
+
+    fn tick(&mut self) {
+        M::tick(self);
+    }
+
+    fn outputs(&mut self) -> Result<Vec<Output>, M::Error> {
+        M::outputs(self)
+    }
+}
+
+/// A replica of `smt-bft` without a log.
 impl<S: Service> Machine for Replica<S> {
+    type Error = DeviceError;
+
     fn receive(&mut self, _: Sender, bytes: &[u8]) {
         // All that matters is attested or signed.
         Self::receive(self, bytes);
