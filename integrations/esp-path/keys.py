@@ -58,9 +58,12 @@ def files_arrive_through_keys_that_are_replaced(smt, spaces, seed):
     path = Path()
     with Ends(smt, spaces, path, *QUICK) as ends:
         ends.connector.wait_for_keys(1)
-        for turn in range(4):
+        turn = 0
+        # A fast machine carries several files between two changes of keys.
+        while turn < 4 or ends.connector.said().count("new keys") < 3:
+            assert turn < 1000, "the keys are never replaced"
             Transfer(spaces, path, 4 << 20, seed + turn).wait()
-    assert ends.connector.said().count("new keys") > 1
+            turn += 1
 
 
 def no_packet_leaves_before_keys_are_in_place(smt, spaces, seed):
@@ -124,7 +127,7 @@ def a_standby_that_takes_the_address_over_gets_keys_of_its_own(smt, spaces, seed
         ends.second.__enter__()
         ends.listener = KeyDaemon(smt, ends.second, ends.folder.name, "--tunnel-mode")
         transfer.wait()
-        assert ends.connector.said().count("new keys") > 1
+        ends.connector.wait_for_keys_since_start(2)
 
 
 def a_key_daemon_without_a_certificate_gets_no_keys(smt, spaces, seed):

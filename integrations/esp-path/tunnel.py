@@ -272,7 +272,9 @@ class KeyDaemon:
 
     def wait_for_keys(self, times):
         """Until so many agreements more have come."""
-        enough = self.said().count("new keys") + times
+        self.wait_for_keys_since_start(self.said().count("new keys") + times)
+
+    def wait_for_keys_since_start(self, enough):
         with self.told:
             came = self.told.wait_for(lambda: "".join(self.lines).count("new keys") >= enough, LIMIT)
         assert came, self.said()
