@@ -20,6 +20,10 @@ pub struct Arrival<'a> {
     pub marks: Marks,
     /// The records that the carrier has opened, in the order in which they lie in `bytes`.
     pub opened: &'a [Opened],
+    /// The SPI of the association under which the carrier has opened the datagrams
+    /// ([`Associations`](crate::Associations)); `None` if they came without. This is the word of
+    /// the carrier: a receiver has to know which peer it has given the association.
+    pub spi: Option<u32>,
 }
 
 impl<'a> Arrival<'a> {
@@ -32,6 +36,7 @@ impl<'a> Arrival<'a> {
             segment_size: bytes.len(),
             marks: Marks::NONE,
             opened: &[],
+            spi: None,
         }
     }
 
@@ -39,6 +44,13 @@ impl<'a> Arrival<'a> {
     #[must_use]
     pub const fn with_opened(mut self, opened: &'a [Opened]) -> Self {
         self.opened = opened;
+        self
+    }
+
+    /// The same, opened under the association of this SPI.
+    #[must_use]
+    pub const fn with_spi(mut self, spi: Option<u32>) -> Self {
+        self.spi = spi;
         self
     }
 
@@ -117,6 +129,7 @@ mod tests {
                 segment_size,
                 marks: Marks::NONE,
                 opened: &[],
+                spi: None,
             };
             arrival.segments().map(<[u8]>::len).collect()
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Datagrams for one destination that leave together, as a carrier gets them.
 
+use crate::associations::AssociationHandle;
 use crate::capabilities::{Capabilities, HeaderCopy, Sealing};
 use crate::keys::Unsealed;
 use crate::limits::PRIORITY_LEVELS;
@@ -21,6 +22,9 @@ pub struct Batch<'a> {
     pub bytes: &'a [u8],
     /// The records that the carrier seals, in the order in which they lie in `bytes`.
     pub unsealed: &'a [Unsealed],
+    /// The association under which the carrier seals each datagram; `None` for datagrams that
+    /// leave as they are.
+    pub association: Option<AssociationHandle>,
 }
 
 /// A flow: the batches of one session, for example.
@@ -61,6 +65,7 @@ impl<'a> Batch<'a> {
             layout: Layout::Datagrams { segment_size },
             bytes,
             unsealed: &[],
+            association: None,
         }
     }
 
@@ -77,7 +82,8 @@ impl<'a> Batch<'a> {
     /// # Panics
     /// If a segment has no byte or the priority is above 7, if the carrier does not copy headers or
     /// does not seal and the batch relies on that, or if the records to be sealed do not lie in
-    /// `bytes` one behind the other, each with its header before and room for its tag behind it.
+    /// `bytes` one behind the other, each with its header before and room for its tag behind it. If
+    /// both records and packets are to be sealed.
     pub fn assert_valid(&self, capabilities: &Capabilities) {
         assert!(self.priority < PRIORITY_LEVELS, "a priority is 0..=7");
         let size = match self.layout {
@@ -89,6 +95,10 @@ impl<'a> Batch<'a> {
             }
         };
         assert!(size > 0, "a segment has at least one byte");
+        if self.association.is_some() {
+            assert!(capabilities.seals_packets, "this carrier seals no packets");
+            assert!(self.unsealed.is_empty(), "records in sealed packets are as they are");
+        }
         if self.unsealed.is_empty() {
             return;
         }
@@ -193,6 +203,34 @@ mod tests {
 
     mod assert_valid {
         use super::*;
+        use crate::associations::AssociationHandle;
+
+        const PACKET_SEALER: Capabilities = SEALER.with_seals_packets(true);
+
+        fn under_association(unsealed: &[Unsealed]) -> Batch<'_> {
+            Batch {
+                unsealed,
+                association: Some(AssociationHandle(1)),
+                ..segmented()
+            }
+        }
+
+        #[test]
+        fn a_carrier_that_seals_packets_takes_an_association() {
+            under_association(&[]).assert_valid(&PACKET_SEALER);
+        }
+
+        #[test]
+        #[should_panic(expected = "seals no packets")]
+        fn packets_to_be_sealed_by_another_carrier_are_the_callers_mistake() {
+            under_association(&[]).assert_valid(&SEALER);
+        }
+
+        #[test]
+        #[should_panic(expected = "as they are")]
+        fn a_record_to_be_sealed_in_a_sealed_packet_is_the_callers_mistake() {
+            under_association(&[record(5, 29)]).assert_valid(&PACKET_SEALER);
+        }
 
         fn check(unsealed: &[Unsealed]) {
             Batch {

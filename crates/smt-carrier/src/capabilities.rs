@@ -22,6 +22,8 @@ pub struct Capabilities {
     pub headers: HeaderCopy,
     /// Which records the carrier seals itself.
     pub seals: Sealing,
+    /// Whether the carrier seals whole packets ([`Associations`](crate::Associations)).
+    pub seals_packets: bool,
     /// Whether the priority of a batch means something to the network.
     pub priorities: bool,
     /// Whether the carrier can tell a datagram that a switch has trimmed from a whole one.
@@ -59,6 +61,7 @@ impl Capabilities {
             batch_max: BATCH_BYTES_MAX,
             headers: HeaderCopy::PerSegment,
             seals: Sealing::No,
+            seals_packets: false,
             priorities: false,
             trims: false,
         }
@@ -92,6 +95,13 @@ impl Capabilities {
         self
     }
 
+    /// The same with packets sealed by the carrier, or not.
+    #[must_use]
+    pub const fn with_seals_packets(mut self, on: bool) -> Self {
+        self.seals_packets = on;
+        self
+    }
+
     /// The same with priorities that mean something, or not.
     #[must_use]
     pub const fn with_priorities(mut self, on: bool) -> Self {
@@ -117,7 +127,7 @@ mod tests {
         assert_eq!((least.datagram_max, least.segments_max), (1_472, 1));
         assert_eq!(least.headers, HeaderCopy::PerSegment);
         assert_eq!(least.seals, Sealing::No);
-        assert!(!least.priorities && !least.trims);
+        assert!(!least.seals_packets && !least.priorities && !least.trims);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 #[cfg(feature = "std")]
 use crate::Readiness;
-use crate::{Arrival, Batch, Capabilities, KeyStore, ReceiveError, SendError};
+use crate::{Arrival, Associations, Batch, Capabilities, KeyStore, ReceiveError, SendError};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::net::SocketAddr;
@@ -60,6 +60,11 @@ pub trait Carrier: Send + Sync {
     fn keys(&self) -> Option<Arc<dyn KeyStore>> {
         None
     }
+
+    /// The associations that this carrier seals whole packets by; `None` if it seals none.
+    fn associations(&self) -> Option<Arc<dyn Associations>> {
+        None
+    }
 }
 
 /// How long a receive call may wait.
@@ -97,6 +102,9 @@ macro_rules! carry_through_pointer {
             }
             fn keys(&self) -> Option<Arc<dyn KeyStore>> {
                 (**self).keys()
+            }
+            fn associations(&self) -> Option<Arc<dyn Associations>> {
+                (**self).associations()
             }
         }
     )+};

@@ -12,6 +12,8 @@
 //!    it seals on the way ([`Unsealed`]), and may be one stream that it cuts
 //!    ([`Layout::Segmented`]). In the other direction such a carrier may open records on the way,
 //!    and says which ([`Opened`]).
+//! 5. A carrier with hardware that seals whole packets has [`Associations`]; batches then name the
+//!    one that their datagrams leave under, and arrivals the one that they came under.
 //!
 //! Not here: sockets (`smt-io`), the meaning of the bytes (`smt-wire`), any clock or thread.
 #![no_std]
@@ -22,6 +24,7 @@ extern crate alloc;
 extern crate std;
 
 mod arrival;
+mod associations;
 mod batch;
 mod capabilities;
 mod carrier;
@@ -34,6 +37,9 @@ mod readiness;
 mod transmit;
 
 pub use arrival::{Arrival, Ecn, Marks};
+pub use associations::{
+    ASSOCIATION_KEY_BYTES, Association, AssociationHandle, AssociationKey, Associations,
+};
 pub use batch::{Batch, FlowId, Layout, SEGMENT_HEADER_BYTES};
 pub use capabilities::{Capabilities, HeaderCopy, Sealing};
 pub use carrier::{Carrier, Wait};

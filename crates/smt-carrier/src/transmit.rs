@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Describes a buffer of datagrams that leave together.
 
+use crate::associations::AssociationHandle;
 use crate::batch::FlowId;
 use crate::limits::PRIORITY_LEVELS;
 use crate::path::Path;
@@ -22,6 +23,9 @@ pub struct Transmit {
     pub priority: u8,
     /// The flow: the session, if the datagrams are one's.
     pub flow: FlowId,
+    /// The association under which the carrier seals each datagram; `None` for datagrams that
+    /// leave as they are.
+    pub association: Option<AssociationHandle>,
 }
 
 impl Transmit {
@@ -33,6 +37,7 @@ impl Transmit {
             segment_size,
             priority: 0,
             flow: FlowId(0),
+            association: None,
         }
     }
 
@@ -66,6 +71,7 @@ mod tests {
             segment_size,
             priority,
             flow: FlowId::default(),
+            association: None,
         }
     }
 

@@ -26,6 +26,7 @@ impl UdpCarrier {
             segment_size: batch.plain_segment_size(),
             priority: batch.priority,
             flow: batch.flow,
+            association: None,
         };
         let bytes = batch.bytes;
         let remote = transmit.path.remote;

@@ -63,6 +63,7 @@ impl Endpoint {
                     segment_size,
                     priority,
                     flow,
+                    association: None,
                 });
             }
         }

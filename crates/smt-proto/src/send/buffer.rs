@@ -46,6 +46,7 @@ impl TransmitBuffer {
             },
             bytes: if is_whole { self } else { &self[from..] },
             unsealed: &self.unsealed,
+            association: transmit.association,
         }
     }
 
