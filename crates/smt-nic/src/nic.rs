@@ -12,6 +12,7 @@ use crate::engine::Engine;
 use crate::esp::{Association, EspTableError, RemovedAssociation};
 use crate::executor::Executor;
 use crate::host_memory::{CountedMemory, DmaFault, HostMemory};
+use crate::psp::{MasterKey, NotAllocated, PspVersion};
 use crate::receive::rss::Rss;
 use crate::receive::{ReceiveConfig, ReceiveSide};
 use crate::transmit_queue::{Ring, TransmitQueue};
@@ -161,8 +162,10 @@ impl<E: Engine> Nic<E> {
         }
     }
 
-    /// Forgets all contexts, associations and queues, as after a reset by the host. Descriptors
-    /// that were fetched are lost, and have no completion. The counters go on.
+    /// Forgets all contexts, associations of ESP and queues, as after a reset by the host.
+    /// Descriptors that were fetched are lost, and have no completion. The counters go on, and the
+    /// keys of PSP stay: no SPI is given twice under them, and packets under associations that
+    /// peers were told are opened.
     pub fn reset(&mut self) {
         self.executor.contexts.clear();
         self.executor.receive_contexts.clear();
@@ -185,7 +188,7 @@ impl<E: Engine> Nic<E> {
     /// [`EspTableError`]. Without room, which is counted, the association stays with the host's
     /// software, and its packets go up as they came.
     pub fn add_association(&mut self, association: &Association<'_>) -> Result<(), EspTableError> {
-        let added = self.receive.associations.add(association);
+        let added = self.receive.openers.associations.add(association);
         let is_refused = added == Err(EspTableError::NoRoom);
         self.executor.counters.contexts_refused += u64::from(is_refused);
         added
@@ -193,7 +196,31 @@ impl<E: Engine> Nic<E> {
 
     /// Removes an association of ESP for packets in. Its packets go up as they came from now on.
     pub fn remove_association(&mut self, spi: u32) -> Option<RemovedAssociation> {
-        self.receive.associations.remove(spi)
+        self.receive.openers.associations.remove(spi)
+    }
+
+    /// Gives the device a fresh key of PSP: its first one, or one in the place of the older of two
+    /// ([`MasterKeys::rotate`](crate::psp::MasterKeys::rotate)). From the first on it opens packets
+    /// of PSP.
+    pub fn rotate_psp_key(&mut self, fresh: MasterKey) {
+        self.receive.openers.psp.rotate(fresh);
+    }
+
+    /// How often a key of PSP has taken the place of the older of two, or of none beside the first.
+    #[must_use]
+    pub fn psp_rotations(&self) -> u64 {
+        self.receive.openers.psp.rotations()
+    }
+
+    /// A new association of PSP for packets in.
+    ///
+    /// # Errors
+    /// The device has no key of PSP, or no SPI left under its current one.
+    pub fn allocate_psp(
+        &mut self,
+        version: PspVersion,
+    ) -> Result<crate::psp::Association, NotAllocated> {
+        self.receive.openers.psp.allocate(version)
     }
 
     /// The registers of a receive queue by which the host says how many buffers it has posted, and

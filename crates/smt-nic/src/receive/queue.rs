@@ -7,14 +7,14 @@
 //! | off | size | field |
 //! |--:|--:|:--|
 //! | 0 | 1 | owner: 1 in the first round through the ring, 0 in the second, and so on |
-//! | 1 | 1 | records that were opened: 0, 1 or 2 |
+//! | 1 | 1 | lower half: records that were opened, 0, 1 or 2; upper half: the protection of packets that the device has taken off, 1 ESP, 2 PSP, 0 none |
 //! | 2 | 2 | packets that were merged; 65,535 says that many or more |
 //! | 4 | 4 | bytes that were written |
 //! | 8 | 4 | hash of the flow |
 //! | 12 | 4 | receive context by which records were opened |
 //! | 16 | 2 | place of the first of them in the packet, with its header |
 //! | 18 | 2 | place of the second |
-//! | 20 | 4 | SPI of the association that the device has opened all of it by; 0: of none |
+//! | 20 | 4 | SPI of the association by which that was done; 0 without one |
 //! | 24 | 8 | number of the first; the second's is the next |
 //!
 //! A record that was opened has its inner plaintext between its header and its tag. All other
@@ -43,10 +43,40 @@ pub struct ReceiveCompletion {
     pub bytes: u32,
     /// The hash of the flow (RSS); 0 if the packet is of no flow that the device knows.
     pub hash: u32,
-    /// The SPI of the association by which the device has opened the packets; 0 if it has not.
-    pub spi: u32,
+    /// The association by which the device has opened the packets; `None` if it has not.
+    pub association: Option<UnwrappedBy>,
     /// The records that were opened, if any.
     pub opened: Option<OpenedPlaces>,
+}
+
+/// The association by which the device has opened packets. ESP and PSP each have SPIs of their own,
+/// and one never stands for the other.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum UnwrappedBy {
+    /// An association of ESP with this SPI.
+    Esp(u32),
+    /// An association of PSP with this SPI.
+    Psp(u32),
+}
+
+impl UnwrappedBy {
+    fn parse(bytes: &[u8; RECEIVE_COMPLETION_BYTES]) -> Option<Self> {
+        let spi = u32_at(bytes, 20);
+        match bytes[1] >> PROTECTION_SHIFT {
+            ESP => Some(Self::Esp(spi)),
+            PSP => Some(Self::Psp(spi)),
+            _ => None,
+        }
+    }
+
+    fn write(self, bytes: &mut [u8; RECEIVE_COMPLETION_BYTES]) {
+        let (protection, spi) = match self {
+            Self::Esp(spi) => (ESP, spi),
+            Self::Psp(spi) => (PSP, spi),
+        };
+        bytes[1] |= protection << PROTECTION_SHIFT;
+        bytes[20..24].copy_from_slice(&spi.to_be_bytes());
+    }
 }
 
 /// Records in a packet that were opened: one, or two that follow each other.
@@ -61,6 +91,12 @@ pub struct OpenedPlaces {
     /// Where the second begins; its number is the next.
     pub second: Option<u16>,
 }
+
+/// The halves of byte 1 of a completion, and the protections in the upper one.
+const RECORDS_MASK: u8 = 0x0F;
+const PROTECTION_SHIFT: u8 = 4;
+const ESP: u8 = 1;
+const PSP: u8 = 2;
 
 /// A packet on its way to a buffer of the host.
 #[derive(Clone, Copy)]
@@ -97,16 +133,17 @@ impl OpenedPlaces {
     }
 
     fn parse(bytes: &[u8; RECEIVE_COMPLETION_BYTES]) -> Option<Self> {
-        (bytes[1] > 0).then(|| Self {
+        let records = bytes[1] & RECORDS_MASK;
+        (records > 0).then(|| Self {
             context: ContextId(u32_at(bytes, 12)),
             number: u64_at(bytes, 24),
             first: u16_at(bytes, 16),
-            second: (bytes[1] > 1).then(|| u16_at(bytes, 18)),
+            second: (records > 1).then(|| u16_at(bytes, 18)),
         })
     }
 
     fn write(self, bytes: &mut [u8; RECEIVE_COMPLETION_BYTES]) {
-        bytes[1] = 1 + u8::from(self.second.is_some());
+        bytes[1] |= 1 + u8::from(self.second.is_some());
         bytes[12..16].copy_from_slice(&self.context.0.to_be_bytes());
         bytes[16..18].copy_from_slice(&self.first.to_be_bytes());
         bytes[18..20].copy_from_slice(&self.second.unwrap_or(0).to_be_bytes());
@@ -122,7 +159,7 @@ impl ReceiveCompletion {
             packets: u16_at(bytes, 2),
             bytes: u32_at(bytes, 4),
             hash: u32_at(bytes, 8),
-            spi: u32_at(bytes, 20),
+            association: UnwrappedBy::parse(bytes),
             opened: OpenedPlaces::parse(bytes),
         })
     }
@@ -133,7 +170,9 @@ impl ReceiveCompletion {
         bytes[2..4].copy_from_slice(&self.packets.to_be_bytes());
         bytes[4..8].copy_from_slice(&self.bytes.to_be_bytes());
         bytes[8..12].copy_from_slice(&self.hash.to_be_bytes());
-        bytes[20..24].copy_from_slice(&self.spi.to_be_bytes());
+        if let Some(association) = self.association {
+            association.write(&mut bytes);
+        }
         if let Some(opened) = self.opened {
             opened.write(&mut bytes);
         }
@@ -147,8 +186,8 @@ impl ReceiveCompletion {
 pub(crate) struct Mark {
     /// The hash of the flow.
     pub(crate) hash: u32,
-    /// The association that has opened them, or 0.
-    pub(crate) spi: u32,
+    /// The association that has opened them.
+    pub(crate) association: Option<UnwrappedBy>,
 }
 
 /// A buffer that the host posts.
@@ -230,7 +269,7 @@ impl ReceiveQueue {
             packets: u16::try_from(packet.packets).unwrap_or(u16::MAX),
             bytes: packet.bytes.len() as u32,
             hash: packet.mark.hash,
-            spi: packet.mark.spi,
+            association: packet.mark.association,
             opened: packet.opened,
         };
         match self.write(packet.bytes, completion, host) {

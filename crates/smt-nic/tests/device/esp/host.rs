@@ -5,7 +5,9 @@ use smt_nic::completion::{Completion, Owner, Status};
 use smt_nic::context_memory::ContextLimits;
 use smt_nic::descriptor::{ContextId, SegmentWork, Work};
 use smt_nic::esp::{EspEngine, EspTableError};
-use smt_nic::receive::queue::{BufferDescriptor, RECEIVE_COMPLETION_BYTES, ReceiveCompletion};
+use smt_nic::receive::queue::{
+    BufferDescriptor, RECEIVE_COMPLETION_BYTES, ReceiveCompletion, UnwrappedBy,
+};
 use smt_nic::{HostMemory, Nic, NicConfig, Ring};
 
 use super::software::Agreed;
@@ -154,7 +156,10 @@ impl EspHost {
             arrived.push(Arrival {
                 packet,
                 packets: completion.packets,
-                spi: completion.spi,
+                spi: match completion.association {
+                    Some(UnwrappedBy::Esp(spi)) => spi,
+                    Some(UnwrappedBy::Psp(_)) | None => 0,
+                },
                 queue,
             });
             of.read += 1;
