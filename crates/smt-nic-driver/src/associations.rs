@@ -43,8 +43,8 @@ pub(crate) struct KeptAssociation {
 }
 
 impl KeptAssociation {
-    /// Sets the IVs of so many packets aside, whether they will leave or not, and returns the first.
-    /// `None`: there are not as many.
+    /// Sets the IVs of so many packets aside, whether they will leave or not, and returns the
+    /// first. `None`: there are not as many.
     pub(crate) fn reserve(&self, packets: u64) -> Option<u64> {
         let order = Ordering::Relaxed;
         let reserved = self

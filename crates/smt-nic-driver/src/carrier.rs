@@ -98,6 +98,11 @@ impl<C: Carrier, E: Engine> NicCarrier<C, E> {
         *self.device().nic.counters()
     }
 
+    /// How many contexts the device has for sending.
+    pub fn contexts(&self) -> usize {
+        self.device().nic.contexts()
+    }
+
     /// How many receive contexts the device has.
     pub fn receive_contexts(&self) -> usize {
         self.device().nic.receive_contexts()
@@ -109,8 +114,9 @@ impl<C: Carrier, E: Engine> NicCarrier<C, E> {
         driver.reset(nic);
     }
 
-    /// Gives the device a fresh key of PSP, which must be random: its first one, or one in the place
-    /// of the older of two. Without PSP it gets none. Until the first there are no associations.
+    /// Gives the device a fresh key of PSP, which must be random: its first one, or one in the
+    /// place of the older of two. Without PSP it gets none. Before the first there are no
+    /// associations.
     pub fn rotate_device_key(&self, fresh: MasterKey) {
         let Device { driver, nic } = &mut *self.device();
         driver.rotate_device_key(nic, fresh);

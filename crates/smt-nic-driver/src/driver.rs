@@ -8,7 +8,7 @@ use smt_carrier::{Batch, SendError};
 use smt_nic::completion::{Completion, Status};
 use smt_nic::descriptor::ContextId;
 use smt_nic::engine::{CONTEXT_BLOCK_BYTES, Engine};
-use smt_nic::receive::queue::UnwrappedBy;
+use smt_nic::receive::UnwrappedBy;
 use smt_nic::{Nic, QueueError, Step, tls};
 use zeroize::Zeroizing;
 

@@ -28,9 +28,9 @@
 //! 6. The device is told of keys that were installed and removed with all that is sent, and by a
 //!    carrier before packets arrive ([`Driver::follow_keys`]).
 //!
-//! 7. Batches under an association of PSP become segments that the device seals packet by packet, or
-//!    software where it has no room ([`NicAssociations`]). Nothing of them leaves in the clear, and
-//!    no IV is used twice.
+//! 7. Batches under an association of PSP become segments that the device seals packet by packet,
+//!    or software where it has no room ([`NicAssociations`]). Nothing of them leaves in the clear,
+//!    and no IV is used twice.
 //!
 //! [`Driver`] has no I/O, clock or randomness; its caller turns the device. [`NicCarrier`] is a
 //! carrier made of both, over one that moves IP packets.

@@ -56,8 +56,8 @@ impl Driver {
         self.psp.associations.clone()
     }
 
-    /// Gives the device a fresh key of PSP, which must be random: its first one, or one in the place
-    /// of the older of two. Without PSP it gets none.
+    /// Gives the device a fresh key of PSP, which must be random: its first one, or one in the
+    /// place of the older of two. Without PSP it gets none.
     pub fn rotate_device_key<E: Engine>(&self, nic: &mut Nic<E>, fresh: MasterKey) {
         if let Some(associations) = &self.psp.associations {
             associations.rotate(|| {

@@ -3,9 +3,10 @@
 
 use smt_nic::Ring;
 use smt_nic::completion::Owner;
+use smt_nic::receive::UnwrappedBy;
 use smt_nic::receive::queue::{
     BUFFER_DESCRIPTOR_BYTES, BufferDescriptor, OpenedPlaces, RECEIVE_COMPLETION_BYTES,
-    ReceiveCompletion, UnwrappedBy,
+    ReceiveCompletion,
 };
 
 use crate::host_regions::{HostRegions, Region};

@@ -12,7 +12,6 @@ use crate::engine::Engine;
 use crate::esp::{Association, EspTableError, RemovedAssociation};
 use crate::executor::Executor;
 use crate::host_memory::{CountedMemory, DmaFault, HostMemory};
-use crate::psp::{MasterKey, NotAllocated, PspVersion};
 use crate::receive::rss::Rss;
 use crate::receive::{ReceiveConfig, ReceiveSide};
 use crate::transmit_queue::{Ring, TransmitQueue};
@@ -61,7 +60,7 @@ pub struct Nic<E: Engine> {
     /// The queue that took the last step.
     served: u16,
     executor: Executor<E>,
-    receive: ReceiveSide,
+    pub(crate) receive: ReceiveSide,
 }
 
 /// The step that a queue has taken.
@@ -197,30 +196,6 @@ impl<E: Engine> Nic<E> {
     /// Removes an association of ESP for packets in. Its packets go up as they came from now on.
     pub fn remove_association(&mut self, spi: u32) -> Option<RemovedAssociation> {
         self.receive.openers.associations.remove(spi)
-    }
-
-    /// Gives the device a fresh key of PSP: its first one, or one in the place of the older of two
-    /// ([`MasterKeys::rotate`](crate::psp::MasterKeys::rotate)). From the first on it opens packets
-    /// of PSP.
-    pub fn rotate_psp_key(&mut self, fresh: MasterKey) {
-        self.receive.openers.psp.rotate(fresh);
-    }
-
-    /// How often a key of PSP has taken the place of the older of two, or of none beside the first.
-    #[must_use]
-    pub fn psp_rotations(&self) -> u64 {
-        self.receive.openers.psp.rotations()
-    }
-
-    /// A new association of PSP for packets in.
-    ///
-    /// # Errors
-    /// The device has no key of PSP, or no SPI left under its current one.
-    pub fn allocate_psp(
-        &mut self,
-        version: PspVersion,
-    ) -> Result<crate::psp::Association, NotAllocated> {
-        self.receive.openers.psp.allocate(version)
     }
 
     /// The registers of a receive queue by which the host says how many buffers it has posted, and

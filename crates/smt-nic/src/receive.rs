@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The receive side: packets go to queues by a hash of their flow (RSS), those of ESP and
-//! PSP are opened, packets of one message or stream are merged (LRO), and what was merged is written to buffers of
-//! the host.
+//! The receive side: packets go to queues by a hash of their flow (RSS), those of ESP and PSP are
+//! opened, packets of one message or stream are merged (LRO), and what was merged is written to
+//! buffers of the host.
 //!
 //! 1. [`crate::Nic::receive`] takes a packet from the wire. The device never drops a packet that it
 //!    does not know: such a packet goes to queue 0, as it is.
@@ -42,6 +42,9 @@ mod openers;
 pub mod queue;
 pub mod rss;
 pub mod stream;
+mod unwrapped_by;
+
+pub use unwrapped_by::UnwrappedBy;
 
 /// The configuration of the receive side.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]

@@ -9,6 +9,8 @@ use thiserror::Error;
 
 use super::association::{Association, PspVersion};
 use super::master_keys::{MasterKey, MasterKeys, SpisUsedUp};
+use crate::engine::Engine;
+use crate::nic::Nic;
 
 /// The keys of a device, if it has any.
 #[derive(Debug, Default)]
@@ -50,6 +52,29 @@ impl DeviceKeys {
 
     pub(crate) fn get(&self) -> Option<&MasterKeys> {
         self.keys.as_ref()
+    }
+}
+
+impl<E: Engine> Nic<E> {
+    /// Gives the device a fresh key of PSP: its first one, or one in the place of the older of two
+    /// ([`MasterKeys::rotate`]). From the first on it opens packets
+    /// of PSP.
+    pub fn rotate_psp_key(&mut self, fresh: MasterKey) {
+        self.receive.openers.psp.rotate(fresh);
+    }
+
+    /// How often a key of PSP has taken the place of the older of two, or of none beside the first.
+    #[must_use]
+    pub fn psp_rotations(&self) -> u64 {
+        self.receive.openers.psp.rotations()
+    }
+
+    /// A new association of PSP for packets in.
+    ///
+    /// # Errors
+    /// The device has no key of PSP, or no SPI left under its current one.
+    pub fn allocate_psp(&mut self, version: PspVersion) -> Result<Association, NotAllocated> {
+        self.receive.openers.psp.allocate(version)
     }
 }
 

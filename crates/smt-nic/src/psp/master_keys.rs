@@ -94,8 +94,8 @@ impl MasterKeys {
         Some(DerivedKey::derive(master, spi, version))
     }
 
-    /// The keys of the copy of a device, which gives the same SPIs again: for tests that try several
-    /// orders from one state on.
+    /// The keys of the copy of a device, which gives the same SPIs again: for tests that try
+    /// several orders from one state on.
     pub(super) fn copied(&self) -> Self {
         Self {
             keys: self.keys.clone(),

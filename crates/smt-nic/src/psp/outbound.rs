@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 use super::association::{DerivedKey, PspVersion};
 use super::master_keys::KEY_BIT;
 use super::packet::{OVERHEAD_BYTES, WORD};
-use super::sealer::Sealer;
+use super::sealer::{Contents, Sealer};
 use super::{ENGINE, PORT, UDP, UDP_BYTES};
 use crate::big_endian::{put_u16, u16_at, u32_at, u64_at};
 use crate::engine::{
@@ -52,9 +52,12 @@ impl PspContext {
         packet.extend(PORT.to_be_bytes());
         // Length and checksum.
         packet.extend([0; 4]);
-        let sealed = self
-            .sealer
-            .seal(iv, next_header, clear_bytes(&native), &native, packet);
+        let contents = Contents {
+            next_header,
+            clear_bytes: clear_bytes(&native),
+            payload: &native,
+        };
+        let sealed = self.sealer.seal(iv, contents, packet);
         sealed.ok()?;
         let length = packet.len() - headers.transport_at;
         put_u16(packet, headers.transport_at + 4, length as u16);

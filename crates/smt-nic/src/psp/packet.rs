@@ -20,7 +20,7 @@ use thiserror::Error;
 
 use super::association::{Association, PspVersion};
 use super::master_keys::MasterKeys;
-use super::sealer::Sealer;
+use super::sealer::{Contents, Sealer};
 use crate::big_endian::u32_at;
 
 /// A sending context: an association, and the IVs that are left of it.
@@ -102,8 +102,12 @@ impl SendContext {
         out: &mut Vec<u8>,
     ) -> Result<(), SealFailed> {
         let iv = self.next_iv.ok_or(SealFailed::IvsUsedUp)?;
-        self.sealer
-            .seal(iv, next_header, clear_bytes, payload, out)?;
+        let contents = Contents {
+            next_header,
+            clear_bytes,
+            payload,
+        };
+        self.sealer.seal(iv, contents, out)?;
         self.next_iv = iv.checked_add(1);
         Ok(())
     }

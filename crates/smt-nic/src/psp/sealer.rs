@@ -17,6 +17,16 @@ pub(super) struct Sealer {
     cipher: PspCipher,
 }
 
+/// The contents of a packet.
+#[derive(Clone, Copy)]
+pub(super) struct Contents<'a> {
+    /// The IP protocol number of the payload.
+    pub(super) next_header: u8,
+    /// How many bytes of the payload stay clear.
+    pub(super) clear_bytes: usize,
+    pub(super) payload: &'a [u8],
+}
+
 impl Sealer {
     pub(super) fn new(spi: u32, version: PspVersion, key: &DerivedKey) -> Self {
         Self {
@@ -30,16 +40,19 @@ impl Sealer {
         self.spi
     }
 
-    /// Seals a payload under an IV, and appends the packet to `out`. After an error nothing was
+    /// Seals contents under an IV, and appends the packet to `out`. After an error nothing was
     /// appended.
     pub(super) fn seal(
         &self,
         iv: u64,
-        next_header: u8,
-        clear_bytes: usize,
-        payload: &[u8],
+        contents: Contents<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), SealFailed> {
+        let Contents {
+            next_header,
+            clear_bytes,
+            payload,
+        } = contents;
         let words = u8::try_from(clear_bytes / WORD).unwrap_or(u8::MAX);
         let is_possible = clear_bytes.is_multiple_of(WORD) && words <= CRYPT_OFFSET_MASK;
         if !is_possible || clear_bytes > payload.len() {

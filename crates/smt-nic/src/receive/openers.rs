@@ -4,8 +4,8 @@
 
 use alloc::vec::Vec;
 
-use super::queue::UnwrappedBy;
 use super::rss::Rss;
+use super::unwrapped_by::UnwrappedBy;
 use crate::Counters;
 use crate::esp::{InboundTable, Outcome, Refused};
 use crate::headers::{Headers, Transport};

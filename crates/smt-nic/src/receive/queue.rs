@@ -22,6 +22,7 @@
 //!
 //! Buffers are used in the order of their ring, and each completion is for the next buffer.
 
+use super::unwrapped_by::UnwrappedBy;
 use crate::big_endian::{u16_at, u32_at, u64_at};
 use crate::completion::Owner;
 use crate::descriptor::ContextId;
@@ -49,36 +50,6 @@ pub struct ReceiveCompletion {
     pub opened: Option<OpenedPlaces>,
 }
 
-/// The association by which the device has opened packets. ESP and PSP each have SPIs of their own,
-/// and one never stands for the other.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum UnwrappedBy {
-    /// An association of ESP with this SPI.
-    Esp(u32),
-    /// An association of PSP with this SPI.
-    Psp(u32),
-}
-
-impl UnwrappedBy {
-    fn parse(bytes: &[u8; RECEIVE_COMPLETION_BYTES]) -> Option<Self> {
-        let spi = u32_at(bytes, 20);
-        match bytes[1] >> PROTECTION_SHIFT {
-            ESP => Some(Self::Esp(spi)),
-            PSP => Some(Self::Psp(spi)),
-            _ => None,
-        }
-    }
-
-    fn write(self, bytes: &mut [u8; RECEIVE_COMPLETION_BYTES]) {
-        let (protection, spi) = match self {
-            Self::Esp(spi) => (ESP, spi),
-            Self::Psp(spi) => (PSP, spi),
-        };
-        bytes[1] |= protection << PROTECTION_SHIFT;
-        bytes[20..24].copy_from_slice(&spi.to_be_bytes());
-    }
-}
-
 /// Records in a packet that were opened: one, or two that follow each other.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct OpenedPlaces {
@@ -92,11 +63,8 @@ pub struct OpenedPlaces {
     pub second: Option<u16>,
 }
 
-/// The halves of byte 1 of a completion, and the protections in the upper one.
+/// The lower half of byte 1 of a completion: how many records were opened.
 const RECORDS_MASK: u8 = 0x0F;
-const PROTECTION_SHIFT: u8 = 4;
-const ESP: u8 = 1;
-const PSP: u8 = 2;
 
 /// A packet on its way to a buffer of the host.
 #[derive(Clone, Copy)]

@@ -5,9 +5,8 @@ use smt_nic::completion::{Completion, Owner, Status};
 use smt_nic::context_memory::ContextLimits;
 use smt_nic::descriptor::{ContextId, SegmentWork, Work};
 use smt_nic::engine::Engine;
-use smt_nic::receive::queue::{
-    BufferDescriptor, RECEIVE_COMPLETION_BYTES, ReceiveCompletion, UnwrappedBy,
-};
+use smt_nic::receive::UnwrappedBy;
+use smt_nic::receive::queue::{BufferDescriptor, RECEIVE_COMPLETION_BYTES, ReceiveCompletion};
 use smt_nic::{HostMemory, Nic, NicConfig, Ring};
 
 use crate::support::Host;

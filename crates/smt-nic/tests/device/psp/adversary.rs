@@ -63,7 +63,7 @@ fn a_packet_that_the_device_cannot_know_goes_up_as_it_came_without_a_mark() {
         changed(32, 0x80),
     ];
     for (count, packet) in (1..).zip(unknown) {
-        let arrived = far.receive(&[packet.clone()]);
+        let arrived = far.receive(std::slice::from_ref(&packet));
         assert_eq!((arrived[0].psp, &arrived[0].packet), (None, &packet));
         assert_eq!(far.nic.counters().psp_unknown, count);
     }
