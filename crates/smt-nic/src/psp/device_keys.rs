@@ -57,13 +57,13 @@ impl DeviceKeys {
 
 impl<E: Engine> Nic<E> {
     /// Gives the device a fresh key of PSP: its first one, or one in the place of the older of two
-    /// ([`MasterKeys::rotate`]). From the first on it opens packets
-    /// of PSP.
+    /// ([`MasterKeys::rotate`]). From the first on it opens packets of PSP.
     pub fn rotate_psp_key(&mut self, fresh: MasterKey) {
         self.receive.openers.psp.rotate(fresh);
     }
 
-    /// How often a key of PSP has taken the place of the older of two, or of none beside the first.
+    /// How often the device was given a key of PSP after its first one. An association ends with
+    /// the second time after it was allocated.
     #[must_use]
     pub fn psp_rotations(&self) -> u64 {
         self.receive.openers.psp.rotations()
