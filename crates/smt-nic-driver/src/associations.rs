@@ -15,6 +15,8 @@ use smt_nic::engine::CONTEXT_BLOCK_BYTES;
 use smt_nic::psp::{self, PspVersion};
 use zeroize::Zeroizing;
 
+use crate::ended_associations::{EndedAssociations, print_of};
+
 /// The associations of one device.
 pub struct NicAssociations {
     sending_max: usize,
@@ -31,6 +33,7 @@ struct Table {
     sending: BTreeMap<AssociationHandle, Arc<KeptAssociation>>,
     /// Associations that were removed, and whose contexts the driver has not destroyed yet.
     removed: Vec<AssociationHandle>,
+    ended: EndedAssociations,
 }
 
 /// An association of a peer, and how many of its IVs may have been used.
@@ -63,10 +66,12 @@ impl KeptAssociation {
         block
     }
 
+    fn print(&self) -> u64 {
+        print_of(self.spi, self.key.bytes())
+    }
+
     fn is_same(&self, other: &Self) -> bool {
-        self.spi == other.spi
-            && self.version == other.version
-            && self.key.bytes() == other.key.bytes()
+        self.spi == other.spi && self.key.bytes() == other.key.bytes()
     }
 }
 
@@ -128,8 +133,9 @@ impl Associations for NicAssociations {
         pool.pop().ok_or(NoRoom)
     }
 
-    /// Refuses an association that is there already: the packets of both would share their IVs. One
-    /// that was removed must not come again: its count of IVs is forgotten.
+    /// Refuses an association that is there already, or was removed lately: packets would share
+    /// their IVs, since each installation counts from 1. One that was removed before 65,536 others
+    /// is not known any more, and must not come again.
     fn install(&self, association: Association) -> Result<AssociationHandle, NoRoom> {
         let kept = KeptAssociation {
             version: PspVersion::of_number(association.version).ok_or(NoRoom)?,
@@ -139,7 +145,8 @@ impl Associations for NicAssociations {
         };
         let mut table = self.table();
         let is_there = table.sending.values().any(|other| other.is_same(&kept));
-        if is_there || table.sending.len() >= self.sending_max || kept.spi << 1 == 0 {
+        let is_known = is_there || table.ended.contains(kept.print());
+        if is_known || table.sending.len() >= self.sending_max || kept.spi << 1 == 0 {
             return Err(NoRoom);
         }
         table.named += 1;
@@ -150,7 +157,8 @@ impl Associations for NicAssociations {
 
     fn remove(&self, association: AssociationHandle) {
         let table = &mut *self.table();
-        if table.sending.remove(&association).is_some() {
+        if let Some(kept) = table.sending.remove(&association) {
+            table.ended.add(kept.print());
             table.removed.push(association);
         }
     }
@@ -221,6 +229,13 @@ mod tests {
             ..association(5)
         };
         assert!(all.install(of_another_device).is_ok());
+        let handle = all.install(association(6)).unwrap();
+        all.remove(handle);
+        assert_eq!(
+            all.install(association(6)),
+            Err(NoRoom),
+            "its IVs were used"
+        );
     }
 
     #[test]

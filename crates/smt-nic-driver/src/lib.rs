@@ -41,6 +41,7 @@ mod associations;
 mod carrier;
 mod config;
 mod driver;
+mod ended_associations;
 mod flow_contexts;
 mod host_regions;
 mod ip_packet;

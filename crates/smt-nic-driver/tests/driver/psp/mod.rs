@@ -5,4 +5,5 @@ mod a_driver_in_any_order;
 mod associations_come_and_go;
 mod packets_arrive_sealed;
 mod pair;
+mod threads_share_a_device;
 mod wire;
