@@ -2,15 +2,12 @@
 //! Logs of firmware: their replay, what is wrong with them, and what a vendor accepts.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod firmware;
-
 use sha2::{Digest, Sha256};
 use smt_bootstrap::{
     AcceptError, AcceptSyntaxError, AcceptedEvents, EVENT_LOG_LEN_MAX, EventKind, EventLog,
     EventLogError,
 };
-
-use crate::firmware::Firmware;
+use smt_test_machine::Firmware;
 
 const LOADER: [u8; 32] = [2; 32];
 const ACCEPTED: &str = "

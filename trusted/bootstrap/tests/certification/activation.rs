@@ -7,8 +7,8 @@ use smt_bootstrap::{BootstrapError, CertificationMessage as Message, Certified, 
 use smt_device::tpm::{
     EndorsementKind, QuotingKey, TpmError, Transport, endorsement_certificate, judge_quoting_key,
 };
+use smt_test_machine::{Directory, Tpm, left_out};
 
-use crate::tpm::{Directory, Tpm};
 use crate::world::{DEVICE, World};
 
 /// A TPM whose vendor is an authority.
@@ -23,7 +23,7 @@ impl Endorsed {
     fn new() -> Option<Self> {
         let directory = Directory::new();
         if Command::new("tpm2_createek").arg("--version").output().is_err() {
-            eprintln!("left out: there is no tpm2_createek (Debian's package tpm2-tools)");
+            left_out("tpm2_createek", "tpm2-tools");
             return None;
         }
         let tpm = Tpm::start(&directory.0.join("tpm"))?;
