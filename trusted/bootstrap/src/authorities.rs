@@ -68,7 +68,7 @@ impl Authorities {
     pub fn add_withdrawn(&mut self, text: &[u8]) -> Result<(), AuthorityError> {
         let lists: Result<Vec<_>, _> = CertificateRevocationListDer::pem_slice_iter(text).collect();
         let lists = lists.ok().filter(|all| !all.is_empty()).ok_or(AuthorityError)?;
-        let parsed = lists.iter().map(|list| Ok(OwnedCertRevocationList::from_der(list)?));
+        let parsed = lists.iter().map(|list| OwnedCertRevocationList::from_der(list));
         let parsed = parsed.collect::<Result<Vec<_>, webpki::Error>>();
         let parsed = parsed.map_err(|_| AuthorityError)?;
         self.withdrawn.extend(parsed.into_iter().map(|list| Arc::new(list.into())));
@@ -87,7 +87,7 @@ impl Authorities {
         let der = CertificateDer::from(certificate);
         let parsed = EndEntityCert::try_from(&der).map_err(|_| EndorsementError::Malformed)?;
         self.verify_chain(&parsed, now, None)?;
-        // Of lists that are given together, only the first one of an issuer is looked at.
+        // One by one: webpki looks at no list of an issuer but the first one that it is given.
         for list in &self.withdrawn {
             let lists = [&**list];
             let options = RevocationOptionsBuilder::new(&lists);

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Says that a test is left out for want of a program. Where `SMT_HAS_TPM` says that the programs of
-/// TPMs are there, that is a failure.
+/// Says that a test is left out for want of a program. Where `SMT_HAS_TPM` says that the programs
+/// of TPMs are there, that is a failure.
 pub fn left_out(program: &str, package: &str) {
     let why = format!("left out: there is no {program} (Debian's package {package})");
     assert!(std::env::var_os("SMT_HAS_TPM").is_none(), "{why}");

@@ -140,8 +140,8 @@ fn start(
     Ok(core)
 }
 
-/// The way to a TPM that runs for one start of the device: a broken start leaves objects in it, which
-/// the next power-on takes away.
+/// The way to a TPM that runs for one start of the device: a broken start leaves objects in it,
+/// which the next power-on takes away.
 fn way_to(tpm: &Tpm) -> Transport {
     Transport::open(&tpm.socket).unwrap()
 }
