@@ -20,6 +20,7 @@ mod client;
 mod consequence;
 pub mod counter;
 mod durable;
+mod error;
 mod group;
 mod history;
 pub mod local;
@@ -33,8 +34,9 @@ mod steps;
 
 pub use client::Client;
 pub use durable::{Durable, DurableError};
+pub use error::NodeError;
 pub use group::{Group, Options, PublicKey};
 pub use message::{Attested, Endorsement, Input, Message, Request, Status, Step};
-pub use node::{Identity, Node, NodeError, Output};
+pub use node::{Identity, Node, Output};
 pub use protocol::{Effect, Protocol};
 pub use rule::Rule;

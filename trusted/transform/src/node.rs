@@ -11,6 +11,7 @@ use smt_attestation::{
 };
 
 use crate::consequence::Consequence;
+use crate::error::NodeError;
 use crate::group::Group;
 use crate::history::{History, Known, Verdict, run};
 use crate::message::{
@@ -25,6 +26,8 @@ type Device = Kernel<1, 8, 64>;
 
 /// How many replies to clients are kept, for requests that come again.
 const REPLIES: usize = 4;
+/// How many requests of a client are taken in a tick, until one of it has a reply.
+const UNANSWERED: u32 = 4;
 
 /// Bytes that a node or a client wants sent. Nothing need arrive: all is asked for again.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -48,21 +51,6 @@ pub struct Identity {
     pub key: SigningKey,
 }
 
-/// Why a node stops.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum NodeError {
-    /// Two runs of the protocol had different effects on the same inputs. The step was not
-    /// attested, so that the node has stopped, and not lied.
-    #[error(
-        "the protocol: two runs of it had different effects on {0}: it depends on something else \
-         than its inputs, as on a clock, random numbers or the order of a hash table"
-    )]
-    NotDeterministic(Input),
-    /// The device gives no more attestations.
-    #[error("the device gives no more attestations: {0:?}")]
-    Device(Misuse),
-}
-
 /// The own steps that were attested: the last counter, and a digest of all.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub(crate) struct Made {
@@ -81,6 +69,9 @@ pub struct Node<P> {
     pub(crate) histories: Vec<History<P>>,
     /// The newest request of each client that is no step yet.
     pub(crate) requests: BTreeMap<u32, Request>,
+    /// How many requests of each client were let in since the last tick, or the last reply to it.
+    /// No other node can tell, and no step depends on it: a log has those alone that were let in.
+    pub(crate) unanswered: BTreeMap<u32, u32>,
     /// The last request of each client that came from the client itself.
     pub(crate) genuine: BTreeMap<u32, Request>,
     /// Ticks since each armed timer was armed.
@@ -134,6 +125,7 @@ impl<P: Protocol> Node<P> {
             machine: protocol(own),
             histories,
             requests: BTreeMap::new(),
+            unanswered: BTreeMap::new(),
             genuine: BTreeMap::new(),
             waited: BTreeMap::new(),
             replies: BTreeMap::new(),
@@ -155,13 +147,29 @@ impl<P: Protocol> Node<P> {
     /// [`NodeError`]; the node does nothing more.
     pub fn receive(&mut self, bytes: &[u8]) -> Result<(), NodeError> {
         if let Some(message) = Message::decode(bytes) {
-            match self.consequence_of(&message) {
+            match self.let_in(&message) {
                 Consequence::Nothing => {}
                 Consequence::Answer(_) => self.answer(&message),
                 Consequence::Change => return self.take(message),
             }
         }
         self.advance()
+    }
+
+    /// The consequence of a message. A client's requests without a reply are steps each, and beyond
+    /// some in a tick they have none: no step says how often a client asked, so that only the node
+    /// itself can refuse them.
+    pub(crate) fn let_in(&mut self, message: &Message) -> Consequence {
+        let consequence = self.consequence_of(message);
+        let (Message::Request(request), Consequence::Change) = (message, consequence) else {
+            return consequence;
+        };
+        let count = self.unanswered.entry(request.client).or_default();
+        if *count == UNANSWERED {
+            return Consequence::Nothing;
+        }
+        *count += 1;
+        consequence
     }
 
     /// Takes a message whose consequence is, or was, a change: it is authentic.
@@ -180,6 +188,7 @@ impl<P: Protocol> Node<P> {
     /// [`NodeError`]; the node does nothing more.
     pub fn tick(&mut self) -> Result<(), NodeError> {
         self.now += 1;
+        self.unanswered.clear();
         let armed = self.histories[self.own as usize].armed.clone();
         self.waited.retain(|timer, _| armed.contains_key(timer));
         let mut due = Vec::new();
@@ -287,6 +296,12 @@ impl<P: Protocol> Node<P> {
     /// Has a step attested.
     pub(crate) fn attest(&mut self, step: &Step) -> Option<(u64, Attested)> {
         let body = encode(step);
+        let (bytes, max) = (body.len(), self.group.options.step);
+        if bytes > max {
+            let input = step.input.clone();
+            self.error = Some(NodeError::StepTooLong { input, bytes, max });
+            return None;
+        }
         let stream = self.kernel.stream_mut(StreamId(self.group.stream))?;
         match stream.attest(&body) {
             Ok(attestation) => {
@@ -391,6 +406,7 @@ impl<P: Protocol> Node<P> {
                     }
                 }
                 Effect::Reply { client, number, answer } => {
+                    self.unanswered.remove(&client);
                     let known = self.replies.entry(client).or_default();
                     known.insert(number, answer.clone());
                     while known.len() > REPLIES {
