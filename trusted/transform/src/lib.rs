@@ -21,6 +21,7 @@ mod consequence;
 pub mod counter;
 mod durable;
 mod error;
+mod follow;
 mod group;
 mod history;
 pub mod local;
