@@ -10,7 +10,9 @@ use serde::Deserialize;
 use smt_attestation::GroupSecret;
 use smt_mesh::{Certificates, Member, Place};
 use smt_transform::{Group, Identity, Options};
-use smt_trusted_process::{ClientEntry, ConfigError, MemberFile, NodeFiles, Source, refuse_count};
+use smt_trusted_process::{
+    ClientEntry, ConfigError, MemberFile, ServingAlone, Source, refuse_count,
+};
 use toml::Spanned;
 
 /// The longest step that a group may have, in bytes.
@@ -83,9 +85,9 @@ pub(crate) struct ClientConfig {
 impl NodeConfig {
     /// Reads and checks the files of a node.
     pub(crate) fn read(path: &Path) -> Result<Self, ConfigError> {
-        let (file, NodeFiles { state, group_secret }) = MemberFile::of_node(path)?;
+        let (file, ServingAlone { state, group_secret }) = MemberFile::serving_alone(path)?;
         let group = GroupConfig::read(&file.group)?;
-        file.refuse_other_node(&group.group.nodes)?;
+        file.refuse_other(&group.group.nodes)?;
         let MemberFile { number: device, certificates, signing_key, .. } = file;
         let (secret, key) = (GroupSecret::new(*group_secret), SigningKey::from_bytes(&signing_key));
         let mut place = group.place(Member::Replica(device), certificates);

@@ -26,6 +26,8 @@ fn a_mistake_in_the_configuration_is_told_in_one_line() {
     refuses(member, ("node = 1", "node = 3"), &[member, "line 1", "nodes 0 to 2"]);
     refuses(member, ("node = 1", "node = 2"), &[member, "line 1", "signing_key"]);
     refuses(member, ("node = 1", "client = 1"), &[member, "node: is missing"]);
+    refuses(member, ("node = 1", "node = 1\nclient = 1"), &[member, "line 2: client: "]);
+    refuses(member, ("node = 1", "node = 1\nlog_bytes = 65536"), &["log_bytes: nodes of this"]);
     refuses(member, ("node-1.pem", "node-2.pem"), &["node-1.key", "node-2.pem"]);
     refuses(member, ("node-1.signing", "nowhere"), &["nowhere cannot be read"]);
     refuses(member, ("group_secret = \"group.secret\"\n", ""), &[member, "group_secret"]);
@@ -47,6 +49,9 @@ fn groups_and_requests_that_cannot_be_are_refused() {
     let cluster = Cluster::of_files();
     let text = fails(cluster.client(1, &["--deadline-s", "0", "1"]));
     assert!(text.contains("the nodes: no answer of f + 1 of them in 0 seconds"), "{text}");
+    cluster.edit("client-2.toml", |text| format!("state = \"s\"\n{text}"));
+    let text = fails(cluster.client(2, &["1"]));
+    assert!(text.contains("client-2.toml, line 1: state: clients have none"), "{text}");
     cluster.edit("group.toml", |text| text.replace("tick_ms = 20", "operation_bytes = 7"));
     let text = fails(cluster.client(1, &["1"]));
     assert!(text.contains("8 bytes are more than the group's operation_bytes, 7"), "{text}");
