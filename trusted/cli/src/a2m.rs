@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use data_encoding::HEXLOWER;
 use smt_a2m::{A2m, Disk, Durability, Entry, LogId, Tail, verify_tail};
 
-pub(crate) use crate::command_error::CommandError;
+use crate::command_error::CommandError;
 use crate::keys;
 
 #[derive(Subcommand)]
