@@ -17,7 +17,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use smt_attestor::{Attested, AttestorError, Given, Unverified};
 use smt_device_client::DeviceError;
-use smt_journal::{Disk, Journal, JournalError, SNAPSHOT_PART};
+use smt_journal::{Disk, Journal, JournalError, LogBytes, SNAPSHOT_PART, SnapshotLog};
 
 use beginning::{Beginning, Begun};
 
@@ -240,36 +240,6 @@ impl<S: Service, D: Disk> Durable<S, D> {
         self.replayed
     }
 
-    /// Bytes of the log behind the snapshot with which it begins, and bytes of that. When the first
-    /// are as many as the others, it is worth the work to begin the log anew.
-    pub fn log_growth(&self) -> (u64, u64) {
-        (self.journal.length().saturating_sub(self.begun), self.snapshot)
-    }
-
-    /// Begins the log anew on an empty disk, with all that the replica knows, and returns the old
-    /// disk, which is as it was. The caller puts the new disk into its place, durably, before
-    /// anything else: what follows is in the new log alone. Inputs that wait for a commit are kept.
-    ///
-    /// # Errors
-    /// [`DurableError`]. The old log goes on.
-    pub fn move_to(&mut self, disk: D) -> Result<D, DurableError> {
-        let bytes = self.replica.snapshot();
-        let parts = bytes.chunks(SNAPSHOT_PART).map(|it| Record::Part(it.to_vec()));
-        let records = iter::once(Record::Start(self.replica.start.nonce));
-        let records = records.chain(parts).chain([Record::Whole]).map(|it| encode(&it));
-        let mut journal = Journal::begin(disk, &self.owner, records)?;
-        for input in &self.waiting {
-            match input {
-                Input::Tick => journal.append(&encode(&Record::Tick)),
-                Input::Message(message) => {
-                    journal.append(&encode(&Record::Message(message.encode())));
-                }
-            }
-        }
-        (self.snapshot, self.begun) = (bytes.len() as u64, journal.length());
-        Ok(std::mem::replace(&mut self.journal, journal).into_disk())
-    }
-
     /// Bytes of the log.
     pub fn log_length(&self) -> u64 {
         self.journal.length()
@@ -323,6 +293,34 @@ impl<S: Service, D: Disk> Durable<S, D> {
         if !given.is_empty() {
             self.journal.append(&encode(&Record::Given(given)));
         }
+    }
+}
+
+impl<S: Service, D: Disk> SnapshotLog<D> for Durable<S, D> {
+    type Error = DurableError;
+
+    fn log_bytes(&self) -> LogBytes {
+        let length = self.journal.length();
+        let growth = length.saturating_sub(self.begun);
+        LogBytes { length, snapshot: self.snapshot, growth }
+    }
+
+    fn move_to(&mut self, disk: D) -> Result<D, DurableError> {
+        let bytes = self.replica.snapshot();
+        let parts = bytes.chunks(SNAPSHOT_PART).map(|it| Record::Part(it.to_vec()));
+        let records = iter::once(Record::Start(self.replica.start.nonce));
+        let records = records.chain(parts).chain([Record::Whole]).map(|it| encode(&it));
+        let mut journal = Journal::begin(disk, &self.owner, records)?;
+        for input in &self.waiting {
+            match input {
+                Input::Tick => journal.append(&encode(&Record::Tick)),
+                Input::Message(message) => {
+                    journal.append(&encode(&Record::Message(message.encode())));
+                }
+            }
+        }
+        (self.snapshot, self.begun) = (bytes.len() as u64, journal.length());
+        Ok(std::mem::replace(&mut self.journal, journal).into_disk())
     }
 }
 

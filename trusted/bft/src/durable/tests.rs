@@ -276,7 +276,8 @@ fn a_log_that_was_begun_anew_has_the_replica_as_it_was_and_the_inputs_that_wait(
     let before = leader.replica.snapshot();
     let old = leader.move_to(ModelDisk::default()).unwrap();
     assert_eq!(leader.replica.snapshot(), before);
-    assert_eq!(leader.log_growth(), (0, before.len() as u64));
+    let LogBytes { snapshot, growth, .. } = leader.log_bytes();
+    assert_eq!((growth, snapshot), (0, before.len() as u64));
     // Killed before the new log has its place: what waited is lost, and nobody had an answer.
     let mut of_old = reopen(group(3), old).unwrap();
     assert_eq!((of_old.metrics(), of_old.replayed()), (leader.metrics(), 2));
@@ -330,7 +331,7 @@ fn a_log_that_is_begun_anew_does_not_grow_with_age() {
             }
         }
         for replica in &mut replicas {
-            let (growth, snapshot) = replica.log_growth();
+            let LogBytes { snapshot, growth, .. } = replica.log_bytes();
             if growth >= snapshot.max(4096) {
                 replica.move_to(ModelDisk::default()).unwrap();
             }

@@ -246,7 +246,8 @@ fn a_log_that_was_begun_anew_has_the_node_as_it_was_and_the_inputs_that_wait() {
     let before = head.node.snapshot();
     let old = head.move_to(ModelDisk::default()).unwrap();
     assert_eq!(head.node.snapshot(), before);
-    assert_eq!(head.log_growth(), (0, before.len() as u64));
+    let LogBytes { snapshot, growth, .. } = head.log_bytes();
+    assert_eq!((growth, snapshot), (0, before.len() as u64));
     // Killed before the new log has its place: what waited is lost, and nobody had an answer.
     assert_eq!(open(0, old).unwrap().node.snapshot(), before);
     head.commit().unwrap();
@@ -283,7 +284,7 @@ fn a_log_and_its_snapshot_do_not_grow_with_age_while_all_nodes_run() {
             settle(&mut nodes);
         }
         for node in &mut nodes {
-            let (growth, snapshot) = node.log_growth();
+            let LogBytes { snapshot, growth, .. } = node.log_bytes();
             if growth >= snapshot.max(4096) {
                 node.move_to(ModelDisk::default()).unwrap();
             }
