@@ -19,7 +19,7 @@ use crate::support::{Credentials, echo, serve};
 /// A carrier with a NIC, over memory that carries IP packets.
 type Carrier = NicCarrier<MemoryCarrier, (TlsEngine, PspEngine)>;
 
-/// What was on the wire.
+/// Packets that were on the wire.
 #[derive(Clone, Default)]
 struct Wire(Arc<Mutex<Vec<Vec<u8>>>>);
 
