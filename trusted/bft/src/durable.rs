@@ -184,7 +184,7 @@ impl<S: Service, D: Disk> Durable<S, D> {
 
     /// A statement that is of use waits for the next commit, which verifies all of them together.
     fn arrive(&mut self, statement: Attested, hash: Digest) {
-        let bytes = self.unverified.bytes().saturating_add(statement.body.len());
+        let bytes = self.unverified.bytes_with(&statement);
         if self.replica.may_take(&statement) && self.journal.has_room(bytes) {
             self.hashes.insert(hash);
             self.unverified.push(statement);
