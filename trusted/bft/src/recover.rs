@@ -31,22 +31,22 @@ impl<S: Service> Replica<S> {
         let begins = counter == 1
             && is_newest
             && matches!(decode(&statement.body), Some(Statement::Hello { .. }));
-        self.metrics.is_active && (begins || self.is_in_view(key))
+        self.metrics.is_active && (begins || self.is_in_view(device, epoch))
     }
 
     /// Forgets the older epochs of a device that has restarted again and again. No view has them,
-    /// and what a device says in such an epoch counts nowhere. Should others admit one of them,
-    /// they give its stream again.
+    /// and what a device says in such an epoch counts nowhere: a view change takes VIEW-CHANGEs of
+    /// the epochs of a view alone. Should others admit one of them, they give its stream again.
     pub(crate) fn forget_epochs(&mut self, device: u32) {
         let epochs = self.streams.range((device, 0)..=(device, u64::MAX)).map(|it| *it.0);
-        let outside: Vec<_> = epochs.filter(|key| !self.is_in_view(*key)).collect();
+        let outside: Vec<_> = epochs.filter(|it| !self.is_in_view(it.0, it.1)).collect();
         for key in outside.iter().rev().skip(NEWCOMERS) {
             self.streams.remove(key);
         }
     }
 
     /// Whether a view that is remembered has the epoch of a device.
-    fn is_in_view(&self, (device, epoch): (u32, u64)) -> bool {
+    fn is_in_view(&self, device: u32, epoch: u64) -> bool {
         self.views.values().any(|it| it.epoch(device) == Some(epoch))
     }
 
