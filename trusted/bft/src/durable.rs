@@ -30,7 +30,7 @@ use crate::rule::Rule;
 use crate::service::Service;
 
 /// The version of what a replica makes of its inputs. A log of another version is refused.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 /// Ticks from one state for a replica that asks to the next: it is all that the service knows.
 const STATE_EVERY: u32 = 8;
 /// The beginning of a log's owner. The version follows.
@@ -120,7 +120,7 @@ impl<S: Service, D: Disk> Durable<S, D> {
         let nonce = identity.device.start().nonce;
         let mut beginning = Beginning::new(group, identity, service);
         let mut journal = Journal::open(disk, &owner, |record| beginning.take(record))?;
-        if beginning.parts.is_some() {
+        if beginning.is_empty() {
             let start = encode(&Record::Start(nonce));
             journal.append(&start);
             journal.commit()?;
@@ -277,6 +277,8 @@ impl<S: Service, D: Disk> Durable<S, D> {
 
     fn work(&mut self) -> Result<(), DurableError> {
         self.hashes.clear();
+        // A device that has failed since the last commit ends the replica, also one that is idle.
+        self.take_outputs()?;
         for input in std::mem::take(&mut self.waiting) {
             match input {
                 Input::Tick => self.replica.tick(),
