@@ -202,7 +202,8 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
     /// Makes the inputs durable, has the node take them, and returns what is to be done.
     ///
     /// # Errors
-    /// [`DurableError`]. The node must end: what it would say is not durable.
+    /// [`DurableError`]. The node must end: what it would say is not durable, or its device says
+    /// nothing more.
     pub fn commit(&mut self) -> Result<Vec<Output>, DurableError> {
         self.verify();
         self.journal.commit()?;
@@ -212,6 +213,8 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
 
     fn work(&mut self) -> Result<(), DurableError> {
         self.hashes.clear();
+        // A device that has failed since the last commit ends the node, also one that is idle.
+        self.take_outputs()?;
         for input in std::mem::take(&mut self.waiting) {
             match input {
                 Input::Tick => self.node.tick(),
