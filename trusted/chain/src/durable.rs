@@ -29,7 +29,7 @@ use crate::node::{Identity, Metrics, Node, Output};
 use crate::rule::Rule;
 
 /// The version of what a node makes of its inputs. A log of another version is refused.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 /// The beginning of a log's owner. The version follows.
 const LOG: &str = "SMT chain log";
 
@@ -160,9 +160,7 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
     /// Takes a configuration and all before it, when that is durable. One that f + 1 nodes have not
     /// made is dropped.
     pub fn configure(&mut self, made: &Made) {
-        if self.node.is_news(made) {
-            self.receive(&Message::Made(made.clone()).encode());
-        }
+        self.receive(&Message::Made(made.clone()).encode());
     }
 
     /// A statement that is of use waits for the next commit, which verifies all of them together.
