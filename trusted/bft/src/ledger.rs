@@ -44,7 +44,7 @@ pub(crate) struct WrittenLedger<'a> {
     snapshots: Cow<'a, Snapshots>,
     votes: Cow<'a, Votes>,
     stable: u64,
-    proof: Cow<'a, Vec<Attested>>,
+    proof: Cow<'a, [Attested]>,
 }
 
 /// The executed part of the log.
