@@ -96,8 +96,8 @@ impl<S: Service> Replica<S> {
     }
 
     /// The ballot that a statement is, if it is authentic, and newer than the one that is known of
-    /// its voter. Of two for one epoch the voter's later one is newer, in whatever order they come:
-    /// none is taken twice.
+    /// its voter. If both are for one epoch, the voter's later one is newer, in whatever order they
+    /// come: none is taken twice.
     pub(crate) fn new_ballot(&self, header: &Header, statement: &Attested) -> Option<Ballot> {
         let vote = parse(&statement.body).filter(|_| header.kind == Kind::Vote)?;
         let (device, peer) = (vote.newcomer.device.0, vote.peer.0);

@@ -285,7 +285,7 @@ impl<S: Service> Replica<S> {
         self.drain();
     }
 
-    /// What a device of the group has attested, if one has.
+    /// The header of a statement that a device of the group has attested.
     pub(crate) fn authenticate(&self, it: &Attested) -> Option<Header> {
         // `check`, not `accept`: a forwarded statement of an epoch that this device has voted to
         // replace is still needed where a view refers to it. The order is kept by `Stream`.

@@ -294,7 +294,7 @@ fn a_device_that_wants_many_views_in_each_of_its_epochs_stops_no_view_change() {
         restart_keeping_state(&mut cluster.replicas[0], [epoch; 16]);
         let next = cluster.replicas[1].metrics().view + 1;
         for view in next..next + 100 {
-            // What an honest host would conclude from it plays no part.
+            // The liar's own replica takes no notice of it.
             let body = encode(&Statement::ViewChange { view });
             let attestation = cluster.replicas[0].device.attest(&body).unwrap();
             let said = Message::Statement(Attested::new(&attestation, body));

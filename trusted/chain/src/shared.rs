@@ -12,7 +12,7 @@ pub(crate) struct Shared<T> {
 }
 
 impl<T> Shared<T> {
-    /// None.
+    /// No values.
     pub(crate) fn new() -> Self {
         Self { all: Vec::new(), numbers: BTreeMap::new() }
     }
