@@ -165,7 +165,7 @@ impl<S: Service> Replica<S> {
         let sets = 0_u32..1 << all.len().min(MEMBERS_MAX);
         let sets = sets.filter(move |set| set.count_ones() as usize == quorum);
         sets.filter_map(move |set| {
-            let chosen = all.iter().enumerate().filter(|it| set >> it.0 & 1 == 1);
+            let chosen = (0..MEMBERS_MAX).zip(&all).filter(|it| set >> it.0 & 1 == 1);
             let votes: Votes = chosen.map(|it| it.1.clone()).collect();
             votes.iter().any(|it| (it.0.device, it.0.epoch) == own).then_some(votes)
         })

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use smt_attestor::{Attested, AttestorError, Given, Unverified};
 use smt_device_client::DeviceError;
-use smt_journal::{Disk, Journal, JournalError, SNAPSHOT_PART};
+use smt_journal::{Disk, Journal, JournalError, Questions, SNAPSHOT_PART};
 
 use beginning::{Beginning, Begun};
 
@@ -91,13 +91,9 @@ pub struct Durable<S, D> {
     waiting: Vec<Input>,
     /// The hashes of the messages among them: a copy that comes meanwhile is not in the log again.
     hashes: BTreeSet<Digest>,
-    /// The last question of each that asks. Questions change nothing, and are not in the log.
-    questions: BTreeMap<Asker, Message>,
-    /// Those that had an answer since the last tick: the next one waits for the next tick, since an
-    /// answer is longer than its question.
-    answered: BTreeSet<Asker>,
+    questions: Questions<Asker, Message>,
     /// The ticks since a replica that asks for the state had it.
-    states: BTreeMap<Asker, u32>,
+    states: BTreeMap<u32, u32>,
     outputs: Vec<Output>,
     replayed: u64,
 }
@@ -137,8 +133,7 @@ impl<S: Service, D: Disk> Durable<S, D> {
             unverified: Unverified::default(),
             waiting: Vec::new(),
             hashes: BTreeSet::new(),
-            questions: BTreeMap::new(),
-            answered: BTreeSet::new(),
+            questions: Questions::new(),
             states: BTreeMap::new(),
             outputs,
             replayed,
@@ -170,9 +165,7 @@ impl<S: Service, D: Disk> Durable<S, D> {
         }
         match self.replica.effect_of(&message) {
             Effect::Nothing => {}
-            Effect::Answer(asker) => {
-                self.questions.insert(asker, message);
-            }
+            Effect::Answer(asker) => self.questions.put(asker, message),
             Effect::Change if !self.journal.has_room(bytes.len()) => {}
             Effect::Change => {
                 self.hashes.insert(hash);
@@ -206,7 +199,7 @@ impl<S: Service, D: Disk> Durable<S, D> {
 
     /// Time passes ([`Replica::tick`]).
     pub fn tick(&mut self) {
-        self.answered.clear();
+        self.questions.tick();
         self.states.retain(|_, ticks| {
             *ticks += 1;
             *ticks < STATE_EVERY
@@ -295,16 +288,12 @@ impl<S: Service, D: Disk> Durable<S, D> {
             }
         }
         self.keep_given();
-        for (asker, mut question) in std::mem::take(&mut self.questions) {
-            if !self.answered.insert(asker) {
-                self.questions.insert(asker, question);
-                continue;
-            }
+        for mut question in self.questions.due() {
             if let Message::Status(status) = &mut question
                 && status.wants_state
             {
-                status.wants_state = !self.states.contains_key(&asker);
-                self.states.entry(asker).or_insert(0);
+                status.wants_state = !self.states.contains_key(&status.from);
+                self.states.entry(status.from).or_insert(0);
             }
             self.outputs.extend(self.replica.answer(&question));
         }

@@ -11,13 +11,13 @@
 
 mod beginning;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use smt_attestor::{Attested, AttestorError, Given, Unverified};
 use smt_bft::{Digest, Group, Service};
-use smt_journal::{Disk, Journal, JournalError, SNAPSHOT_PART};
+use smt_journal::{Disk, Journal, JournalError, Questions, SNAPSHOT_PART};
 
 use beginning::{Beginning, Begun};
 
@@ -80,11 +80,7 @@ pub struct Durable<S, D> {
     waiting: Vec<Input>,
     /// The hashes of the messages among them: a copy that comes meanwhile is not in the log again.
     hashes: BTreeSet<Digest>,
-    /// The last question of each that asks. Questions change nothing, and are not in the log.
-    questions: BTreeMap<Asker, Message>,
-    /// Those that had an answer since the last tick: the next one waits for the next tick, since an
-    /// answer is longer than its question.
-    answered: BTreeSet<Asker>,
+    questions: Questions<Asker, Message>,
     /// Whether time has passed that changes nothing: the node asks the others, and no more.
     asks: bool,
     outputs: Vec<Output>,
@@ -118,8 +114,7 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
             unverified: Unverified::default(),
             waiting: Vec::new(),
             hashes: BTreeSet::new(),
-            questions: BTreeMap::new(),
-            answered: BTreeSet::new(),
+            questions: Questions::new(),
             asks: false,
             outputs,
             replayed,
@@ -145,9 +140,7 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
         }
         match self.node.effect_of(&message) {
             Effect::Nothing => {}
-            Effect::Answer(asker) => {
-                self.questions.insert(asker, message);
-            }
+            Effect::Answer(asker) => self.questions.put(asker, message),
             Effect::Change if !self.journal.has_room(bytes.len()) => {}
             Effect::Change => {
                 self.hashes.insert(hash);
@@ -187,7 +180,7 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
 
     /// Time passes ([`Node::tick`]).
     pub fn tick(&mut self) {
-        self.answered.clear();
+        self.questions.tick();
         // The log does not grow while nothing happens but questions.
         if self.waiting.is_empty() && self.node.is_idle() {
             self.asks = true;
@@ -232,11 +225,8 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
         if std::mem::take(&mut self.asks) {
             self.outputs.push(self.node.question());
         }
-        for (asker, question) in std::mem::take(&mut self.questions) {
-            match self.answered.insert(asker) {
-                true => self.outputs.extend(self.node.answer(&question)),
-                false => drop(self.questions.insert(asker, question)),
-            }
+        for question in self.questions.due() {
+            self.outputs.extend(self.node.answer(&question));
         }
         Ok(())
     }

@@ -23,11 +23,13 @@ mod inputs;
 mod journal;
 #[cfg(feature = "model")]
 mod model;
+mod questions;
 
 pub use disk::Disk;
 pub use error::JournalError;
 pub use file::FileDisk;
-pub use inputs::{InputHash, Inputs, Questions};
+pub use inputs::{InputHash, Inputs};
 pub use journal::{Journal, SNAPSHOT_PART};
 #[cfg(feature = "model")]
 pub use model::ModelDisk;
+pub use questions::Questions;
