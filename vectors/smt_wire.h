@@ -36,6 +36,9 @@
 #define SMT_TYPE_CLOSE                       0x35
 #define SMT_TYPE_PART_WINDOW                 0x36
 #define SMT_TYPE_PART_WINDOW_REQUEST         0x37
+#define SMT_TYPE_ASSOCIATION                 0x38
+#define SMT_TYPE_ASSOCIATION_ACK             0x39
+#define SMT_TYPE_ASSOCIATION_REQUEST         0x3A
 #define SMT_PREFIX_LEN                       12
 #define SMT_PREFIX_VERSION_OFFSET            0
 #define SMT_PREFIX_VERSION_SIZE              1
@@ -150,6 +153,15 @@
 #define SMT_ABORT_CODE_SIZE                  2
 #define SMT_ABORT_RESERVED_OFFSET            10
 #define SMT_ABORT_RESERVED_SIZE              6
+#define SMT_ASSOCIATION_LEN                  12
+#define SMT_ASSOCIATION_SERIAL_OFFSET        0
+#define SMT_ASSOCIATION_SERIAL_SIZE          4
+#define SMT_ASSOCIATION_SPI_OFFSET           4
+#define SMT_ASSOCIATION_SPI_SIZE             4
+#define SMT_ASSOCIATION_PSP_VERSION_OFFSET   8
+#define SMT_ASSOCIATION_PSP_VERSION_SIZE     1
+#define SMT_ASSOCIATION_RESERVED_OFFSET      9
+#define SMT_ASSOCIATION_RESERVED_SIZE        3
 #define SMT_CLOSE_LEN                        8
 #define SMT_CLOSE_CODE_OFFSET                0
 #define SMT_CLOSE_CODE_SIZE                  2
@@ -181,6 +193,7 @@
 #define SMT_PARAM_RANDOM                     14
 #define SMT_PARAM_BUNDLES                    15
 #define SMT_PARAM_PART_WINDOW                17
+#define SMT_PARAM_PSP_VERSIONS               18
 #define SMT_FLAG_RETRANSMIT                  1
 #define SMT_HEADER_WORDS_DATA                176
 #define SMT_HEADER_WORDS_OTHER               80
@@ -210,6 +223,7 @@
 #define SMT_RECORD_HEADER_LEN                5
 #define SMT_TAG_LEN                          16
 #define SMT_RESET_TOKEN_LEN                  16
+#define SMT_ASSOCIATION_KEY_LEN              32
 #define SMT_LIST_MAX                         64
 #define SMT_COOKIE_MAX                       64
 #define SMT_FLIGHTS_MAX                      7

@@ -277,7 +277,8 @@ def by_hand():
     lists |= dict.fromkeys(("BUSY", "NEED_ACK", "CANCEL", "VOIDED", "SEEN", "NEVER_SEEN", "SEEN_AND_GONE",
                             "PART_WINDOW_REQUEST"), 8)
     bodies = {"CONFIRM": 16, "ABORT": 16, "WINDOW": 8, "WINDOW_REQUEST": 0, "KEY_UPDATE_REQUEST": 4, "EPOCH_DONE": 4,
-              "EPOCH_ACK": 4, "PING": 8, "PONG": 8, "PROBE": 900, "PROBE_ACK": 4, "CLOSE": 8}
+              "EPOCH_ACK": 4, "PING": 8, "PONG": 8, "PROBE": 900, "PROBE_ACK": 4, "CLOSE": 8,
+              "ASSOCIATION": 12 + 32, "ASSOCIATION_ACK": 4, "ASSOCIATION_REQUEST": 4}
     datagrams = []
     for name, code in types.items():
         if name in lists or name in bodies:

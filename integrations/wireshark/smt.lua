@@ -53,6 +53,10 @@ local f = {
     value = ProtoField.uint64("smt.value", "Value"),
     of_epoch = ProtoField.uint32("smt.of_epoch", "Of epoch"),
     size = ProtoField.uint32("smt.size", "Datagram size"),
+    serial = ProtoField.uint32("smt.serial", "Serial of the association"),
+    spi = ProtoField.uint32("smt.spi", "SPI", base.HEX),
+    psp_version = ProtoField.uint8("smt.psp_version", "Version of PSP"),
+    key = ProtoField.bytes("smt.key", "Key"),
     code = ProtoField.uint16("smt.code", "Code"),
     flight = ProtoField.uint8("smt.flight", "Flight"),
     flight_length = ProtoField.uint32("smt.flight_length", "Flight length"),
@@ -89,6 +93,7 @@ local TYPES = {
     [0x2A] = "SEEN_AND_GONE", [0x2B] = "ABORT", [0x2C] = "WINDOW", [0x2D] = "WINDOW_REQUEST",
     [0x2E] = "KEY_UPDATE_REQUEST", [0x2F] = "EPOCH_DONE", [0x30] = "EPOCH_ACK", [0x31] = "PING", [0x32] = "PONG",
     [0x33] = "PROBE", [0x34] = "PROBE_ACK", [0x35] = "CLOSE", [0x36] = "PART_WINDOW", [0x37] = "PART_WINDOW_REQUEST",
+    [0x38] = "ASSOCIATION", [0x39] = "ASSOCIATION_ACK", [0x3A] = "ASSOCIATION_REQUEST",
 }
 
 -- Bodies of control packets (§8): bytes of a list's entries, or of the one body, and how an entry is shown. The function
@@ -135,7 +140,13 @@ local function value_alone(tree, body)
     tree:add(f.value, body(0, 8))
     return "value " .. body(0, 8):uint64()
 end
+local function serial_alone(tree, body)
+    tree:add(f.serial, body(0, 4))
+    return "serial " .. body(0, 4):uint()
+end
 local BODIES = {
+    ASSOCIATION_ACK = { 4, serial_alone },
+    ASSOCIATION_REQUEST = { 4, serial_alone },
     ABORT = { 16, function(tree, body)
         tree:add(f.about, body(0, 8))
         local code = body(8, 2):uint()
@@ -270,6 +281,13 @@ local function control(tree, packet, name)
         if length ~= 16 then return nil, "a body of " .. length .. " bytes" end
         tree:add(f.token, packet(CONTROL_HEADER, 16)):append_text(" (encrypted)")
         return ""
+    elseif name == "ASSOCIATION" then
+        if length ~= 12 + 32 then return nil, "a body of " .. length .. " bytes" end
+        tree:add(f.serial, packet(CONTROL_HEADER, 4))
+        tree:add(f.spi, packet(CONTROL_HEADER + 4, 4))
+        tree:add(f.psp_version, packet(CONTROL_HEADER + 8, 1))
+        tree:add(f.key, packet(CONTROL_HEADER + 12, 32)):append_text(" (encrypted)")
+        return "serial " .. packet(CONTROL_HEADER, 4):uint()
     end
     return "padding " .. length -- PROBE
 end

@@ -42,7 +42,9 @@ type Body struct {
 	ID      uint64 // ABORT
 	Code    uint16 // ABORT, CLOSE
 	Value   uint64 // WINDOW, PING, PONG
-	Word    uint32 // epoch, or the size of PROBE_ACK
+	Word    uint32 // epoch, serial, or the size of PROBE_ACK
+	SPI     uint32 // ASSOCIATION
+	PSP     byte   // ASSOCIATION: the version of PSP
 	Padding int    // PROBE
 }
 
@@ -119,7 +121,11 @@ func parseBody(t byte, b []byte) (Body, error) {
 		if want = 8; len(b) == want {
 			body.Value = be.Uint64(b)
 		}
-	case typeKeyUpdateRequest, typeEpochDone, typeEpochAck, typeProbeAck:
+	case typeAssociation:
+		if want = 12; len(b) == want {
+			body.Word, body.SPI, body.PSP = be.Uint32(b), be.Uint32(b[4:]), b[8]
+		}
+	case typeKeyUpdateRequest, typeEpochDone, typeEpochAck, typeProbeAck, typeAssociationAck, typeAssociationRequest:
 		if want = 4; len(b) == want {
 			body.Word = be.Uint32(b)
 		}
@@ -173,7 +179,11 @@ func (body *Body) append(t byte, b []byte) []byte {
 		b = append(b, make([]byte, 6)...)
 	case typeWindow, typePing, typePong:
 		b = be.AppendUint64(b, body.Value)
-	case typeKeyUpdateRequest, typeEpochDone, typeEpochAck, typeProbeAck:
+	case typeAssociation:
+		b = be.AppendUint32(b, body.Word)
+		b = be.AppendUint32(b, body.SPI)
+		b = append(b, body.PSP, 0, 0, 0)
+	case typeKeyUpdateRequest, typeEpochDone, typeEpochAck, typeProbeAck, typeAssociationAck, typeAssociationRequest:
 		b = be.AppendUint32(b, body.Word)
 	case typeProbe:
 		b = append(b, make([]byte, body.Padding)...)

@@ -49,6 +49,10 @@ const (
 
 	typePartWindow        = 0x36
 	typePartWindowRequest = 0x37
+
+	typeAssociation        = 0x38
+	typeAssociationAck     = 0x39
+	typeAssociationRequest = 0x3A
 )
 
 var typeNames = map[byte]string{
@@ -60,6 +64,7 @@ var typeNames = map[byte]string{
 	typeKeyUpdateRequest: "KEY_UPDATE_REQUEST", typeEpochDone: "EPOCH_DONE", typeEpochAck: "EPOCH_ACK",
 	typePing: "PING", typePong: "PONG", typeProbe: "PROBE", typeProbeAck: "PROBE_ACK", typeClose: "CLOSE",
 	typePartWindow: "PART_WINDOW", typePartWindowRequest: "PART_WINDOW_REQUEST",
+	typeAssociation: "ASSOCIATION", typeAssociationAck: "ASSOCIATION_ACK", typeAssociationRequest: "ASSOCIATION_REQUEST",
 }
 
 const (
@@ -197,11 +202,8 @@ func parsePacket(b []byte, version byte) (p *Packet, used int, err error) {
 		}
 		p.Destination = binary.BigEndian.Uint64(b[12:])
 		p.Code = binary.BigEndian.Uint16(b[20:])
-	case p.Type >= typeConfirm && p.Type <= typePartWindowRequest:
-		sealed := tagLen
-		if p.Type == typeConfirm {
-			sealed = 2 * tagLen
-		}
+	case p.Type >= typeConfirm && p.Type <= typeAssociationRequest:
+		sealed := sealedLen(p.Type)
 		if length < controlHeader+sealed {
 			return nil, 0, malformed("control packet cut short")
 		}
@@ -304,13 +306,22 @@ func (p *Packet) clear() []byte {
 		b = be.AppendUint64(b, p.Session)
 		b = be.AppendUint64(b, p.Number)
 		b = p.Body.append(p.Type, b)
-		total = len(b) + tagLen
-		if p.Type == typeConfirm {
-			total += tagLen
-		}
+		total = len(b) + sealedLen(p.Type)
 	}
 	be.PutUint16(b[6:], uint16(total))
 	return b
+}
+
+// sealedLen is the bytes behind the body of a control packet: the tag, and before it what is
+// encrypted.
+func sealedLen(t byte) int {
+	switch t {
+	case typeConfirm:
+		return 16 + tagLen // the reset token
+	case typeAssociation:
+		return 32 + tagLen // the key
+	}
+	return tagLen
 }
 
 // encode is the whole packet; a control packet must have been sealed.

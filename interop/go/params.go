@@ -27,6 +27,7 @@ type Params struct {
 	Random          []byte
 	TakesBundles    bool
 	PartWindow      uint32 // 0: no calls in parts
+	PSPVersions     []byte // nil: records are sealed
 }
 
 // Key exchange values (SPEC §6.3, §14).
@@ -67,6 +68,9 @@ func (p *Params) encode() []byte {
 	}
 	if p.PartWindow != 0 {
 		put(17, be.AppendUint32(nil, p.PartWindow))
+	}
+	if p.PSPVersions != nil {
+		put(18, p.PSPVersions)
 	}
 	return b
 }
@@ -126,6 +130,12 @@ func parseParams(b []byte) (*Params, error) {
 			return nil, fmt.Errorf("parameter 17 has a wrong length or value")
 		}
 		p.PartWindow = be.Uint32(v)
+	}
+	if v, ok := values[18]; ok {
+		if len(v) < 1 || len(v) > 16 {
+			return nil, fmt.Errorf("parameter 18 has a wrong length")
+		}
+		p.PSPVersions = v
 	}
 	if p.KeyExchange == exchangeRegistered {
 		name, ok := values[13]

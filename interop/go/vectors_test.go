@@ -94,6 +94,9 @@ type packetFields struct {
 		Value   Num64  `json:"value"`
 		Padding int    `json:"padding"`
 		Size    uint32 `json:"size"`
+		Serial  uint32 `json:"serial"`
+		SPI     uint32 `json:"spi"`
+		Version byte   `json:"version"`
 	} `json:"body"`
 }
 
@@ -131,7 +134,8 @@ func (f *packetFields) packet(name string, version byte, stated bool, padded int
 	}
 	b.ID, b.Code, b.Padding = uint64(f.Body.ID), f.Body.Code, f.Body.Padding
 	b.Value = uint64(f.Body.Limit) | uint64(f.Body.Value)
-	b.Word = f.Body.Epoch | f.Body.Size
+	b.Word = f.Body.Epoch | f.Body.Size | f.Body.Serial
+	b.SPI, b.PSP = f.Body.SPI, f.Body.Version
 	return p
 }
 
@@ -199,6 +203,7 @@ type paramFields struct {
 	Random          Hex      `json:"random"`
 	TakesBundles    bool     `json:"takes_bundles"`
 	PartWindow      uint32   `json:"part_window"`
+	PSPVersions     []int    `json:"psp_versions"` // a []byte would be base 64
 }
 
 type packetsFile struct {
@@ -346,6 +351,9 @@ func TestParams(t *testing.T) {
 			DatagramLimit: x.DatagramLimit, Stripes: x.Stripes, KeyName: x.KeyName, Random: x.Random, TakesBundles: x.TakesBundles, PartWindow: x.PartWindow}
 		for _, n := range x.Versions {
 			p.Versions = append(p.Versions, byte(n))
+		}
+		for _, n := range x.PSPVersions {
+			p.PSPVersions = append(p.PSPVersions, byte(n))
 		}
 		if got := p.encode(); !bytes.Equal(got, v.Hex) {
 			t.Errorf("%s: encoded %x, want %x", v.Name, got, v.Hex)

@@ -97,7 +97,10 @@ impl<'a> Batch<'a> {
         assert!(size > 0, "a segment has at least one byte");
         if self.association.is_some() {
             assert!(capabilities.seals_packets, "this carrier seals no packets");
-            assert!(self.unsealed.is_empty(), "records in sealed packets are as they are");
+            assert!(
+                self.unsealed.is_empty(),
+                "records in sealed packets are as they are"
+            );
         }
         if self.unsealed.is_empty() {
             return;

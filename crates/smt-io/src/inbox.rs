@@ -9,7 +9,7 @@ use crate::limits::{INBOX_BATCH_OVERHEAD_BYTES, INBOX_BYTES};
 use crate::received::Received;
 use crate::statistics::Counter;
 use crate::wakeup::Wakeup;
-use smt_carrier::{Marks, Opened, Path};
+use smt_carrier::{Arrival, Opened};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -30,17 +30,6 @@ pub(crate) struct Inbox {
     wakeup: Wakeup,
     /// Datagrams dropped because the queue was full, or the owner gone.
     pub(crate) dropped: Counter,
-}
-
-/// Datagrams that one call received.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Batch<'a> {
-    pub(crate) path: Path,
-    pub(crate) segment_size: usize,
-    pub(crate) marks: Marks,
-    pub(crate) bytes: &'a [u8],
-    /// The records in it that another carrier has opened.
-    pub(crate) opened: &'a [Opened],
 }
 
 /// A batch that waits.
@@ -71,8 +60,8 @@ impl Inbox {
         })
     }
 
-    /// Appends a batch if there is room.
-    pub(crate) fn put(&self, batch: Batch<'_>) {
+    /// Appends an arrival if there is room.
+    pub(crate) fn put(&self, batch: Arrival<'_>) {
         let mut queue = self.lock();
         let bytes = queue.bytes + batch.bytes.len() + INBOX_BATCH_OVERHEAD_BYTES;
         if queue.is_closed || bytes > INBOX_BYTES {
@@ -86,6 +75,7 @@ impl Inbox {
             length: batch.bytes.len(),
             segment_size: batch.segment_size,
             marks: batch.marks,
+            spi: batch.spi,
         };
         queue.batches.push_back(Waiting {
             description,
@@ -172,14 +162,12 @@ impl AsFd for Inbox {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use smt_carrier::Path;
 
-    fn batch(bytes: &[u8]) -> Batch<'_> {
-        Batch {
-            path: Path::to("192.0.2.7:9".parse().unwrap()),
+    fn batch(bytes: &[u8]) -> Arrival<'_> {
+        Arrival {
             segment_size: 4,
-            marks: Marks::NONE,
-            bytes,
-            opened: &[],
+            ..Arrival::datagram(Path::to("192.0.2.7:9".parse().unwrap()), bytes)
         }
     }
 

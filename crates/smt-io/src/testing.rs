@@ -26,6 +26,7 @@ pub(crate) trait Described: Carrier {
                 length: arrival.bytes.len(),
                 segment_size: arrival.segment_size,
                 marks: arrival.marks,
+                spi: arrival.spi,
             });
         };
         let count = self.receive(&mut sink, wait)?;

@@ -13,11 +13,11 @@ use std::thread;
 use std::time::Duration;
 
 use smt_carrier::{
-    Arrival, Batch, Capabilities, Carrier, KeyStore, Marks, Path, Readiness, ReceiveError,
+    Arrival, Associations, Batch, Capabilities, Carrier, KeyStore, Path, Readiness, ReceiveError,
     SendError, Wait,
 };
 
-use crate::inbox::{self, Inbox};
+use crate::inbox::Inbox;
 use crate::receive_buffer::ReceiveBuffer;
 use crate::udp::wait_readable;
 
@@ -63,26 +63,13 @@ impl ThreadedCarrier {
 
 impl Shared {
     fn run(&self) {
-        let mut sink = |arrival: Arrival<'_>| {
-            self.inbox.put(inbox::Batch {
-                path: arrival.path,
-                segment_size: arrival.segment_size,
-                marks: arrival.marks,
-                bytes: arrival.bytes,
-                opened: arrival.opened,
-            });
-        };
+        let mut sink = |arrival: Arrival<'_>| self.inbox.put(arrival);
         while !self.is_stopped.load(Ordering::Relaxed) {
             if let Err(report) = self.inner.receive(&mut sink, Wait::AtMost(WAIT)) {
                 *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
                 // Nothing, so that the owner looks and finds the report.
-                self.inbox.put(inbox::Batch {
-                    path: Path::to(self.inner.local_address()),
-                    segment_size: 0,
-                    marks: Marks::NONE,
-                    bytes: &[],
-                    opened: &[],
-                });
+                let nothing = Arrival::datagram(Path::to(self.inner.local_address()), &[]);
+                self.inbox.put(nothing);
                 if matches!(report, ReceiveError::Other { .. }) {
                     // If it goes on like this, it shall not take a core.
                     thread::sleep(PAUSE);
@@ -144,6 +131,10 @@ impl Carrier for ThreadedCarrier {
 
     fn keys(&self) -> Option<Arc<dyn KeyStore>> {
         self.shared.inner.keys()
+    }
+
+    fn associations(&self) -> Option<Arc<dyn Associations>> {
+        self.shared.inner.associations()
     }
 }
 
@@ -242,7 +233,9 @@ mod tests {
             sink: &mut dyn FnMut(Arrival<'_>),
             wait: Wait,
         ) -> Result<usize, ReceiveError> {
-            let mut opened = |arrival: Arrival<'_>| sink(arrival.with_opened(&[OPENED]));
+            let mut opened = |arrival: Arrival<'_>| {
+                sink(arrival.with_opened(&[OPENED]).with_spi(Some(5)));
+            };
             self.0.receive(&mut opened, wait)
         }
 
@@ -256,16 +249,16 @@ mod tests {
     }
 
     #[test]
-    fn records_that_the_carrier_has_opened_are_told() {
+    fn what_the_carrier_has_opened_is_told() {
         let (near, far) = MemoryCarrier::pair();
         let address = near.local_address();
         let near = ThreadedCarrier::new(Arc::new(Opening(near))).unwrap();
         far.send(&Batch::datagrams(Path::to(address), 4, b"ping"))
             .unwrap();
         let mut told = Vec::new();
-        let mut sink = |arrival: Arrival<'_>| told.extend_from_slice(arrival.opened);
+        let mut sink = |arrival: Arrival<'_>| told.push((arrival.opened.to_vec(), arrival.spi));
         assert_eq!(near.receive(&mut sink, Wait::AtMost(SOON)), Ok(1));
-        assert_eq!(told, [OPENED]);
+        assert_eq!(told, [(vec![OPENED], Some(5))]);
     }
 
     #[test]

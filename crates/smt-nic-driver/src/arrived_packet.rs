@@ -14,6 +14,8 @@ pub struct ArrivedPacket<'a> {
     pub bytes: &'a mut [u8],
     /// The records that were opened, if any.
     pub opened: Option<OpenedPacket>,
+    /// The SPI of the association of PSP under which the device has opened all of it.
+    pub spi: Option<u32>,
 }
 
 /// The records of a packet that the device has opened.

@@ -7,15 +7,17 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use smt_carrier::{
-    Arrival, Batch, Capabilities, Carrier, Ecn, HeaderCopy, KeyStore, Marks, Path, Readiness,
-    ReceiveError, Sealing, SendError, Wait,
+    Arrival, Associations, Batch, Capabilities, Carrier, Ecn, HeaderCopy, KeyStore, Marks, Path,
+    Readiness, ReceiveError, Sealing, SendError, Wait,
 };
 use smt_nic::engine::Engine;
+use smt_nic::psp::{GROWTH_BYTES, MasterKey};
 use smt_nic::segmentation::SEGMENT_MAX;
 use smt_nic::{Counters, Nic};
 use smt_wire::native::NativeHeader;
 
 use crate::arrived_packet::{ArrivedPacket, OpenedPacket};
+use crate::associations::NicAssociations;
 use crate::config::DriverConfig;
 use crate::driver::{Driver, addresses_of};
 use crate::ip_packet::NativePacket;
@@ -33,6 +35,7 @@ pub struct NicCarrier<C, E: Engine> {
     /// has buffers for.
     packets_at_once: u32,
     keys: Arc<NicKeys>,
+    associations: Option<Arc<NicAssociations>>,
     device: Mutex<Device<E>>,
 }
 
@@ -80,6 +83,7 @@ impl<C: Carrier, E: Engine> NicCarrier<C, E> {
             is_trusted: config.is_trusted,
             packets_at_once: config.receive_buffers.max(1),
             keys,
+            associations: driver.associations(),
             device: Mutex::new(Device { driver, nic }),
         }
     }
@@ -94,6 +98,11 @@ impl<C: Carrier, E: Engine> NicCarrier<C, E> {
         *self.device().nic.counters()
     }
 
+    /// How many contexts the device has for sending.
+    pub fn contexts(&self) -> usize {
+        self.device().nic.contexts()
+    }
+
     /// How many receive contexts the device has.
     pub fn receive_contexts(&self) -> usize {
         self.device().nic.receive_contexts()
@@ -103,6 +112,14 @@ impl<C: Carrier, E: Engine> NicCarrier<C, E> {
     pub fn reset_device(&self) {
         let Device { driver, nic } = &mut *self.device();
         driver.reset(nic);
+    }
+
+    /// Gives the device a fresh key of PSP, which must be random: its first one, or one in the
+    /// place of the older of two. Without PSP it gets none. Before the first there are no
+    /// associations.
+    pub fn rotate_device_key(&self, fresh: MasterKey) {
+        let Device { driver, nic } = &mut *self.device();
+        driver.rotate_device_key(nic, fresh);
     }
 
     fn device(&self) -> MutexGuard<'_, Device<E>> {
@@ -141,12 +158,13 @@ impl<C: Carrier, E: Engine> NicCarrier<C, E> {
 
     /// Hands over the arrival in an IP packet, if it is for this carrier.
     fn hand_over(&self, packet: ArrivedPacket<'_>, sink: &mut dyn FnMut(Arrival<'_>)) -> bool {
-        let ArrivedPacket { bytes, opened } = packet;
+        let ArrivedPacket { bytes, opened, spi } = packet;
         let Some((arrival, at)) = self.arrival(bytes) else {
             return false;
         };
         let records = opened.map(|opened: OpenedPacket| opened.records(at));
-        sink(arrival.with_opened(records.as_deref().unwrap_or_default()));
+        let arrival = arrival.with_opened(records.as_deref().unwrap_or_default());
+        sink(arrival.with_spi(spi));
         true
     }
 
@@ -221,7 +239,10 @@ where
             true => Sealing::WholeRecords,
             false => Sealing::No,
         };
-        Capabilities::new(packet_max.saturating_sub(self.header_bytes()))
+        let is_psp = self.associations.is_some();
+        let growth = if is_psp { GROWTH_BYTES } else { 0 };
+        Capabilities::new(packet_max.saturating_sub(self.header_bytes() + growth))
+            .with_seals_packets(is_psp)
             .with_segments_max(segments)
             .with_batch_max(SEGMENT_MAX)
             .with_headers(HeaderCopy::Replicated)
@@ -236,5 +257,10 @@ where
     fn keys(&self) -> Option<Arc<dyn KeyStore>> {
         let keys = self.is_trusted.then(|| Arc::clone(&self.keys))?;
         Some(keys)
+    }
+
+    fn associations(&self) -> Option<Arc<dyn Associations>> {
+        let associations = self.associations.as_ref().map(Arc::clone)?;
+        Some(associations)
     }
 }

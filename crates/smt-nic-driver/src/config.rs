@@ -30,6 +30,13 @@ pub struct DriverConfig {
     /// Bytes of the shortest payload that is worth a descriptor of the engine; shorter ones are
     /// sealed in software.
     pub offload_bytes_min: usize,
+    /// Whether sessions may be protected by PSP, if the device is trusted (SPEC §15.3).
+    pub psp: bool,
+    /// Associations of PSP under which the host sends at most.
+    pub psp_associations: usize,
+    /// Contexts of PSP in all. Packets of associations beyond are sealed in software until others
+    /// rest.
+    pub psp_contexts: usize,
     /// The IP protocol number of SMT.
     pub protocol: u8,
     /// Segments that wait for room in the rings at most, beyond those of one batch.
@@ -39,7 +46,7 @@ pub struct DriverConfig {
 impl Default for DriverConfig {
     /// A trusted device, two queues of 256 descriptors in one class of priorities, and two with 32
     /// buffers, one context for each session and queue, 1,024 contexts a queue and as many for
-    /// receiving, payloads from 1,024 bytes on, protocol 253.
+    /// receiving, payloads from 1,024 bytes on, no PSP, protocol 253.
     fn default() -> Self {
         Self {
             queues: 2,
@@ -52,6 +59,9 @@ impl Default for DriverConfig {
             contexts_per_queue: 1_024,
             receive_contexts: 1_024,
             offload_bytes_min: 1_024,
+            psp: false,
+            psp_associations: 4_096,
+            psp_contexts: 1_024,
             protocol: 253,
             waiting_max: 64,
         }

@@ -8,6 +8,7 @@ use smt_carrier::{Batch, SendError};
 use smt_nic::completion::{Completion, Status};
 use smt_nic::descriptor::ContextId;
 use smt_nic::engine::{CONTEXT_BLOCK_BYTES, Engine};
+use smt_nic::receive::UnwrappedBy;
 use smt_nic::{Nic, QueueError, Step, tls};
 use zeroize::Zeroizing;
 
@@ -17,8 +18,9 @@ use crate::flow_contexts::{ContextBounds, Preparation, RecordRun};
 use crate::host_regions::HostRegions;
 use crate::ip_packet::OutgoingAddresses;
 use crate::keys::{KeyChanges, NicKeys};
+use crate::psp_sending::PspSending;
 use crate::receive_contexts::{ReceiveChange, ReceiveContextNames};
-use crate::receive_ring::ReceiveRing;
+use crate::receive_ring::{Reaped, ReceiveRing};
 use crate::segment::Segment;
 use crate::statistics::DriverStatistics;
 use crate::transmit_ring::{Posted, TransmitRing};
@@ -30,15 +32,16 @@ use crate::transmit_ring::{Posted, TransmitRing};
 /// 3. [`Driver::reap`] reads completions, and posts again what failed.
 #[derive(Debug)]
 pub struct Driver {
-    config: DriverConfig,
+    pub(crate) config: DriverConfig,
     keys: Arc<NicKeys>,
-    memory: HostRegions,
-    rings: Vec<TransmitRing>,
+    pub(crate) psp: PspSending,
+    pub(crate) memory: HostRegions,
+    pub(crate) rings: Vec<TransmitRing>,
     receive_rings: Vec<ReceiveRing>,
     receive_contexts: ReceiveContextNames,
     /// The name of the last context since the device's reset.
-    named: u32,
-    statistics: DriverStatistics,
+    pub(crate) named: u32,
+    pub(crate) statistics: DriverStatistics,
 }
 
 impl Driver {
@@ -57,6 +60,7 @@ impl Driver {
             receive_rings: (0..config.receive_queues).map(receive_ring).collect(),
             receive_contexts: ReceiveContextNames::default(),
             memory,
+            psp: PspSending::new(&config),
             config,
             keys,
             named: 0,
@@ -93,8 +97,13 @@ impl Driver {
     ) {
         for (queue, ring) in (0..).zip(&mut self.receive_rings) {
             nic.flush(queue, &mut self.memory);
-            while let Some((bytes, places)) = ring.reap(&mut self.memory) {
-                let opened = match places {
+            while let Some(reaped) = ring.reap(&mut self.memory) {
+                let Reaped {
+                    bytes,
+                    records,
+                    association,
+                } = reaped;
+                let opened = match records {
                     None => None,
                     Some(places) => {
                         let key = self.receive_contexts.key(places.context);
@@ -105,7 +114,11 @@ impl Driver {
                         Some(OpenedPacket::new(key, places))
                     }
                 };
-                sink(ArrivedPacket { bytes, opened });
+                let spi = match association {
+                    Some(UnwrappedBy::Psp(spi)) if self.psp.is_on() => Some(spi),
+                    _ => None,
+                };
+                sink(ArrivedPacket { bytes, opened, spi });
             }
             let (posted, read) = ring.registers();
             nic.host_has_posted(queue, posted, read);
@@ -119,7 +132,8 @@ impl Driver {
     /// While segments are under way or wait nothing is done, for what sends them tells the device
     /// too. No packet leaves. A device that does not go on is reset.
     pub fn follow_keys<E: Engine>(&mut self, nic: &mut Nic<E>) {
-        let has_changes = self.keys.has_changes() || !self.is_idle();
+        self.refill_associations(nic);
+        let has_changes = self.keys.has_changes() || self.psp.has_changes() || !self.is_idle();
         if !has_changes || self.rings.iter().any(TransmitRing::has_segments) {
             return;
         }
@@ -206,6 +220,7 @@ impl Driver {
         nic.reset();
         self.named = 0;
         self.receive_contexts.clear();
+        self.psp.contexts.clear();
         // Keys that were removed went with the contexts.
         self.keys.reinstall_receiving();
         for ring in &mut self.rings {
@@ -274,6 +289,8 @@ impl Driver {
             self.statistics.receive_contexts_refused += u64::from(!has_room);
         }
         self.tell_receive_contexts();
+        self.leave_removed_associations();
+        self.refill_associations(nic);
         for queue in 0..self.rings.len() {
             self.fill_ring(queue);
             let (written, read) = self.rings[queue].registers();
@@ -319,6 +336,9 @@ impl Driver {
     }
 
     fn post_segment(&mut self, queue: usize, mut segment: Segment) {
+        if let Some(association) = segment.association {
+            return self.post_under_association(queue, segment, association);
+        }
         let is_worth_it = segment.payload_bytes() >= self.config.offload_bytes_min;
         let run = segment.run().filter(|_| is_worth_it);
         let context = run.and_then(|run| self.prepare_context(queue, run));
@@ -361,7 +381,7 @@ impl Driver {
                 block[4..4 + key.key.len()].copy_from_slice(&key.key);
                 block[36..48].copy_from_slice(&key.iv[..]);
                 block[48..56].copy_from_slice(&run.first.to_be_bytes());
-                ring.post_create(memory, id, &block);
+                ring.post_create(memory, id, None, &block);
                 self.statistics.contexts_created += 1;
                 Some(id)
             }
@@ -369,7 +389,16 @@ impl Driver {
     }
 
     fn take_completion(&mut self, queue: usize, posted: Posted, completion: Completion) {
-        if completion.status == Status::Done {
+        let is_done = completion.status == Status::Done;
+        if let Posted::Create {
+            context,
+            association: Some(association),
+            ..
+        } = posted
+        {
+            return self.take_psp_creation(association, context, is_done);
+        }
+        if is_done {
             return;
         }
         let bounds = self.bounds();
@@ -380,6 +409,10 @@ impl Driver {
                 context: Some(context),
                 ..
             } => {
+                if let Some(association) = segment.association {
+                    let refused = (association, context, completion.status);
+                    return self.take_refused_packets(queue, segment, refused);
+                }
                 // The device has destroyed the context, and sent nothing.
                 ring.contexts.forget(context);
                 match segment.seal(&self.keys) {

@@ -28,25 +28,35 @@
 //! 6. The device is told of keys that were installed and removed with all that is sent, and by a
 //!    carrier before packets arrive ([`Driver::follow_keys`]).
 //!
+//! 7. Batches under an association of PSP become segments that the device seals packet by packet,
+//!    or software where it has no room ([`NicAssociations`]). Nothing of them leaves in the clear,
+//!    and no IV is used twice.
+//!
 //! [`Driver`] has no I/O, clock or randomness; its caller turns the device. [`NicCarrier`] is a
 //! carrier made of both, over one that moves IP packets.
 #![forbid(unsafe_code)]
 
 mod arrived_packet;
+mod associations;
 mod carrier;
 mod config;
 mod driver;
+mod ended_associations;
 mod flow_contexts;
 mod host_regions;
 mod ip_packet;
 mod keys;
+mod psp_contexts;
+mod psp_sending;
 mod receive_contexts;
 mod receive_ring;
 mod segment;
+mod software_sealing;
 mod statistics;
 mod transmit_ring;
 
 pub use arrived_packet::{ArrivedPacket, OpenedPacket, OpenedRecords};
+pub use associations::NicAssociations;
 pub use carrier::NicCarrier;
 pub use config::DriverConfig;
 pub use driver::Driver;

@@ -3,6 +3,7 @@
 
 use smt_nic::Ring;
 use smt_nic::completion::Owner;
+use smt_nic::receive::UnwrappedBy;
 use smt_nic::receive::queue::{
     BUFFER_DESCRIPTOR_BYTES, BufferDescriptor, OpenedPlaces, RECEIVE_COMPLETION_BYTES,
     ReceiveCompletion,
@@ -19,6 +20,16 @@ pub(crate) struct ReceiveRing {
     buffers: Vec<Region>,
     /// Completions read in all.
     read: u64,
+}
+
+/// A packet that has arrived.
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) struct Reaped<'a> {
+    pub(crate) bytes: &'a mut [u8],
+    /// The records in it that were opened.
+    pub(crate) records: Option<OpenedPlaces>,
+    /// The association by which all of it was opened.
+    pub(crate) association: Option<UnwrappedBy>,
 }
 
 impl ReceiveRing {
@@ -56,22 +67,23 @@ impl ReceiveRing {
         (self.read + u64::from(self.entries()), self.read)
     }
 
-    /// The next packet that has arrived, and what was opened of it. Its buffer is the device's
+    /// The next packet that has arrived. Its buffer is the device's
     /// again with the next writing of [`Self::registers`].
-    pub(crate) fn reap<'a>(
-        &mut self,
-        memory: &'a mut HostRegions,
-    ) -> Option<(&'a mut [u8], Option<OpenedPlaces>)> {
+    pub(crate) fn reap<'a>(&mut self, memory: &'a mut HostRegions) -> Option<Reaped<'a>> {
         let place = (self.read % u64::from(self.entries())) as usize;
         let entries = memory.bytes(self.completions);
         let (entries, _) = entries.as_chunks::<RECEIVE_COMPLETION_BYTES>();
         let owner = Owner::of_entry(self.read, self.entries());
         let completion = ReceiveCompletion::parse(entries.get(place)?, owner)?;
         self.read += 1;
-        let packet = memory
+        let bytes = memory
             .bytes_mut(self.buffers[place])
             .get_mut(..completion.bytes as usize)?;
-        Some((packet, completion.opened))
+        Some(Reaped {
+            bytes,
+            records: completion.opened,
+            association: completion.association,
+        })
     }
 
     /// Begins anew after a reset of the device.
@@ -105,7 +117,7 @@ mod tests {
             let (posted, read) = ring.registers();
             nic.host_has_posted(0, posted, read);
             nic.receive(&[number; 50], &mut memory);
-            let packet = ring.reap(&mut memory).map(|(packet, _)| packet.to_vec());
+            let packet = ring.reap(&mut memory).map(|of| of.bytes.to_vec());
             assert_eq!(packet.as_deref(), Some(&[number; 50][..]));
             assert_eq!(ring.reap(&mut memory), None);
         }

@@ -4,7 +4,7 @@
 
 use std::num::NonZeroU16;
 
-use smt_carrier::{Batch, Layout, Unsealed};
+use smt_carrier::{AssociationHandle, Batch, Layout, Unsealed};
 use smt_nic::segmentation::{HEADER_MAX, SEGMENT_MAX};
 use smt_wire::DataHeader;
 use smt_wire::native::{NativeHeader, mark_segment};
@@ -25,6 +25,8 @@ pub(crate) struct Segment {
     pub(crate) records: Vec<Unsealed>,
     /// The message or session, by which the segment finds its queue.
     pub(crate) flow: u64,
+    /// The association under which each packet is sealed. Without it the segment leaves as it is.
+    pub(crate) association: Option<AssociationHandle>,
 }
 
 impl Segment {
@@ -52,6 +54,7 @@ impl Segment {
                         .map(|record| moved(record, 0, header_bytes))
                         .collect::<Option<_>>()?,
                     flow: flow_of(header)?,
+                    association: batch.association,
                 };
                 segment.fits().then(|| vec![segment])
             }
@@ -81,6 +84,7 @@ impl Segment {
                 .map(|record| moved(record, from, front.len()))
                 .collect::<Option<_>>()?,
             flow: flow_of(datagram).unwrap_or(batch.flow.0),
+            association: batch.association,
         };
         segment.fits().then_some(segment)
     }
@@ -93,6 +97,14 @@ impl Segment {
 
     pub(crate) fn payload_bytes(&self) -> usize {
         self.bytes.len() - self.header_bytes
+    }
+
+    /// How many packets the segment becomes.
+    pub(crate) fn packets(&self) -> u64 {
+        match self.stride {
+            0 => 1,
+            stride => self.payload_bytes().div_ceil(stride.into()).max(1) as u64,
+        }
     }
 
     /// The records as a run that an engine seals, if they are all of the payload.

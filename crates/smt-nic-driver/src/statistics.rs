@@ -24,9 +24,16 @@ pub struct DriverStatistics {
     /// Arrivals that the device has opened by a context that was removed meanwhile, or that nobody
     /// has given it: they are lost.
     pub opened_without_key: u64,
+    /// Contexts of PSP that were created.
+    pub psp_contexts_created: u64,
+    /// Contexts of PSP for which the device had no room: software seals the packets.
+    pub psp_contexts_refused: u64,
+    /// Packets of PSP that were sealed in software.
+    pub packets_in_software: u64,
     /// Segments that the device has refused, and that left again.
     pub repeated: u64,
-    /// Segments that were lost: a reset found them under way, their key was gone, or the device
+    /// Segments that were lost: a reset found them under way, their key or association was gone, or
+    /// the device
     /// refused them without a context too.
     pub lost: u64,
 }

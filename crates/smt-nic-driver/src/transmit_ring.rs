@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 
+use smt_carrier::AssociationHandle;
 use smt_nic::Ring;
 use smt_nic::completion::{COMPLETION_BYTES, Completion, Owner};
 use smt_nic::descriptor::{ContextId, DESCRIPTOR_BYTES, Descriptor, SegmentWork, Work};
@@ -46,6 +47,8 @@ pub(crate) enum Posted {
     Create {
         context: ContextId,
         block: Region,
+        /// The association that it is for, if it is a context of PSP.
+        association: Option<AssociationHandle>,
     },
     Resync {
         context: ContextId,
@@ -133,6 +136,7 @@ impl TransmitRing {
         &mut self,
         memory: &mut HostRegions,
         context: ContextId,
+        association: Option<AssociationHandle>,
         block: &[u8; CONTEXT_BLOCK_BYTES],
     ) {
         let block = self.block(memory, block);
@@ -140,7 +144,12 @@ impl TransmitRing {
             context,
             block: block.address(),
         };
-        self.post(memory, work, Posted::Create { context, block });
+        let posted = Posted::Create {
+            context,
+            block,
+            association,
+        };
+        self.post(memory, work, posted);
     }
 
     pub(crate) fn post_create_receive(

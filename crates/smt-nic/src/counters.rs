@@ -45,6 +45,16 @@ pub struct Counters {
     pub esp_not_authentic: u64,
     /// Packets of ESP that are too short, or whose trailer or IPv4 header is wrong: dropped.
     pub esp_malformed: u64,
+    /// Packets of PSP that were opened.
+    pub psp_opened: u64,
+    /// Packets to the port of PSP that went up as they came: of another protocol or version, or of
+    /// a device key that the device never had.
+    pub psp_unknown: u64,
+    /// Packets of PSP that did not authenticate: dropped.
+    pub psp_not_authentic: u64,
+    /// Packets of PSP whose headers before it are wrong, or that have no native packet of SMT in
+    /// them that has left alone: dropped.
+    pub psp_malformed: u64,
     /// Packets that were merged into one before them.
     pub packets_merged: u64,
     /// Buffers of the host that were filled.

@@ -19,6 +19,12 @@ pub const CONTEXT_BLOCK_BYTES: usize = 64;
 pub struct ContextBlock(pub(crate) [u8; CONTEXT_BLOCK_BYTES]);
 
 impl ContextBlock {
+    /// A block of these bytes, for software that seals as an engine does.
+    #[must_use]
+    pub fn new(bytes: [u8; CONTEXT_BLOCK_BYTES]) -> Self {
+        Self(bytes)
+    }
+
     /// The block's bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8; CONTEXT_BLOCK_BYTES] {
@@ -51,16 +57,15 @@ pub trait Engine {
         Stage::Segment
     }
 
-    /// Whether so many packets, of which the longest has so many bytes, may be transformed. Without
-    /// this nothing of a segment leaves.
+    /// Whether the packets of a segment may be transformed. Without this nothing of it leaves.
     ///
     /// # Errors
-    /// The numbers do not suffice, or a packet would be too long.
+    /// The numbers do not suffice, or a packet would be too long or is none that the engine takes.
     fn permits(
         &self,
         _context: &Self::Context,
         _headers: &Headers,
-        (_packets, _longest): (u64, usize),
+        _planned: PlannedPackets<'_>,
     ) -> Result<(), EngineError> {
         Ok(())
     }
@@ -88,6 +93,17 @@ pub trait Engine {
         context: &mut Self::Context,
         payload: &mut [u8],
     ) -> Result<Protected, EngineError>;
+}
+
+/// The packets that a segment will be cut to.
+#[derive(Clone, Copy, Debug)]
+pub struct PlannedPackets<'a> {
+    /// The segment's headers, of which each packet gets a copy.
+    pub header: &'a [u8],
+    /// How many packets there will be.
+    pub packets: u64,
+    /// Bytes of the longest, before it is transformed.
+    pub longest: usize,
 }
 
 /// When a context protects what is sent.
@@ -174,11 +190,11 @@ impl<A: Engine, B: Engine> Engine for (A, B) {
         &self,
         context: &Self::Context,
         headers: &Headers,
-        packets: (u64, usize),
+        planned: PlannedPackets<'_>,
     ) -> Result<(), EngineError> {
         match context {
-            Either::First(context) => self.0.permits(context, headers, packets),
-            Either::Second(context) => self.1.permits(context, headers, packets),
+            Either::First(context) => self.0.permits(context, headers, planned),
+            Either::Second(context) => self.1.permits(context, headers, planned),
         }
     }
 

@@ -15,7 +15,9 @@ use crate::completion::{Completion, Status};
 use crate::context_memory::{ContextMemory, NotAdded};
 use crate::counters::Counters;
 use crate::descriptor::{BadDescriptor, ContextId, Descriptor, SegmentWork, Work};
-use crate::engine::{CONTEXT_BLOCK_BYTES, ContextBlock, Engine, EngineError, Stage};
+use crate::engine::{
+    CONTEXT_BLOCK_BYTES, ContextBlock, Engine, EngineError, PlannedPackets, Stage,
+};
 use crate::headers::{Headers, Transport};
 use crate::host_memory::{CountedMemory, HostMemory};
 use crate::nic::NicConfig;
@@ -202,7 +204,7 @@ impl<E: Engine> Executor<E> {
         read.map_err(|_| Status::DmaFault)?;
         let how = self.cut_of(work, header).ok_or(Status::BadHeaders)?;
         if let Some(context) = work.context
-            && self.protect(context, &how)? == Stage::Packet
+            && self.protect(context, header, &how)? == Stage::Packet
         {
             return self.cut_and_transform(context, header, &how, wire);
         }
@@ -241,13 +243,18 @@ impl<E: Engine> Executor<E> {
     }
 
     /// Does what comes before the cut: protects the segment, or asks whether its packets may be.
-    fn protect(&mut self, id: ContextId, how: &Cut) -> Result<Stage, Status> {
+    fn protect(&mut self, id: ContextId, header: &[u8], how: &Cut) -> Result<Stage, Status> {
         let context = self.contexts.get_mut(id, &mut self.counters);
         let context = context.ok_or(Status::UnknownContext)?;
         let stage = self.engine.stage(context);
         if stage == Stage::Packet {
-            let packets = how.packets(self.payload.len());
-            let permitted = self.engine.permits(context, &how.headers, packets);
+            let (packets, longest) = how.packets(self.payload.len());
+            let planned = PlannedPackets {
+                header,
+                packets,
+                longest,
+            };
+            let permitted = self.engine.permits(context, &how.headers, planned);
             permitted.map_err(Status::of)?;
         }
         let protected = self.engine.protect(context, &mut self.payload);

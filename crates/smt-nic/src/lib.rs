@@ -22,7 +22,8 @@
 //! 5. [`esp`] seals packets after they were cut, and opens them before they are merged.
 //! 6. [`receive`] is the other direction: packets go to queues by their flow, those of one message
 //!    or stream are merged, and records in them are opened ([`tls::receive`]).
-//! 7. [`psp`] seals and opens whole packets by keys that the receiving device derives.
+//! 7. [`psp`] seals whole packets after they were cut, and opens them before their queue is chosen,
+//!    by keys that the receiving device derives.
 //! 8. [`context_memory`] bounds the contexts, and counts what a cache of them would miss.
 //!
 //! The crate reads SMT's formats by the offsets of the specification, with a cipher library of its
@@ -49,6 +50,7 @@ mod nic;
 pub mod psp;
 pub mod quic;
 pub mod receive;
+mod segment_place;
 pub mod segmentation;
 pub mod tls;
 mod transmit_queue;

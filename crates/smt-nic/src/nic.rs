@@ -60,7 +60,7 @@ pub struct Nic<E: Engine> {
     /// The queue that took the last step.
     served: u16,
     executor: Executor<E>,
-    receive: ReceiveSide,
+    pub(crate) receive: ReceiveSide,
 }
 
 /// The step that a queue has taken.
@@ -161,8 +161,10 @@ impl<E: Engine> Nic<E> {
         }
     }
 
-    /// Forgets all contexts, associations and queues, as after a reset by the host. Descriptors
-    /// that were fetched are lost, and have no completion. The counters go on.
+    /// Forgets all contexts, associations of ESP and queues, as after a reset by the host.
+    /// Descriptors that were fetched are lost, and have no completion. The counters go on, and the
+    /// keys of PSP stay: no SPI is given twice under them, and packets under associations that
+    /// peers were told are opened.
     pub fn reset(&mut self) {
         self.executor.contexts.clear();
         self.executor.receive_contexts.clear();
@@ -185,7 +187,7 @@ impl<E: Engine> Nic<E> {
     /// [`EspTableError`]. Without room, which is counted, the association stays with the host's
     /// software, and its packets go up as they came.
     pub fn add_association(&mut self, association: &Association<'_>) -> Result<(), EspTableError> {
-        let added = self.receive.associations.add(association);
+        let added = self.receive.openers.associations.add(association);
         let is_refused = added == Err(EspTableError::NoRoom);
         self.executor.counters.contexts_refused += u64::from(is_refused);
         added
@@ -193,7 +195,7 @@ impl<E: Engine> Nic<E> {
 
     /// Removes an association of ESP for packets in. Its packets go up as they came from now on.
     pub fn remove_association(&mut self, spi: u32) -> Option<RemovedAssociation> {
-        self.receive.associations.remove(spi)
+        self.receive.openers.associations.remove(spi)
     }
 
     /// The registers of a receive queue by which the host says how many buffers it has posted, and

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The receive side: packets go to queues by a hash of their flow (RSS), those of ESP are opened,
-//! packets of one message or stream are merged (LRO), and what was merged is written to buffers of
-//! the host.
+//! The receive side: packets go to queues by a hash of their flow (RSS), those of ESP and PSP are
+//! opened, packets of one message or stream are merged (LRO), and what was merged is written to
+//! buffers of the host.
 //!
 //! 1. [`crate::Nic::receive`] takes a packet from the wire. The device never drops a packet that it
 //!    does not know: such a packet goes to queue 0, as it is.
 //! 2. A packet of ESP is opened if the device has its association ([`crate::esp`]), after its queue
-//!    was chosen by its SPI. One that does not authenticate is dropped.
+//!    was chosen by its SPI. One of PSP is opened by the device's keys ([`crate::psp`]), and its
+//!    queue is that of what was inside. One that does not authenticate is dropped.
 //! 3. Merged packets wait until a packet comes that does not go on with them, or until
 //!    [`crate::Nic::flush`]: real devices flush when their interrupt is due. Packets of a TCP
 //!    connection go up in the order in which they came.
@@ -21,25 +22,29 @@
 //! | [`coalescing`], [`stream`] | which packets become one, and its headers: of SMT, of TCP |
 //! | `contexts` | the contexts by which records are opened |
 //! | `merges` | the merges that are open in a queue |
+//! | `openers` | what opens whole packets before they are merged |
 //! | `queue` | the rings of buffers and of completions |
 
 use alloc::vec::Vec;
 
-use crate::esp::{InboundTable, Outcome, Refused};
-use crate::headers::{Headers, Transport};
 use crate::host_memory::{CountedMemory, HostMemory};
 use crate::transmit_queue::Ring;
 use contexts::ReceiveContexts;
 use merges::{Arriving, QueueWithMerges};
+use openers::{BarePacket, Openers, Unwrapped};
 use queue::{Mark, ReceiveQueue};
 use rss::Rss;
 
 pub mod coalescing;
 pub(crate) mod contexts;
 mod merges;
+mod openers;
 pub mod queue;
 pub mod rss;
 pub mod stream;
+mod unwrapped_by;
+
+pub use unwrapped_by::UnwrappedBy;
 
 /// The configuration of the receive side.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
@@ -56,21 +61,16 @@ pub struct ReceiveConfig {
 #[derive(Clone, Debug)]
 pub(crate) struct ReceiveSide {
     config: ReceiveConfig,
-    smt_protocol: u8,
     queues: Vec<QueueWithMerges>,
-    pub(crate) associations: InboundTable,
-    /// Where a packet is opened.
-    opened: Vec<u8>,
+    pub(crate) openers: Openers,
 }
 
 impl ReceiveSide {
     pub(crate) fn new(config: ReceiveConfig, smt_protocol: u8, associations_max: usize) -> Self {
         Self {
             config,
-            smt_protocol,
             queues: Vec::new(),
-            associations: InboundTable::new(associations_max),
-            opened: Vec::new(),
+            openers: Openers::new(config.rss, smt_protocol, associations_max),
         }
     }
 
@@ -86,10 +86,10 @@ impl ReceiveSide {
         Some(&mut of.queue)
     }
 
-    /// Forgets all queues, the packets that wait, and the associations.
+    /// Forgets all queues, the packets that wait, and the associations of ESP.
     pub(crate) fn clear(&mut self) {
         self.queues.clear();
-        self.associations.clear();
+        self.openers.associations.clear();
     }
 
     /// Takes a packet, and returns its queue; `None` if the device has no queue.
@@ -100,32 +100,25 @@ impl ReceiveSide {
         host: &mut CountedMemory<'_, M>,
     ) -> Option<u16> {
         host.counters.packets_received += 1;
-        let headers = Headers::parse(packet, self.smt_protocol);
-        let hash = headers.map_or(0, |headers| self.config.rss.hash(packet, &headers));
         let queues = u32::try_from(self.queues.len()).unwrap_or(u32::MAX);
+        if queues == 0 {
+            return None;
+        }
+        let Unwrapped { hash, packet } = self.openers.open(packet, host.counters);
         let number = rss::queue_of(hash, queues)?;
-        let of = self.queues.get_mut(usize::from(number))?;
-        let (packet, headers, spi) = match headers {
-            Some(sealed) if sealed.transport == Transport::Esp => {
-                self.opened.clear();
-                self.opened.extend_from_slice(packet);
-                let outcome = self.associations.open(&mut self.opened, &sealed);
-                host.counters.count_esp(outcome);
-                match outcome {
-                    Outcome::Opened { spi, .. } => {
-                        let headers = Headers::parse(&self.opened, self.smt_protocol);
-                        (&self.opened[..], headers, spi)
-                    }
-                    Outcome::Unknown => (packet, headers, 0),
-                    Outcome::Dummy | Outcome::Refused(_) => return Some(number),
-                }
-            }
-            _ => (packet, headers, 0),
+        let Some(BarePacket {
+            bytes,
+            headers,
+            association,
+        }) = packet
+        else {
+            return Some(number);
         };
+        let of = self.queues.get_mut(usize::from(number))?;
         let arriving = Arriving {
-            packet,
+            packet: bytes,
             headers: headers.as_ref(),
-            mark: Mark { hash, spi },
+            mark: Mark { hash, association },
         };
         of.take(arriving, self.config.merges_max, contexts, host);
         Some(number)
@@ -141,18 +134,5 @@ impl ReceiveSide {
         if let Some(of) = self.queues.get_mut(usize::from(number)) {
             of.flush(contexts, host);
         }
-    }
-}
-
-impl crate::Counters {
-    fn count_esp(&mut self, outcome: Outcome) {
-        let counter = match outcome {
-            Outcome::Opened { .. } | Outcome::Dummy => &mut self.esp_opened,
-            Outcome::Unknown => &mut self.esp_unknown,
-            Outcome::Refused(Refused::Replayed) => &mut self.esp_replayed,
-            Outcome::Refused(Refused::NotAuthentic) => &mut self.esp_not_authentic,
-            Outcome::Refused(Refused::Malformed) => &mut self.esp_malformed,
-        };
-        *counter += 1;
     }
 }

@@ -96,7 +96,8 @@ struct Place {
 
 impl Cut {
     /// How many packets a payload becomes, and the bytes of the longest.
-    pub(crate) fn packets(&self, payload: usize) -> (u64, usize) {
+    #[must_use]
+    pub fn packets(&self, payload: usize) -> (u64, usize) {
         let stride = match self.stride {
             0 => payload.max(1),
             stride => stride,

@@ -4,8 +4,12 @@
 //! Handshakes confirm with them before there is a session, and sessions send them afterwards. Not
 //! here: which numbers have been used, and what a packet means.
 
+use smt_carrier::AssociationKey;
 use smt_record::{NoKey, OpenFailed, OpenKeys, SealKeys, Unavailable};
-use smt_wire::{Body, Control, ControlHeader, ControlNumber, SessionIndex, TAG_LEN};
+use smt_wire::{
+    ASSOCIATION_KEY_LEN, Body, Control, ControlHeader, ControlNumber, SessionIndex, TAG_LEN,
+};
+use zeroize::Zeroizing;
 
 use crate::send::buffer::TransmitBuffer;
 
@@ -18,14 +22,15 @@ pub(crate) struct ControlRoute {
     pub(crate) number: ControlNumber,
 }
 
-/// Appends a sealed control packet; CONFIRM carries `own_reset_token`, encrypted. The caller has
-/// counted it ([`SealKeys::count_control`]). A packet that could not be sealed is not appended, as
-/// if the network had lost it: its content is sent again later.
+/// Appends a sealed control packet. `secret` is encrypted in it: of CONFIRM this side's reset
+/// token, of ASSOCIATION the key, of others nothing. The caller has counted it
+/// ([`SealKeys::count_control`]). A packet that could not be sealed is not appended, as if the
+/// network had lost it: its content is sent again later.
 pub(crate) fn seal(
     keys: &mut SealKeys,
     route: ControlRoute,
     body: &Body<'_>,
-    own_reset_token: &[u8; TAG_LEN],
+    secret: &[u8],
     out: &mut TransmitBuffer,
 ) {
     let header = ControlHeader {
@@ -38,9 +43,7 @@ pub(crate) fn seal(
     let length = header.emit(route.version, body, packet);
     let (aad, sealed) = packet.split_at_mut(length);
     let (plaintext, tag) = sealed.split_at_mut(sealed.len() - TAG_LEN);
-    if *body == Body::Confirm {
-        plaintext.copy_from_slice(own_reset_token);
-    }
+    plaintext.copy_from_slice(secret);
     let cipher = keys.control();
     match cipher.and_then(|cipher| cipher.seal(route.number.to_u64(), aad, plaintext)) {
         Ok(computed) => tag.copy_from_slice(&computed),
@@ -49,10 +52,12 @@ pub(crate) fn seal(
 }
 
 /// A control packet that has opened.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Opened {
     /// The peer's reset token (SPEC §12.1), if it is CONFIRM.
     pub(crate) reset_token: Option<[u8; TAG_LEN]>,
+    /// The key, if it is ASSOCIATION (SPEC §15.4).
+    pub(crate) association_key: Option<AssociationKey>,
 }
 
 /// Opens a control packet. One that is forged counts towards the cipher's integrity limit.
@@ -62,7 +67,7 @@ pub(crate) fn open(keys: &mut OpenKeys, control: &Control<'_>) -> Result<Opened,
         NoKey::NoSuchEpoch => OpenFailed::Forged,
         NoKey::Unavailable(unavailable) => unavailable.into(),
     })?;
-    let mut sealed = [0; 2 * TAG_LEN];
+    let mut sealed = Zeroizing::new([0; SEALED_LEN_MAX]);
     let sealed = &mut sealed[..control.sealed.len()];
     sealed.copy_from_slice(control.sealed);
     let number = control.header.number.to_u64();
@@ -74,7 +79,15 @@ pub(crate) fn open(keys: &mut OpenKeys, control: &Control<'_>) -> Result<Opened,
     }
     keys.opened(epoch);
     let is_confirm = control.body == Body::Confirm;
+    let association_key = match control.body {
+        Body::Association(_) => sealed.first_chunk().copied().map(AssociationKey::new),
+        _ => None,
+    };
     Ok(Opened {
         reset_token: sealed[..TAG_LEN].try_into().ok().filter(|_| is_confirm),
+        association_key,
     })
 }
+
+/// Bytes of the longest sealed part: that of ASSOCIATION.
+const SEALED_LEN_MAX: usize = ASSOCIATION_KEY_LEN + TAG_LEN;

@@ -29,7 +29,7 @@ use backpressure::Backpressure;
 pub use commands::{CallOptions, ConnectRequest};
 use delivery::AcceptQueue;
 use schedule::{Schedule, Sender};
-use smt_carrier::{Capabilities, KeyStore, Path};
+use smt_carrier::{Associations, Capabilities, KeyStore, Path};
 use smt_record::{AeadProvider, CryptoProvider, KeyLog};
 use smt_wire::SessionIndex;
 
@@ -87,6 +87,8 @@ pub struct Endpoint {
     next_serial: u32,
     next_connect: u64,
     flight_rest: Option<FlightRest>,
+    /// How often the carrier's device had replaced its keys when that was last looked at.
+    rotations: u64,
     schedule: Schedule,
     /// See [`Endpoint::leave_to_original`].
     is_copy: bool,
@@ -162,6 +164,7 @@ impl Endpoint {
             next_serial,
             next_connect: 1,
             flight_rest: None,
+            rotations: 0,
             schedule: Schedule::new(),
             is_copy: false,
         }
@@ -199,6 +202,15 @@ impl Endpoint {
     /// ([`TransmitBuffer::batch`](crate::TransmitBuffer::batch)).
     pub fn set_key_store(&mut self, store: Arc<dyn KeyStore>) {
         self.crypto.library = self.crypto.library.with_key_store(store);
+    }
+
+    /// Lets the carrier seal the packets of sessions that begin from now on itself, instead of
+    /// their records, if the peer's carrier does too (SPEC §15.4): batches then name the
+    /// association that they leave under, and arrivals the one that they came under. Sessions by
+    /// ticket, and those with peers that do not, have sealed records as ever.
+    pub fn set_associations(&mut self, associations: Arc<dyn Associations>) {
+        self.rotations = associations.rotations();
+        self.crypto.associations = Some(associations);
     }
 
     /// Sets the key exchange provider of new handshakes: with renewed certificates, for example.
@@ -322,6 +334,7 @@ impl Endpoint {
             asked_since: session.asked_since(),
             seal_epoch: session.keys.seal.epoch(),
             open_epoch: session.keys.open.epoch(),
+            psp_version: session.psp_version(),
         })
     }
 
@@ -389,4 +402,6 @@ pub struct SessionFacts {
     pub seal_epoch: u32,
     /// Key epoch of the peer's sending keys.
     pub open_epoch: u32,
+    /// The version of PSP by which carriers seal its packets; `None`: its records are sealed.
+    pub psp_version: Option<u8>,
 }

@@ -105,6 +105,9 @@ pub(crate) const NEED_ACK_TRIES_PRESSED: u32 = 14;
 /// A message whose missing bytes do not come although asked for is dropped after this time, unless
 /// its sender asks about it meanwhile.
 pub(crate) const INCOMPLETE_LIFE: Duration = Duration::from_secs(10);
+/// A peer gets a new association at its request no sooner than this after the one before: a device
+/// has 2^31 of them under a key, for all peers (SPEC §15.4).
+pub(crate) const ASSOCIATION_INTERVAL_MIN: Duration = Duration::from_millis(100);
 /// A session is dead after its peer, although asked, was silent for this time.
 pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(2);
 /// A caller whose request is worked on, and that is silent for this time, is asked whether it is

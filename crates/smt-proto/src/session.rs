@@ -16,11 +16,14 @@
 //! 9. `expiry`: the end of certificates; `key_epochs`: which messages hold an epoch; `hibernate`:
 //!    memory that an unused session gives up.
 //!
+//! 10. `associations`: what the carrier needs to seal whole packets (SPEC §15.4).
+//!
 //! The state is in groups, each with its rules: `keys`, `liveness`, `recovery`, `pass_timer`, and
 //! the `lane` of `stripe`, `client_messages`, `memory_share` and `reordered`.
 //!
 //! Not here: finding the session of a packet (`endpoint`), and establishing it (`establish`).
 
+mod associations;
 mod cancel;
 mod client_messages;
 mod commands;
@@ -43,6 +46,7 @@ mod send;
 mod stripe;
 mod timers;
 
+use associations::SessionAssociations;
 pub(crate) use commands::CallKind;
 pub(crate) use expiry::CredentialEnds;
 use expiry::Expiry;
@@ -55,6 +59,7 @@ use recovery::Recovery;
 use stripe::Stripes;
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 
 use smt_carrier::Path;
 use smt_record::{Exporter, Side};
@@ -100,6 +105,8 @@ pub(crate) struct Session {
     pass_timer: PassTimer,
     liveness: Liveness,
     expiry: Expiry,
+    /// In a session whose packets the carrier seals (SPEC §15.4).
+    associations: Option<Box<SessionAssociations>>,
     /// How it holds its ciphers' tables.
     pub(crate) cipher_slot: CipherSlot,
     ended: Option<SessionEnd>,
@@ -117,6 +124,7 @@ impl Session {
     ) -> Self {
         let (now, indices) = (established.agreed_at, established.indices);
         let agreement = established.agreement;
+        let psp_version = agreement.psp_version;
         let flow = agreement.receiving_flow(indices.own);
         established.open.open_at_carrier(flow);
         let (sent, received) = (established.controls, established.confirmed_by);
@@ -124,7 +132,7 @@ impl Session {
         let lane = Lane::new(stripes, factory.crypto.table_salt);
         let interval = factory.config.resend_interval;
         let datagram_limit = usize::from(agreement.datagram_limit).min(datagram_max);
-        Self {
+        let mut session = Self {
             path: established.path,
             index: indices.own,
             remote_index: indices.remote,
@@ -144,11 +152,19 @@ impl Session {
             pass_timer: PassTimer::new(now),
             liveness: Liveness::new(now),
             expiry: Expiry::new(agreement.side, now, factory.wall(now), established.ends),
+            associations: None,
             cipher_slot: CipherSlot::Empty,
             ended: None,
             slot: Slot::default(),
             agreement,
+        };
+        if let (Some(version), Some(device)) = (psp_version, &factory.crypto.associations) {
+            let limits = factory.config.key_limits;
+            let device = Arc::clone(device);
+            let associations = SessionAssociations::new(now, device, version, limits);
+            session.set_associations(now, associations);
         }
+        session
     }
 
     /// Ends the session: every call ends, and every request that is worked on is cancelled.
@@ -247,6 +263,11 @@ impl Session {
     /// UDP payload bytes of a datagram, as discovered so far.
     pub(crate) fn datagram_size(&self) -> usize {
         self.recovery.pmtud.size()
+    }
+
+    /// The version of PSP by which carriers seal its packets.
+    pub(crate) fn psp_version(&self) -> Option<u8> {
+        self.agreement.psp_version
     }
 
     /// The largest message that the peer accepts, in bytes before padding.

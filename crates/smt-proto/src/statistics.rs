@@ -27,6 +27,11 @@ pub struct Statistics {
     /// Records that the carrier says it has opened, under a key or a number that is not theirs: of
     /// a key that was taken back meanwhile, for example. They are as good as lost.
     pub carrier_records_refused: u64,
+    /// DATA of sessions whose packets carriers seal, in a packet that was not, or under another
+    /// association (SPEC §15.4): forged, or of an association that was replaced.
+    pub data_unsealed: u64,
+    /// Associations of peers that the carrier did not take at once. Peers tell them again.
+    pub associations_refused: u64,
     /// Records and packets that the cryptographic library could not try to seal or open. They are
     /// as good as lost.
     pub crypto_unavailable: u64,

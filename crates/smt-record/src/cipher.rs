@@ -22,7 +22,7 @@ use crate::carrier_key::CarrierKey;
 use crate::crypto_provider::CryptoProvider;
 use crate::key_log::KeyLogContext;
 use crate::key_schedule::{DerivedKey, DirectionSecrets};
-use crate::plaintext::PlaintextAead;
+use crate::plaintext::{PLAINTEXT, PlaintextAead};
 use crate::secret::Secret;
 use crate::suite::Suite;
 
@@ -57,11 +57,26 @@ impl LazyCipher {
         Ok(&**self.aead.get_or_init(|| aead))
     }
 
+    /// The cipher of records: the null cipher, if the packets around them are sealed.
+    ///
+    /// # Errors
+    /// As [`Self::aead`].
+    pub(crate) fn of_records(
+        &self,
+        maker: &CipherMaker,
+        secrets: &DirectionSecrets,
+    ) -> Result<&dyn Aead, Unavailable> {
+        match maker.records_in_packets {
+            true => Ok(&PLAINTEXT),
+            false => self.aead(maker, &secrets.data),
+        }
+    }
+
     /// The carrier's handle of the key, if the carrier seals records and takes it. A carrier that
     /// does not take it is asked again only after [`Self::hibernate`].
     pub(crate) fn carrier_key(&self, maker: &CipherMaker, secret: &Secret) -> Option<KeyHandle> {
         let store = maker.crypto.key_store()?;
-        if secret.is_plaintext() {
+        if secret.is_plaintext() || maker.records_in_packets {
             return None;
         }
         let CipherKey { derived, carrier } = self.key(maker, secret);
@@ -154,6 +169,8 @@ pub(crate) struct CipherMaker {
     pub(crate) crypto: CryptoProvider,
     /// Few users have one: it takes no room in the others' sessions.
     pub(crate) log: Option<Box<KeyLogContext>>,
+    /// Records have no seal of their own: the packets around them are sealed (SPEC §15.4).
+    pub(crate) records_in_packets: bool,
 }
 
 impl CipherMaker {

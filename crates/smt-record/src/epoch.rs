@@ -33,7 +33,7 @@ impl EpochKeys {
         maker: &CipherMaker,
         secrets: &DirectionSecrets,
     ) -> Result<&dyn Aead, Unavailable> {
-        self.data.aead(maker, &secrets.data)
+        self.data.of_records(maker, secrets)
     }
 
     /// The carrier's handle of the data key, in the same way; `None` if the carrier has none.
@@ -115,6 +115,7 @@ mod tests {
             suite: SUITE,
             crypto: CryptoProvider::aws_lc(),
             log: None,
+            records_in_packets: false,
         }
     }
 

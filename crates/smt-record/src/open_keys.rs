@@ -104,6 +104,7 @@ impl OpenKeys {
             suite,
             crypto,
             log: log.map(Box::new),
+            records_in_packets: false,
         };
         maker.log(0, &secrets);
         Self {
@@ -120,11 +121,20 @@ impl OpenKeys {
         }
     }
 
+    /// Takes records without a seal of their own, in a session whose packets are sealed (SPEC
+    /// §15.4). Control packets are opened as ever. The caller takes no record but from a packet
+    /// that its own carrier has opened, under an association that it gave to this peer.
+    #[must_use]
+    pub fn leave_records_to_packets(mut self) -> Self {
+        self.maker.records_in_packets = true;
+        self
+    }
+
     /// Gives the keys of this flow to the carrier, if its store takes any. The carrier counts
     /// [`CARRIER_FAILURES_MAX`] wrong tags by itself each time that it gets a key: so many fewer
     /// are left here.
     pub fn open_at_carrier(&mut self, flow: ReceivingFlow) {
-        let takes_keys = self.maker.crypto.key_store().is_some();
+        let takes_keys = self.maker.crypto.key_store().is_some() && !self.maker.records_in_packets;
         self.carrier_flow = takes_keys.then(|| Box::new(flow));
     }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The null cipher of the measurement version (SPEC §14): plaintext unchanged, 16 zeros as tag.
+//! The null cipher: plaintext unchanged, 16 zeros as tag.
 //!
-//! It has no suite number and no key, and nothing outside this crate can make one: the only way
-//! to it is [`crate::SessionSecrets::plaintext`], whose secrets carry no bytes. It protects
-//! nothing; it exists to measure what encryption costs.
+//! It has no suite number and no key, and protects nothing. There are two ways to it:
+//! 1. [`crate::SessionSecrets::plaintext`], whose secrets carry no bytes: the measurement version
+//!    (SPEC §14), which shows what encryption costs.
+//! 2. [`crate::SealKeys::leave_records_to_packets`] and its counterpart: the carrier seals the
+//!    packets in which the records lie (SPEC §15.4). Control packets keep their own cipher.
 
 use smt_wire::TAG_LEN;
 
@@ -11,6 +13,9 @@ use crate::aead::{Aead, OpenFailed, Unavailable};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlaintextAead;
+
+/// The null cipher itself, for those who borrow one.
+pub(crate) static PLAINTEXT: PlaintextAead = PlaintextAead;
 
 impl Aead for PlaintextAead {
     fn seal(

@@ -70,6 +70,7 @@ impl SealKeys {
             suite,
             crypto,
             log: log.map(Box::new),
+            records_in_packets: false,
         };
         maker.log(0, &secrets);
         Self {
@@ -82,6 +83,15 @@ impl SealKeys {
             controls: 0,
             update_requested: false,
         }
+    }
+
+    /// Leaves records without a seal of their own, for a session whose packets are sealed (SPEC
+    /// §15.4). Control packets are sealed as ever. The caller lets no record leave but in a sealed
+    /// packet.
+    #[must_use]
+    pub fn leave_records_to_packets(mut self) -> Self {
+        self.maker.records_in_packets = true;
+        self
     }
 
     /// Moves to the next epoch. The caller then owes EPOCH_DONE for the old one, once nothing of
@@ -181,7 +191,7 @@ impl SealKeys {
         }
         match &self.previous {
             Some((previous, cipher)) if *previous == epoch => {
-                Ok(cipher.aead(&self.maker, &self.secrets.data)?)
+                Ok(cipher.of_records(&self.maker, &self.secrets)?)
             }
             _ => Err(NoKey::NoSuchEpoch),
         }

@@ -9,6 +9,7 @@
 //! - [`SealingCarrier`]: a carrier that seals records itself, as a network card would, and its keys
 //!   ([`SealingKeys`]).
 //! - [`OpeningKeys`]: the keys of a carrier that opens records.
+//! - [`PacketSealer`]: a device that seals whole packets, as one of PSP does.
 //! - [`EndpointPair`]: a client and a server with memory between them.
 //!
 //! No users of SMT depend on this crate.
@@ -20,6 +21,7 @@ mod key_exchange;
 mod nonce_guard;
 mod null_cipher;
 mod opening_keys;
+mod packet_sealer;
 mod sealing_carrier;
 mod token_mac;
 mod watched_cipher;
@@ -29,6 +31,7 @@ pub use key_exchange::{Early, ExchangeSettings, FakeKeyExchange, Transcript};
 pub use nonce_guard::NonceGuard;
 pub use null_cipher::NullCipher;
 pub use opening_keys::OpeningKeys;
+pub use packet_sealer::PacketSealer;
 pub use sealing_carrier::{SealingCarrier, SealingKeys};
 pub use token_mac::FakeTokenMac;
 pub use watched_cipher::{CipherWatch, KeyWatch, WatchedCipher};

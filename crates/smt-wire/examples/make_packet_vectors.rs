@@ -178,6 +178,12 @@ fn single_bodies() -> Vec<Value> {
         ("PROBE", json!({ "padding": 20 })),
         ("PROBE_ACK", json!({ "size": 8_972 })),
         ("CLOSE", json!({ "code": 2 })),
+        (
+            "ASSOCIATION",
+            json!({ "serial": 1, "spi": 0x8000_0007_u32, "version": 1 }),
+        ),
+        ("ASSOCIATION_ACK", json!({ "serial": 1 })),
+        ("ASSOCIATION_REQUEST", json!({ "serial": 1 })),
     ]
     .map(|(ty, body)| control(ty, body))
     .into()
@@ -193,7 +199,7 @@ fn control(ty: &str, body: Value) -> Value {
         "name": name, "type": ty, "version": VERSION,
         "fields": {
             "epoch": 2, "session": "0000000700000001", "stripe": 3, "counter": "0000010203040506", "body": body,
-            "sealed": pattern(if ty == "CONFIRM" { 32 } else { 16 }),
+            "sealed": pattern(match ty { "CONFIRM" => 32, "ASSOCIATION" => 48, _ => 16 }),
         },
     })
 }
@@ -426,12 +432,12 @@ fn malformed_bundles() -> Vec<Value> {
     .collect()
 }
 
-fn params() -> [(&'static str, Value); 6] {
+fn params() -> [(&'static str, Value); 7] {
     let client = json!({
         "versions": [1], "key_exchange": 0, "index": "0000000700000001", "suites": [0x1301, 0x1302, 0x1303],
         "index_bits": 16, "record_size": 16_384, "first_record_size": 1_142, "window": 4_096,
         "message_limit": 67_108_864, "unscheduled": 60_000, "datagram_limit": 8_972, "stripes": 4, "key_name": null,
-        "random": null, "takes_bundles": false, "part_window": null,
+        "random": null, "takes_bundles": false, "part_window": null, "psp_versions": null,
     });
     let mut server = client.clone();
     server["index"] = json!("0000000900000002");
@@ -448,6 +454,8 @@ fn params() -> [(&'static str, Value); 6] {
     bundles["takes_bundles"] = json!(true);
     let mut parts = client.clone();
     parts["part_window"] = json!(65_536);
+    let mut psp = client.clone();
+    psp["psp_versions"] = json!([1, 0]);
     let mut plaintext = client.clone();
     plaintext["key_exchange"] = json!(PLAINTEXT_VERSION);
     plaintext["versions"] = json!([PLAINTEXT_VERSION]);
@@ -459,6 +467,7 @@ fn params() -> [(&'static str, Value); 6] {
         ("plaintext", plaintext),
         ("client that takes bundles", bundles),
         ("client that takes parts", parts),
+        ("client that would seal packets", psp),
     ]
 }
 

@@ -4,11 +4,11 @@
 //! The same value is parsed and sent. A body of a size that its type cannot have is malformed.
 //! A NIC leaves bodies alone: they are covered by the tag.
 
-use crate::entry::{Abort, Ack, Grant, PartWindow, Resend};
+use crate::entry::{Abort, Ack, AssociationFields, Grant, PartWindow, Resend};
 use crate::error::ParseError;
 use crate::field::{put, u16_at, u32_at, u64_at};
 use crate::ids::MessageId;
-use crate::limits::{LIST_MAX, RESET_TOKEN_LEN, TAG_LEN};
+use crate::limits::{ASSOCIATION_KEY_LEN, LIST_MAX, RESET_TOKEN_LEN, TAG_LEN};
 use crate::list::{Entry, List};
 use crate::packet_type::PacketType;
 
@@ -86,6 +86,19 @@ pub enum Body<'a> {
     PartWindow(List<'a, PartWindow>),
     /// Asks for PART_WINDOW of these calls.
     PartWindowRequest(List<'a, MessageId>),
+    /// Lets the peer seal its packets under an association; the key is in the sealed part (SPEC
+    /// §15.4).
+    Association(AssociationFields),
+    /// The association of this serial is in use.
+    AssociationAck {
+        /// The serial.
+        serial: u32,
+    },
+    /// Asks for the association after this one, which is nearly used up.
+    AssociationRequest {
+        /// The serial of the association in use.
+        serial: u32,
+    },
 }
 
 impl<'a> Body<'a> {
@@ -116,6 +129,9 @@ impl<'a> Body<'a> {
             Self::Close { .. } => PacketType::Close,
             Self::PartWindow(_) => PacketType::PartWindow,
             Self::PartWindowRequest(_) => PacketType::PartWindowRequest,
+            Self::Association(_) => PacketType::Association,
+            Self::AssociationAck { .. } => PacketType::AssociationAck,
+            Self::AssociationRequest { .. } => PacketType::AssociationRequest,
         }
     }
 
@@ -136,7 +152,12 @@ impl<'a> Body<'a> {
             | Self::PartWindowRequest(list) => list.bytes_len(),
             Self::PartWindow(list) => list.bytes_len(),
             Self::Abort(_) => Abort::LEN,
-            Self::KeyUpdateRequest { .. } | Self::EpochDone { .. } | Self::EpochAck { .. } => 4,
+            Self::Association(_) => AssociationFields::LEN,
+            Self::KeyUpdateRequest { .. }
+            | Self::EpochDone { .. }
+            | Self::EpochAck { .. }
+            | Self::AssociationAck { .. }
+            | Self::AssociationRequest { .. } => 4,
             Self::Window { .. } | Self::Ping(_) | Self::Pong(_) => 8,
             Self::Probe { padding } => *padding,
             Self::ProbeAck { .. } => 4,
@@ -149,7 +170,8 @@ impl<'a> Body<'a> {
         self.len() == 0
     }
 
-    /// Bytes after the body: the tag, and before it CONFIRM's encrypted token.
+    /// Bytes after the body: the tag, and before it CONFIRM's encrypted token or ASSOCIATION's
+    /// encrypted key.
     pub fn sealed_len(&self) -> usize {
         sealed_len(self.packet_type())
     }
@@ -187,6 +209,15 @@ impl<'a> Body<'a> {
             }),
             PacketType::PartWindow => list(bytes).map(Self::PartWindow),
             PacketType::PartWindowRequest => list(bytes).map(Self::PartWindowRequest),
+            PacketType::Association => exact(bytes)
+                .map(AssociationFields::parse)
+                .map(Self::Association),
+            PacketType::AssociationAck => {
+                u32_of(bytes).map(|serial| Self::AssociationAck { serial })
+            }
+            PacketType::AssociationRequest => {
+                u32_of(bytes).map(|serial| Self::AssociationRequest { serial })
+            }
             PacketType::Data
             | PacketType::Handshake
             | PacketType::Cookie
@@ -216,12 +247,15 @@ impl<'a> Body<'a> {
             | Self::PartWindowRequest(list) => write_list(list, out),
             Self::PartWindow(list) => write_list(list, out),
             Self::Abort(abort) => abort.write(out),
+            Self::Association(fields) => fields.write(out),
             Self::Window { limit: value } | Self::Ping(value) | Self::Pong(value) => {
                 out.copy_from_slice(&value.to_be_bytes());
             }
             Self::KeyUpdateRequest { epoch: value }
             | Self::EpochDone { epoch: value }
             | Self::EpochAck { epoch: value }
+            | Self::AssociationAck { serial: value }
+            | Self::AssociationRequest { serial: value }
             | Self::ProbeAck { size: value } => out.copy_from_slice(&value.to_be_bytes()),
             Self::Probe { .. } => out.fill(0),
             Self::Close { code } => {
@@ -236,6 +270,7 @@ impl<'a> Body<'a> {
 pub(crate) const fn sealed_len(ty: PacketType) -> usize {
     match ty {
         PacketType::Confirm => RESET_TOKEN_LEN + TAG_LEN,
+        PacketType::Association => ASSOCIATION_KEY_LEN + TAG_LEN,
         _ => TAG_LEN,
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! 1. `emit` writes header and body, and counts the sealed part in the length field.
 //! 2. The caller seals with what was written as AAD, and appends the tag (CONFIRM: ciphertext of
-//!    the token, then the tag).
+//!    the token, then the tag; ASSOCIATION: ciphertext of the key, then the tag).
 //! 3. A receiver gets the same cut back as [`Control::aad`] and [`Control::sealed`].
 //!
 //! Not here: tags and replay windows. A parsed control packet says nothing before it has opened.
@@ -70,7 +70,8 @@ pub struct Control<'a> {
     pub body: Body<'a>,
     /// Every byte of the packet before its sealed part.
     pub aad: &'a [u8],
-    /// The tag; in CONFIRM the ciphertext of the reset token, then the tag.
+    /// The tag; before it in CONFIRM the ciphertext of the reset token, in ASSOCIATION that of the
+    /// key.
     pub sealed: &'a [u8],
 }
 
@@ -156,6 +157,14 @@ impl fmt::Display for Control<'_> {
             Body::Probe { padding } => write!(f, " padding {padding}"),
             Body::ProbeAck { size } => write!(f, " size {size}"),
             Body::Close { code } => write!(f, " code {code}"),
+            Body::Association(fields) => write!(
+                f,
+                " serial {} spi 0x{:08x} version {}",
+                fields.serial, fields.spi, fields.version
+            ),
+            Body::AssociationAck { serial } | Body::AssociationRequest { serial } => {
+                write!(f, " serial {serial}")
+            }
         }
     }
 }

@@ -227,6 +227,37 @@ impl Abort {
     }
 }
 
+/// An association under which the receiver of this packet may seal its own (SPEC §15.4). Set by the
+/// side that opens the packets.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct AssociationFields {
+    /// The place among the associations that the side has told, from 1 on.
+    pub serial: u32,
+    /// The SPI of the packets, chosen by the device that opens them.
+    pub spi: u32,
+    /// The version of PSP.
+    pub version: u8,
+}
+
+impl AssociationFields {
+    pub(crate) const LEN: usize = 12;
+
+    pub(crate) fn parse(bytes: &[u8; Self::LEN]) -> Self {
+        Self {
+            serial: u32_at(bytes, association::SERIAL),
+            spi: u32_at(bytes, association::SPI),
+            version: bytes[association::PSP_VERSION],
+        }
+    }
+
+    pub(crate) fn write(&self, out: &mut [u8]) {
+        put(out, association::SERIAL, &self.serial.to_be_bytes());
+        put(out, association::SPI, &self.spi.to_be_bytes());
+        out[association::PSP_VERSION] = self.version;
+        out[association::RESERVED].fill(0);
+    }
+}
+
 pub(crate) mod grant {
     crate::layout::fields! {
         ID = 0..8;
@@ -256,6 +287,15 @@ pub(crate) mod ack {
     crate::layout::fields! {
         BASE = 0..8;
         BITS = 8..16;
+    }
+}
+
+pub(crate) mod association {
+    crate::layout::fields! {
+        SERIAL = 0..4;
+        SPI = 4..8;
+        PSP_VERSION = 8;
+        RESERVED = 9..12;
     }
 }
 

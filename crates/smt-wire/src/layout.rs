@@ -10,9 +10,9 @@ use crate::limits;
 use crate::packet_type::PacketType;
 use crate::prefix::{HEADER_WORDS_DATA, HEADER_WORDS_OTHER, Prefix};
 use crate::{
-    Abort, AbortCode, Ack, ControlHeader, ControlNumber, Cookie, DataHeader, Entry, Grant,
-    Handshake, InnerHeader, KeyExchange, Kind, MemberHeader, PartWindow, Resend, Reset, TO_THE_END,
-    Unavailable,
+    Abort, AbortCode, Ack, AssociationFields, ControlHeader, ControlNumber, Cookie, DataHeader,
+    Entry, Grant, Handshake, InnerHeader, KeyExchange, Kind, MemberHeader, PartWindow, Resend,
+    Reset, TO_THE_END, Unavailable,
 };
 
 /// A field of a header.
@@ -47,7 +47,7 @@ pub struct Value {
 }
 
 /// Headers and entries of lists, in the specification's order.
-pub const TABLES: [Table; 15] = [
+pub const TABLES: [Table; 16] = [
     table("PREFIX", Prefix::LEN, crate::prefix::field::FIELDS),
     table("DATA", DataHeader::LEN, crate::data::field::FIELDS),
     table("CONTROL", ControlHeader::LEN, crate::control::field::FIELDS),
@@ -72,6 +72,11 @@ pub const TABLES: [Table; 15] = [
         crate::entry::part_window::FIELDS,
     ),
     table("ABORT", Abort::LEN, crate::entry::abort::FIELDS),
+    table(
+        "ASSOCIATION",
+        AssociationFields::LEN,
+        crate::entry::association::FIELDS,
+    ),
     table("CLOSE", crate::body::CLOSE_LEN, crate::body::close::FIELDS),
     table("RESET", Reset::LEN, crate::reset::field::FIELDS),
     table(
@@ -86,7 +91,7 @@ const fn table(name: &'static str, len: usize, fields: &'static [Field]) -> Tabl
 }
 
 /// Every type of packet (SPEC §3.2).
-pub const TYPES: [PacketType; 30] = PacketType::ALL;
+pub const TYPES: [PacketType; 33] = PacketType::ALL;
 
 /// Every parameter's tag (SPEC §6.3).
 pub const PARAMS: &[Value] = crate::params::tag::TAGS;
@@ -125,10 +130,11 @@ pub const VALUES: [Value; 26] = [
 ];
 
 /// This crate's limits, ranges by their two ends.
-pub const LIMITS: [Value; 30] = [
+pub const LIMITS: [Value; 32] = [
     value("RECORD_HEADER_LEN", limits::RECORD_HEADER_LEN as u64),
     value("TAG_LEN", limits::TAG_LEN as u64),
     value("RESET_TOKEN_LEN", limits::RESET_TOKEN_LEN as u64),
+    value("ASSOCIATION_KEY_LEN", limits::ASSOCIATION_KEY_LEN as u64),
     value("LIST_MAX", limits::LIST_MAX as u64),
     value("COOKIE_MAX", limits::COOKIE_MAX as u64),
     value("FLIGHTS_MAX", limits::FLIGHTS_MAX as u64),
@@ -146,6 +152,7 @@ pub const LIMITS: [Value; 30] = [
     value("WINDOW_MAX", *limits::WINDOW.end() as u64),
     value("DATAGRAM_LIMIT_MIN", limits::DATAGRAM_LIMIT_MIN as u64),
     value("STRIPES_LOG2_MAX", limits::STRIPES_LOG2_MAX as u64),
+    value("PSP_VERSIONS_MAX", limits::PSP_VERSIONS_MAX as u64),
     value("KEY_NAME_MAX", limits::KEY_NAME_MAX as u64),
     value("BUNDLE_RECORDS_MAX", limits::BUNDLE_RECORDS_MAX as u64),
     value("FAILURE_TEXT_MAX", limits::FAILURE_TEXT_MAX as u64),

@@ -53,7 +53,7 @@ pub use bundle::{MemberHeader, Members};
 pub use control::{Control, ControlHeader};
 pub use cookie::Cookie;
 pub use data::{Data, DataHeader};
-pub use entry::{Abort, AbortCode, Ack, Grant, PartWindow, Resend, TO_THE_END};
+pub use entry::{Abort, AbortCode, Ack, AssociationFields, Grant, PartWindow, Resend, TO_THE_END};
 pub use error::ParseError;
 pub use failure::FailureMark;
 pub use flight::FlightBody;

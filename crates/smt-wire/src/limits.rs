@@ -18,6 +18,13 @@ pub const RECORD_HEADER_LEN: usize = 5;
 /// Bytes of a reset token (SPEC §12.1).
 pub const RESET_TOKEN_LEN: usize = 16;
 
+/// Bytes of an association's key in ASSOCIATION, zeros behind a shorter one among them (SPEC
+/// §15.4).
+pub const ASSOCIATION_KEY_LEN: usize = 32;
+
+/// Most versions of PSP that a side names (SPEC §6.3): the field for them has four bits.
+pub const PSP_VERSIONS_MAX: usize = 16;
+
 /// Most entries of a control packet's list (SPEC §8): 64 x 24 bytes of GRANT stay below 1,600.
 pub const LIST_MAX: usize = 64;
 

@@ -81,11 +81,17 @@ pub enum PacketType {
     PartWindow = 0x36,
     /// Asks for PART_WINDOW.
     PartWindowRequest = 0x37,
+    /// Packets of the receiver of this one may be sealed under an association (PSP).
+    Association = 0x38,
+    /// An association is in use.
+    AssociationAck = 0x39,
+    /// Asks for the association after this one.
+    AssociationRequest = 0x3A,
 }
 
 impl PacketType {
     /// Every type, ascending.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 33] = [
         Self::Data,
         Self::Handshake,
         Self::Cookie,
@@ -116,6 +122,9 @@ impl PacketType {
         Self::Close,
         Self::PartWindow,
         Self::PartWindowRequest,
+        Self::Association,
+        Self::AssociationAck,
+        Self::AssociationRequest,
     ];
 
     /// The specification's name, such as `NEED_ACK`.
@@ -151,6 +160,9 @@ impl PacketType {
             Self::Close => "CLOSE",
             Self::PartWindow => "PART_WINDOW",
             Self::PartWindowRequest => "PART_WINDOW_REQUEST",
+            Self::Association => "ASSOCIATION",
+            Self::AssociationAck => "ASSOCIATION_ACK",
+            Self::AssociationRequest => "ASSOCIATION_REQUEST",
         }
     }
 
@@ -168,7 +180,7 @@ impl TryFrom<u8> for PacketType {
             0x01 => Ok(Self::Data),
             0x10..=0x13 => Ok(Self::ALL[usize::from(ty - 0x10) + 1]),
             0x15 => Ok(Self::Unavailable),
-            0x20..=0x37 => Ok(Self::ALL[usize::from(ty - 0x20) + 6]),
+            0x20..=0x3A => Ok(Self::ALL[usize::from(ty - 0x20) + 6]),
             _ => Err(UnknownPacketType(ty)),
         }
     }
@@ -218,7 +230,7 @@ mod tests {
         #[test]
         fn knows_exactly_the_types_of_the_specification() {
             for byte in 0..=255u8 {
-                let known = matches!(byte, 0x01 | 0x10..=0x13 | 0x15 | 0x20..=0x37);
+                let known = matches!(byte, 0x01 | 0x10..=0x13 | 0x15 | 0x20..=0x3A);
                 match PacketType::try_from(byte) {
                     Ok(ty) => assert!(known && ty as u8 == byte, "0x{byte:02x} is {ty}"),
                     Err(error) => assert!(!known && error == UnknownPacketType(byte)),

@@ -11,7 +11,7 @@ use crate::field::{put, u16_at, u32_at, u64_at};
 use crate::ids::SessionIndex;
 use crate::limits::{
     DATAGRAM_LIMIT_MIN, FIRST_RECORD_SIZE_MAX, INDEX_BITS, KEY_NAME_MAX, PART_WINDOW,
-    RECORD_OVERHEAD, RECORD_SIZE, STRIPES_LOG2_MAX, WINDOW,
+    PSP_VERSIONS_MAX, RECORD_OVERHEAD, RECORD_SIZE, STRIPES_LOG2_MAX, WINDOW,
 };
 use crate::list::{Entry, List};
 use crate::params_error::ParamsError;
@@ -70,20 +70,27 @@ pub struct Params<'a> {
     /// Bytes of parts of a call that the side accepts at first, 4,096..=2^30, if it accepts any
     /// (SPEC §5.9).
     pub part_window: Option<u32>,
+    /// Versions of PSP by which the side seals and opens packets, instead of records (SPEC §15.4).
+    /// Client: all that it would. Server: the one chosen.
+    pub psp_versions: Option<&'a [u8]>,
 }
 
 impl Params<'_> {
     /// Most bytes that `emit` writes: 16 tags and lengths, the fixed values, and those of most
-    /// bytes: 255 versions, 127 suites, a name.
-    pub const LEN_MAX: usize =
-        16 * 2 + (1 + 8 + 1 + 2 + 2 + 4 + 4 + 4 + 2 + 1 + 32 + 4) + 255 + 254 + KEY_NAME_MAX;
+    /// bytes: 255 versions, 127 suites, a name, 16 versions of PSP.
+    pub const LEN_MAX: usize = 17 * 2
+        + (1 + 8 + 1 + 2 + 2 + 4 + 4 + 4 + 2 + 1 + 32 + 4)
+        + 255
+        + 254
+        + KEY_NAME_MAX
+        + PSP_VERSIONS_MAX;
 
     /// Writes the parameters to the front of `out`; returns their length. Ranges are not
     /// compared; see [`Params::check`].
     ///
     /// # Panics
-    /// If there are more than 255 versions or 127 suites, the key's name is longer than 32 bytes,
-    /// or `out` is too short ([`Params::LEN_MAX`] always suffices).
+    /// If there are more than 255 versions or 127 suites, more than 16 versions of PSP, the key's
+    /// name is longer than 32 bytes, or `out` is too short ([`Params::LEN_MAX`] always suffices).
     pub fn emit(&self, out: &mut [u8]) -> usize {
         let mut writer = Writer { out, end: 0 };
         writer.put(tag::VERSIONS, self.versions);
@@ -116,6 +123,13 @@ impl Params<'_> {
         }
         if let Some(window) = self.part_window {
             writer.put(tag::PART_WINDOW, &window.to_be_bytes());
+        }
+        if let Some(versions) = self.psp_versions {
+            assert!(
+                versions.len() <= PSP_VERSIONS_MAX,
+                "a side names at most 16 versions of PSP"
+            );
+            writer.put(tag::PSP_VERSIONS, versions);
         }
         writer.end
     }
@@ -161,6 +175,12 @@ impl Params<'_> {
         in_range(tag::STRIPES, self.stripes, self.stripes <= STRIPES_LOG2_MAX)?;
         if let Some(window) = self.part_window {
             in_range(tag::PART_WINDOW, window, PART_WINDOW.contains(&window))?;
+        }
+        if self
+            .psp_versions
+            .is_some_and(|versions| !(1..=PSP_VERSIONS_MAX).contains(&versions.len()))
+        {
+            return Err(ParamsError::Length(tag::PSP_VERSIONS));
         }
         if self.key_name.is_some_and(|name| name.len() > KEY_NAME_MAX) {
             return Err(ParamsError::Length(tag::KEY_NAME));
@@ -222,6 +242,7 @@ impl<'a> Params<'a> {
                 Some(_) => Some(values.u32(tag::PART_WINDOW)?),
                 None => None,
             },
+            psp_versions: values.value(tag::PSP_VERSIONS),
         };
         params.check().map(|()| params)
     }
@@ -240,11 +261,11 @@ impl Entry for u16 {
 }
 
 /// Values by tag. Place 0 is that of an unknown tag, and is never asked for.
-struct Values<'a>([Option<&'a [u8]>; tag::PART_WINDOW as usize + 1]);
+struct Values<'a>([Option<&'a [u8]>; tag::PSP_VERSIONS as usize + 1]);
 
 impl<'a> Values<'a> {
     fn parse(mut bytes: &'a [u8]) -> Result<Self, ParamsError> {
-        let mut values = [None; tag::PART_WINDOW as usize + 1];
+        let mut values = [None; tag::PSP_VERSIONS as usize + 1];
         let mut last = None;
         while let Some((&tag, rest)) = bytes.split_first() {
             if last >= Some(tag) {
@@ -348,6 +369,7 @@ pub(crate) const fn name(tag: u8) -> &'static str {
         tag::RANDOM => "random",
         tag::BUNDLES => "bundles",
         tag::PART_WINDOW => "part window",
+        tag::PSP_VERSIONS => "PSP versions",
         _ => "unknown",
     }
 }
@@ -380,6 +402,7 @@ pub(crate) mod tag {
         RANDOM = 14;
         BUNDLES = 15;
         PART_WINDOW = 17;
+        PSP_VERSIONS = 18;
     }
 }
 

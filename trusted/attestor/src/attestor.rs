@@ -145,7 +145,7 @@ impl Attestor {
         match checked {
             Ok(header) => Some(header),
             // No correct replica says anything that long.
-            Err(DeviceError::Refused(_) | DeviceError::TooLong(_)) => None,
+            Err(DeviceError::Refused(_) | DeviceError::PeerTooLong(_)) => None,
             Err(error) => self.fail(AttestorError::Device(error)),
         }
     }

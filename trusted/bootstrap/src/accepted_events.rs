@@ -7,7 +7,7 @@ use std::str::FromStr;
 use data_encoding::HEXLOWER;
 
 use crate::event_kind::EventKind;
-use crate::event_log::{Event, EventLog, REGISTERS};
+use crate::event_log::{EventLog, REGISTERS};
 
 /// Why a log is refused that leads to the quoted registers.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -23,14 +23,24 @@ pub enum AcceptError {
 
 /// Why a text is no list of events.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("line {0} is neither `REGISTER any` nor `REGISTER TYPE DIGEST`, with registers 0 to 7")]
-pub struct AcceptSyntaxError(pub usize);
+#[non_exhaustive]
+pub enum AcceptSyntaxError {
+    /// A line is none of a list.
+    #[error("line {0} is neither `REGISTER any` nor `REGISTER TYPE DIGEST`, with registers 0 to 7")]
+    Line(usize),
+    /// A register is not looked at, and has digests that it would have to have.
+    #[error("register {0} has `any` and digests too: leave one of them out")]
+    AnyAndDigests(u32),
+    /// The text has no line of a list: a log without events would be accepted.
+    #[error("no line says which events are accepted")]
+    Empty,
+}
 
 /// Digests by register and type of event, and registers that are not looked at.
 ///
 /// Each event must have one of the digests of its register and type, and each register and type
 /// must have an event. How often and in which order events come is not looked at.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct AcceptedEvents {
     digests: BTreeMap<(u32, EventKind), BTreeSet<[u8; 32]>>,
     any: BTreeSet<u32>,
@@ -62,16 +72,21 @@ impl FromStr for AcceptedEvents {
     type Err = AcceptSyntaxError;
 
     /// Takes lines of register, type and digest, as an event is printed, or of register and `any`.
-    /// A line may be empty, or begin with `#`.
+    /// A line may be empty, or begin with `#`. There is at least one other line, and a register has
+    /// lines of one form.
     fn from_str(text: &str) -> Result<Self, AcceptSyntaxError> {
-        let mut accepted = Self::default();
+        let mut accepted = Self { digests: BTreeMap::new(), any: BTreeSet::new() };
         for (number, line) in (1..).zip(text.lines()) {
             let words: Vec<&str> = line.split_whitespace().collect();
             if words.first().is_some_and(|word| !word.starts_with('#')) {
-                accepted.add(&words).ok_or(AcceptSyntaxError(number))?;
+                accepted.add(&words).ok_or(AcceptSyntaxError::Line(number))?;
             }
         }
-        Ok(accepted)
+        if let Some((both, _)) = accepted.digests.keys().find(|it| accepted.any.contains(&it.0)) {
+            return Err(AcceptSyntaxError::AnyAndDigests(*both));
+        }
+        let is_empty = accepted.digests.is_empty() && accepted.any.is_empty();
+        if is_empty { Err(AcceptSyntaxError::Empty) } else { Ok(accepted) }
     }
 }
 
@@ -92,11 +107,5 @@ impl AcceptedEvents {
             _ => return None,
         }
         Some(())
-    }
-}
-
-impl std::fmt::Display for Event {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "{} {} {}", self.register, self.kind, HEXLOWER.encode(&self.digest))
     }
 }

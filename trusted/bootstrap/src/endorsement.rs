@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Certificates of endorsement keys, by which vendors of TPMs say that a key is in a TPM of theirs.
 
-use std::fmt;
-
 use aws_lc_rs::rsa::{OAEP_SHA256_MGF1SHA256, OaepPublicEncryptingKey, PublicEncryptingKey};
 use data_encoding::HEXLOWER;
-use rustls::crypto::aws_lc_rs::default_provider;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, TrustAnchor, UnixTime};
+use rustls::pki_types::CertificateDer;
 use sha2::{Digest, Sha256};
 use smt_device::tpm::EndorsementKind;
 use smt_device::tpm::derivation::SharedSecret;
-use webpki::{
-    CertRevocationList, EndEntityCert, ExpirationPolicy, KeyUsage, OwnedCertRevocationList,
-    RevocationOptionsBuilder, UnknownStatusPolicy, anchor_from_trusted_cert,
-};
+use webpki::EndEntityCert;
 use zeroize::Zeroizing;
 
+use crate::error::BootstrapError;
+
 /// The purpose tcg-kp-EKCertificate (2.23.133.8.1), in DER.
-const PURPOSE: [u8; 5] = [0x67, 0x81, 0x05, 0x08, 0x01];
+pub(crate) const PURPOSE: [u8; 5] = [0x67, 0x81, 0x05, 0x08, 0x01];
 /// A key of RSA with 2,048 bits as SubjectPublicKeyInfo begins so, up to the modulus.
 const RSA_SPKI: [u8; 33] = [
     0x30, 0x82, 0x01, 0x22, 0x30, 0x0d, 0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01,
@@ -45,10 +40,21 @@ pub enum EndorsementError {
     /// The certificate is for something else, for example for a server.
     #[error("its certificate is none of an endorsement key")]
     Purpose,
-    /// No chain leads to an authority that was given; or a certificate is not of its date, or was
-    /// withdrawn; or a list of withdrawn ones is old.
+    /// No chain leads to an authority that was given.
     #[error("its certificate does not lead to the authorities that you gave: {0}")]
     Chain(webpki::Error),
+    /// The certificate, or one on its chain, has expired or is not valid yet.
+    #[error("its certificate, or one on the way to your authorities, is not of this date: {0}")]
+    Date(webpki::Error),
+    /// The certificate, or one on its chain, is on a list of withdrawn ones.
+    #[error("its authority has withdrawn its certificate, or one on the way to your authorities")]
+    Withdrawn,
+    /// The list of an authority on the chain is old.
+    #[error("your list of withdrawn certificates is old: get the authority's newest one")]
+    OldList,
+    /// The list of an authority on the chain is not signed by its key, or that key signs no lists.
+    #[error("your list of withdrawn certificates is not signed by the authority of its name: {0}")]
+    ForeignList(webpki::Error),
     /// The key is neither of RSA with 2,048 bits nor of P-256.
     #[error("its endorsement key is neither of RSA with 2,048 bits nor of P-256")]
     Kind,
@@ -57,123 +63,64 @@ pub enum EndorsementError {
     Other(String),
 }
 
-/// Why a file has no authorities.
-#[derive(Debug, thiserror::Error)]
-#[error("no certificates or lists of X.509 in PEM, or one that is damaged")]
-pub struct AuthorityError;
+impl EndorsementError {
+    /// Whose fault it is, and what it means.
+    pub(crate) fn fault(&self) -> &'static str {
+        match self {
+            Self::OldList | Self::ForeignList(_) => {
+                "your request: whether the TPM's certificate was withdrawn cannot be told"
+            }
+            _ => "the device's TPM: nothing proves that it is a genuine one",
+        }
+    }
 
-/// The authorities of TPMs' vendors that a manufacturer takes, and certificates between those and
-/// endorsement keys.
-#[derive(Clone, Default)]
-pub struct Authorities {
-    roots: Vec<TrustAnchor<'static>>,
-    between: Vec<CertificateDer<'static>>,
-    withdrawn: Vec<OwnedCertRevocationList>,
+    pub(crate) fn of_chain(error: webpki::Error) -> Self {
+        use webpki::Error as Chain;
+        match error {
+            Chain::CertExpired { .. } | Chain::CertNotValidYet { .. } => Self::Date(error),
+            Chain::CertRevoked => Self::Withdrawn,
+            Chain::CrlExpired { .. } => Self::OldList,
+            Chain::InvalidCrlSignatureForPublicKey
+            | Chain::IssuerNotCrlSigner
+            | Chain::UnsupportedCrlSignatureAlgorithmContext(_)
+            | Chain::UnsupportedCrlSignatureAlgorithmForPublicKeyContext(_) => {
+                Self::ForeignList(error)
+            }
+            Chain::RequiredEkuNotFoundContext(_) => Self::Purpose,
+            _ => Self::Chain(error),
+        }
+    }
 }
 
-impl fmt::Debug for Authorities {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{} authorities and {} between", self.roots.len(), self.between.len())
-    }
-}
-
-impl Authorities {
-    /// Takes the certificates of a text in PEM. Each of them is trusted as it is, whatever its
-    /// dates; it need not be a root.
-    ///
-    /// # Errors
-    /// [`AuthorityError`].
-    pub fn of_pem(text: &[u8]) -> Result<Self, AuthorityError> {
-        let certificates = certificates(text)?;
-        let roots = certificates.iter().map(|it| Ok(anchor_from_trusted_cert(it)?.to_owned()));
-        let roots = roots.collect::<Result<_, webpki::Error>>().map_err(|_| AuthorityError)?;
-        Ok(Self { roots, between: Vec::new(), withdrawn: Vec::new() })
-    }
-
-    /// Adds the certificates of a text in PEM that lead from an authority to endorsement keys.
-    /// They are verified, not trusted.
-    ///
-    /// # Errors
-    /// [`AuthorityError`].
-    pub fn add_between(&mut self, text: &[u8]) -> Result<(), AuthorityError> {
-        self.between.extend(certificates(text)?);
-        Ok(())
-    }
-
-    /// Adds the lists, in PEM, of certificates that their authorities have withdrawn. Authorities
-    /// without a list are believed to have withdrawn none.
-    ///
-    /// # Errors
-    /// [`AuthorityError`].
-    pub fn add_withdrawn(&mut self, text: &[u8]) -> Result<(), AuthorityError> {
-        let lists: Result<Vec<_>, _> = CertificateRevocationListDer::pem_slice_iter(text).collect();
-        for list in lists.ok().filter(|all| !all.is_empty()).ok_or(AuthorityError)? {
-            let list = OwnedCertRevocationList::from_der(&list).map_err(|_| AuthorityError)?;
-            self.withdrawn.push(list);
-        }
-        Ok(())
-    }
-
-    /// The key of a certificate that one of these authorities has signed, or one below it.
-    ///
-    /// # Errors
-    /// [`EndorsementError`].
-    pub fn verify(
-        &self,
-        certificate: &[u8],
-        now: UnixTime,
-    ) -> Result<Endorsement, EndorsementError> {
-        let (rest, parsed) = x509_parser::parse_x509_certificate(certificate)
-            .map_err(|_| EndorsementError::Malformed)?;
-        let purposes = parsed.extended_key_usage().map_err(|_| EndorsementError::Malformed)?;
-        // Authorities need not have the purpose, but the certificate itself does.
-        let is_of = |oid: &x509_parser::oid_registry::Oid<'_>| oid.as_bytes() == PURPOSE;
-        if !purposes.is_some_and(|it| it.value.other.iter().any(is_of)) {
-            return Err(EndorsementError::Purpose);
-        }
-        if !rest.is_empty() {
-            return Err(EndorsementError::Malformed);
-        }
-        let der = CertificateDer::from(certificate);
-        let algorithms = default_provider().signature_verification_algorithms.all;
-        let usage = KeyUsage::required_if_present(&PURPOSE);
-        let lists: Vec<_> = self.withdrawn.iter().cloned().map(CertRevocationList::from).collect();
-        let lists: Vec<_> = lists.iter().collect();
-        // Without a list there is nothing to build.
-        let withdrawn = RevocationOptionsBuilder::new(&lists).ok().map(|options| {
-            let options = options.with_status_policy(UnknownStatusPolicy::Allow);
-            options.with_expiration_policy(ExpirationPolicy::Enforce).build()
-        });
-        EndEntityCert::try_from(&der)
-            .and_then(|it| {
-                let (roots, between) = (&self.roots, &self.between);
-                it.verify_for_usage(algorithms, roots, between, now, usage, withdrawn, None)
-                    .map(|_| ())
-            })
-            .map_err(EndorsementError::Chain)?;
-        Endorsement::of_spki(parsed.public_key().raw).ok_or(EndorsementError::Kind)
-    }
+/// Whether a certificate is one of an endorsement key.
+pub(crate) fn has_purpose(certificate: &[u8]) -> Result<bool, EndorsementError> {
+    let (_, parsed) = x509_parser::parse_x509_certificate(certificate)
+        .map_err(|_| EndorsementError::Malformed)?;
+    let purposes = parsed.extended_key_usage().map_err(|_| EndorsementError::Malformed)?;
+    let is_ours = |oid: &x509_parser::oid_registry::Oid<'_>| oid.as_bytes() == PURPOSE;
+    Ok(purposes.is_some_and(|it| it.value.other.iter().any(is_ours)))
 }
 
 /// The kind of the key in a certificate, which nobody has verified yet: its owner has the TPM make
 /// the key of this kind.
 ///
 /// # Errors
-/// [`EndorsementError::Malformed`], [`EndorsementError::Kind`].
+/// [`EndorsementError::Malformed`], also with bytes behind it; [`EndorsementError::Kind`].
 pub fn endorsement_kind(certificate: &[u8]) -> Result<EndorsementKind, EndorsementError> {
-    let (_, parsed) = x509_parser::parse_x509_certificate(certificate)
-        .map_err(|_| EndorsementError::Malformed)?;
-    let key = Endorsement::of_spki(parsed.public_key().raw).ok_or(EndorsementError::Kind)?;
+    let der = CertificateDer::from(certificate);
+    let parsed = EndEntityCert::try_from(&der).map_err(|_| EndorsementError::Malformed)?;
+    let key = EndorsementKey::of_spki(&parsed.subject_public_key_info());
+    let key = key.ok_or(EndorsementError::Kind)?;
     Ok(if key.spki.starts_with(&ECC_SPKI) { EndorsementKind::Ecc } else { EndorsementKind::Rsa })
 }
 
 /// The public part of an endorsement key (SubjectPublicKeyInfo).
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Endorsement {
+pub struct EndorsementKey {
     spki: Vec<u8>,
 }
 
-impl Endorsement {
+impl EndorsementKey {
     /// Takes a key of RSA with 2,048 bits, or of P-256.
     #[must_use]
     pub fn of_spki(spki: &[u8]) -> Option<Self> {
@@ -198,22 +145,24 @@ impl Endorsement {
         (own == *digest).then_some(()).ok_or_else(other)
     }
 
-    /// A secret for the key's TPM alone (part 1, sections B.10.4 and C.6.4).
-    pub(crate) fn secret(&self) -> Option<SharedSecret> {
+    /// A secret for the key's TPM alone (*TPM 2.0 Library Specification*, part 1, sections B.10.4
+    /// and C.6.4).
+    ///
+    /// # Errors
+    /// [`BootstrapError::EndorsementKey`], [`BootstrapError::Cryptography`].
+    pub(crate) fn secret(&self) -> Result<SharedSecret, BootstrapError> {
         if let Some(point) = self.spki.strip_prefix(&ECC_SPKI) {
-            return SharedSecret::with_point(point.try_into().ok()?, LABEL);
+            let point = point.try_into().map_err(|_| BootstrapError::EndorsementKey)?;
+            return SharedSecret::with_point(point, LABEL).ok_or(BootstrapError::EndorsementKey);
         }
-        let key = PublicEncryptingKey::from_der(&self.spki).ok()?;
-        let key = OaepPublicEncryptingKey::new(key).ok()?;
+        let key = PublicEncryptingKey::from_der(&self.spki);
+        let key = key.map_err(|_| BootstrapError::EndorsementKey)?;
+        let key = OaepPublicEncryptingKey::new(key).map_err(|_| BootstrapError::EndorsementKey)?;
         let mut secret = Zeroizing::new([0; 32]);
-        aws_lc_rs::rand::fill(&mut *secret).ok()?;
+        aws_lc_rs::rand::fill(&mut *secret).map_err(|_| BootstrapError::Cryptography)?;
         let mut encrypted = vec![0; key.ciphertext_size()];
-        key.encrypt(&OAEP_SHA256_MGF1SHA256, &*secret, &mut encrypted, Some(LABEL)).ok()?;
-        Some(SharedSecret { secret, encrypted })
+        key.encrypt(&OAEP_SHA256_MGF1SHA256, &*secret, &mut encrypted, Some(LABEL))
+            .map_err(|_| BootstrapError::Cryptography)?;
+        Ok(SharedSecret { secret, encrypted })
     }
-}
-
-fn certificates(text: &[u8]) -> Result<Vec<CertificateDer<'static>>, AuthorityError> {
-    let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
-    all.ok().filter(|all| !all.is_empty()).ok_or(AuthorityError)
 }

@@ -66,9 +66,12 @@ pub enum BootstrapError {
     /// The device's TPM does not quote, or does not open a credential.
     #[error("the device's TPM gives no quote, or is not the one of its certificate")]
     Tpm(#[from] TpmError),
-    /// The controller takes another manufacturer's certificate.
+    /// The other end is another manufacturer than the one that the device waits for.
     #[error("the manufacturer: it is not the one that the device waits for")]
     OtherManufacturer,
+    /// The manufacturer has certified something else than the claim, or has not signed it.
+    #[error("the manufacturer: its certificate is of another number or key, or not signed by it")]
+    OtherCertificate,
     /// The device has another number than the manufacturer means to certify.
     #[error("the device: its number is {device}, and you asked for {asked}")]
     OtherClaim {
@@ -80,23 +83,26 @@ pub enum BootstrapError {
     /// The device's key has not signed the claim.
     #[error("the device or the network: its own key has not signed this claim and connection")]
     Claim,
-    /// No chain of certificates says that the TPM is genuine.
-    #[error("the device's TPM: nothing proves that it is a genuine one")]
+    /// No chain of certificates says that the TPM is genuine, or a list of withdrawn ones is bad.
+    #[error("{}", .0.fault())]
     Endorsement(#[from] EndorsementError),
     /// The key of quotes signs more than what its TPM says.
     #[error("the device's TPM: its quotes would prove nothing")]
     QuotingKey(#[from] QuotingKeyFault),
-    /// There is no randomness, or the endorsement key is no key.
-    #[error("the device's TPM or the operating system: no credential can be made for its key")]
-    Credential,
+    /// The endorsement key has the form of a key, and nothing can be encrypted for it.
+    #[error("the device's TPM: its endorsement key is none, and no credential can be made for it")]
+    EndorsementKey,
+    /// There is no randomness, or no memory.
+    #[error("the operating system: it gives no randomness, or no memory for cryptography")]
+    Cryptography,
     /// The device has not shown that both keys are in one TPM.
     #[error("the device's TPM: it has not opened the credential: another TPM has the other key")]
     NotActivated,
     /// A peer takes too long.
     #[error("the peer: it did not finish the handshake within {0} seconds")]
     Slow(u64),
-    /// TLS failed, for example since the vendor is not the controller's.
-    #[error("the peer: its TLS is not that of this device's vendor, or the network broke it")]
+    /// TLS failed, for example since the peer is not the vendor or manufacturer of this device.
+    #[error("the peer: its TLS is not that of the one that is waited for, or the network broke it")]
     Tls(#[from] rustls::Error),
     /// The connection broke.
     #[error("the peer or the network: the connection ended before all was done")]

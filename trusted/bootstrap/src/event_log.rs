@@ -6,6 +6,9 @@
 //! quoted has the digests that were measured, in their order. Types and texts of events are in no
 //! register, so a host may change them.
 
+use std::fmt;
+
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 use crate::event_kind::EventKind;
@@ -59,6 +62,12 @@ pub struct Event {
     pub kind: EventKind,
     /// SHA-256 of what was measured.
     pub digest: [u8; 32],
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} {} {}", self.register, self.kind, HEXLOWER.encode(&self.digest))
+    }
 }
 
 /// A log that has been parsed, and not yet compared with any register.

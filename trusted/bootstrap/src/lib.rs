@@ -32,6 +32,7 @@
 #![forbid(unsafe_code)]
 
 mod accepted_events;
+mod authorities;
 mod certification;
 mod configuration;
 mod controller;
@@ -47,16 +48,14 @@ pub mod tls;
 mod vendor;
 
 pub use accepted_events::{AcceptError, AcceptSyntaxError, AcceptedEvents};
+pub use authorities::{Authorities, AuthorityError};
 pub use certification::{
-    Applicant, ApplicantReaction, Application, Certification, CertificationMessage, Certified,
-    Certifier, Claim,
+    Applicant, ApplicantKeys, ApplicantReaction, Application, Certification, CertificationMessage,
+    CertificationRandomness, Certified, Certifier, Claim,
 };
 pub use configuration::Configuration;
 pub use controller::{Controller, ControllerKeys, Reaction};
-pub use credential::make_credential;
-pub use endorsement::{
-    Authorities, AuthorityError, Endorsement, EndorsementError, endorsement_kind,
-};
+pub use endorsement::{EndorsementError, EndorsementKey, endorsement_kind};
 pub use error::BootstrapError;
 pub use event_kind::{EventKind, EventKindError};
 pub use event_log::{EVENT_LOG_LEN_MAX, Event, EventLog, EventLogError, REGISTERS};

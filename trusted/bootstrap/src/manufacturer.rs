@@ -3,7 +3,6 @@
 
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use serde::{Deserialize, Serialize};
-use smt_device::tpm::{POINT_LEN, judge_quoting_key};
 
 use crate::KEY_LEN;
 use crate::error::BootstrapError;
@@ -101,11 +100,6 @@ pub fn public_key(seed: &[u8; 32]) -> [u8; KEY_LEN] {
 pub(crate) fn verify(key: &[u8; KEY_LEN], bytes: &[u8], signature: &[[u8; 32]; 2]) -> bool {
     let signature = Signature::from_bytes(&whole(signature));
     VerifyingKey::from_bytes(key).is_ok_and(|key| key.verify_strict(bytes, &signature).is_ok())
-}
-
-/// The point of a key that signs nothing but what its TPM says.
-pub(crate) fn verify_quoting_key(public: &[u8]) -> Result<[u8; POINT_LEN], BootstrapError> {
-    Ok(judge_quoting_key(public)?)
 }
 
 /// 64 bytes as two halves, which serde knows.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The connection between vendor and controller: TLS 1.3 with raw public keys (RFC 7250).
+//! The connection to a device: TLS 1.3 with raw public keys (RFC 7250). The device accepts it, and
+//! its vendor or manufacturer connects.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -36,7 +37,7 @@ const LABEL: &[u8] = b"EXPORTER-SMT-bootstrap";
 
 /// A peer has so many seconds for the whole handshake: whoever connects to a device may be anybody.
 const ACCEPT_SECONDS: u64 = 5;
-/// Seconds for a handshake at the vendor, whom idle strangers before it keep waiting.
+/// Seconds for a handshake at the end that connects, which idle strangers before it keep waiting.
 const CONNECT_SECONDS: u64 = 60;
 /// A proven peer's time for a message. Its TPM may take seconds to make a key.
 const MESSAGE_TIMEOUT: Duration = Duration::from_secs(90);
@@ -48,17 +49,17 @@ pub struct Connection<C> {
     pub binding: Binding,
 }
 
-/// The vendor's end.
-pub type VendorConnection = Connection<StreamOwned<ClientConnection, TcpStream>>;
-/// The controller's end.
-pub type ControllerConnection = Connection<StreamOwned<ServerConnection, TcpStream>>;
+/// The end that connects: a vendor or a manufacturer.
+pub type ConnectingEnd = Connection<StreamOwned<ClientConnection, TcpStream>>;
+/// The end that accepts: a device.
+pub type AcceptingEnd = Connection<StreamOwned<ServerConnection, TcpStream>>;
 
-/// Connects as the vendor with this seed of its key. The controller proves some key; evidence says
-/// whether it is a controller's.
+/// Connects with this seed of the own key. The device proves some key; what it sends then says
+/// whose it is.
 ///
 /// # Errors
 /// [`BootstrapError::Tls`], [`BootstrapError::Connection`].
-pub fn connect(socket: TcpStream, seed: &[u8; 32]) -> Result<VendorConnection, BootstrapError> {
+pub fn connect(socket: TcpStream, seed: &[u8; 32]) -> Result<ConnectingEnd, BootstrapError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let resolver = AlwaysResolvesClientRawPublicKeys::new(certified(seed)?);
     let config = ClientConfig::builder_with_provider(provider.clone())
@@ -75,20 +76,21 @@ pub fn connect(socket: TcpStream, seed: &[u8; 32]) -> Result<VendorConnection, B
     Ok(Connection { stream: StreamOwned::new(connection, socket), binding })
 }
 
-/// Takes a connection as the controller with this seed of its key, from its own vendor alone.
+/// Takes a connection as a device with this seed of the connection's key, from the peer of that key
+/// alone.
 ///
 /// # Errors
-/// [`BootstrapError::Tls`] also for another vendor; [`BootstrapError::Connection`].
+/// [`BootstrapError::Tls`] also for another peer; [`BootstrapError::Connection`].
 pub fn accept(
     socket: TcpStream,
     seed: &[u8; 32],
-    vendor_key: &[u8; KEY_LEN],
-) -> Result<ControllerConnection, BootstrapError> {
+    peer_key: &[u8; KEY_LEN],
+) -> Result<AcceptingEnd, BootstrapError> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let resolver = AlwaysResolvesServerRawPublicKeys::new(certified(seed)?);
     let mut config = ServerConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(&[&TLS13])?
-        .with_client_cert_verifier(Arc::new(RawKey::of_one(&provider, vendor_key)))
+        .with_client_cert_verifier(Arc::new(RawKey::of_one(&provider, peer_key)))
         .with_cert_resolver(Arc::new(resolver));
     // Each connection proves both keys: none is taken up again.
     config.send_tls13_tickets = 0;

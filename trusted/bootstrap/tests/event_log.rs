@@ -2,14 +2,12 @@
 //! Logs of firmware: their replay, what is wrong with them, and what a vendor accepts.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-mod firmware;
-
 use sha2::{Digest, Sha256};
 use smt_bootstrap::{
-    AcceptError, AcceptedEvents, EVENT_LOG_LEN_MAX, EventKind, EventLog, EventLogError,
+    AcceptError, AcceptSyntaxError, AcceptedEvents, EVENT_LOG_LEN_MAX, EventKind, EventLog,
+    EventLogError,
 };
-
-use crate::firmware::Firmware;
+use smt_test_machine::Firmware;
 
 const LOADER: [u8; 32] = [2; 32];
 const ACCEPTED: &str = "
@@ -270,6 +268,22 @@ fn a_line_that_is_no_event_is_refused_by_its_number() {
         "4 EV_IPL any".to_owned(),
     ] {
         let parsed = format!("# a remark\n{line}").parse::<AcceptedEvents>();
-        assert_eq!(parsed.unwrap_err().0, 2, "{line}");
+        assert_eq!(parsed.unwrap_err(), AcceptSyntaxError::Line(2), "{line}");
+    }
+}
+
+#[test]
+fn a_list_without_a_line_is_refused() {
+    for text in ["", "\n\n", "# 4 any", "  # remark\n"] {
+        assert_eq!(text.parse::<AcceptedEvents>(), Err(AcceptSyntaxError::Empty), "{text:?}");
+    }
+    "4 any".parse::<AcceptedEvents>().unwrap();
+}
+
+#[test]
+fn a_register_that_is_not_looked_at_has_no_digests() {
+    for text in [format!("{ACCEPTED}\n4 any"), format!("4 any\n{ACCEPTED}")] {
+        let parsed = text.parse::<AcceptedEvents>();
+        assert_eq!(parsed, Err(AcceptSyntaxError::AnyAndDigests(4)));
     }
 }

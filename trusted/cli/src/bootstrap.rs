@@ -112,7 +112,7 @@ impl ManufacturerCommand {
                 let hardware_key = public_key(&store.hardware_seed());
                 let device = store.device().0;
                 let certificate = manufacturer.certify(device, hardware_key, quoting_key);
-                write_certificate(&place.directory, &certificate)?;
+                store.write_certificate(&certificate.encode())?;
             }
             Self::CertifyRemote(command) => command.run()?,
         }
@@ -185,7 +185,7 @@ pub(crate) fn wait_for_vendor(place: &DevicePlace, vendors: &Vendors) -> Result<
     let mut tpm = place.prepare()?;
     confinement::hide().map_err(RunError::Confinement)?;
     let mut store = Store::open(&place.directory, tpm.as_mut())?;
-    let certificate = read_certificate(&place.directory)?;
+    let certificate = read_certificate(&store, &place.directory)?;
     eprintln!("smt-device: waits for its vendor at {}", listener.local_addr()?);
     let groups = take_first(&listener, |socket| {
         let (store, tpm, event_log) = (&mut store, tpm.as_mut(), &event_log);
@@ -297,17 +297,8 @@ pub(crate) fn own_measurement() -> io::Result<Measurement> {
     measure(Path::new("/proc/self/exe"))
 }
 
-pub(crate) fn write_certificate(
-    directory: &Path,
-    certificate: &DeviceCertificate,
-) -> Result<(), CommandError> {
-    let written = fs::write(directory.join("certificate"), certificate.encode());
-    Ok(written.map_err(StoreError::from)?)
-}
-
-fn read_certificate(directory: &Path) -> Result<DeviceCertificate, CommandError> {
-    let path = directory.join("certificate");
-    let bytes = fs::read(path).map_err(|_| {
+fn read_certificate(store: &Store, directory: &Path) -> Result<DeviceCertificate, CommandError> {
+    let bytes = store.certificate()?.ok_or_else(|| {
         let directory = directory.display();
         CommandError::Request(format!(
             "{directory} has no certificate: `smt-trusted manufacturer certify` makes one"

@@ -9,16 +9,15 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use data_encoding::HEXLOWER;
 use smt_bootstrap::{
-    Applicant, ApplicantReaction, Application, Authorities, Certification, Certified, Certifier,
-    Manufacturer, UnixTime, endorsement_kind, make_credential, public_key, tls,
+    Applicant, ApplicantKeys, ApplicantReaction, Application, Authorities, Certification,
+    CertificationRandomness, Certified, Certifier, Manufacturer, UnixTime, endorsement_kind,
+    public_key, tls,
 };
 use smt_device::tpm::{EndorsementKind, QuotingKey, TpmError, Transport, endorsement_certificate};
 use smt_device::{RunError, Store, StoreError, confinement};
 
 use crate::a2m::CommandError;
-use crate::bootstrap::{
-    connect, hex, listen, random, read_key, take_first, write_certificate, wrong,
-};
+use crate::bootstrap::{connect, hex, listen, random, read_key, take_first, wrong};
 use crate::device::DevicePlace;
 
 #[derive(Args)]
@@ -64,26 +63,23 @@ impl CertifyRemote {
         let certification = Certification {
             device: self.device,
             authorities: self.authorities()?,
-            endorsement: self.endorsement.as_deref().map(hex).transpose()?,
+            endorsement_digest: self.endorsement.as_deref().map(hex).transpose()?,
             now: UnixTime::now(),
         };
         let certified = certify(&seed, &self.address, certification)?;
-        let Certified { endorsement, quoted, .. } = certified;
+        let Certified { endorsement_digest, quoted, .. } = certified;
         let mut out = io::stdout().lock();
         writeln!(out, "device {} is certified", self.device)?;
-        writeln!(out, "endorsement {}", HEXLOWER.encode(&endorsement))?;
+        writeln!(out, "endorsement {}", HEXLOWER.encode(&endorsement_digest))?;
         writeln!(out, "registers {}", HEXLOWER.encode(&quoted.registers))?;
         Ok(writeln!(out, "resets {}", quoted.resets)?)
     }
 
     fn authorities(&self) -> Result<Authorities, CommandError> {
-        let mut pem = Vec::new();
+        let mut authorities = Authorities::default();
         for path in &self.authority {
-            pem.extend(read(path)?);
-            pem.push(b'\n');
+            authorities.add_roots(&read(path)?).map_err(|error| wrong(path, &error))?;
         }
-        let first = &self.authority[0];
-        let mut authorities = Authorities::of_pem(&pem).map_err(|error| wrong(first, &error))?;
         for path in &self.intermediate {
             authorities.add_between(&read(path)?).map_err(|error| wrong(path, &error))?;
         }
@@ -102,13 +98,13 @@ fn certify(
 ) -> Result<Certified, CommandError> {
     let manufacturer = Manufacturer::new(seed);
     let mut connection = tls::connect(connect(address)?, seed)?;
-    let random = [random()?, random()?];
+    let random = CertificationRandomness { nonce: *random()?, secret: random()? };
     let (mut certifier, hello) =
         Certifier::begin(&manufacturer, certification, connection.binding, random);
     let mut next = Some(hello);
     while let Some(message) = next {
         connection.send(&message.encode())?;
-        next = certifier.take(&connection.receive()?, make_credential)?;
+        next = certifier.take(&connection.receive()?)?;
     }
     certifier.certified().ok_or_else(|| CommandError::Request("nothing was done".to_owned()))
 }
@@ -129,7 +125,7 @@ pub(crate) fn wait_for_manufacturer(
     let store = Store::open(&place.directory, Some(&mut tpm))?;
     let mut applying = Applying::new(&store, tpm, manufacturer, certificate)?;
     eprintln!("smt-device: waits for its manufacturer at {}", listener.local_addr()?);
-    take_first(&listener, |socket| applying.take(socket, place))?;
+    take_first(&listener, |socket| applying.take(socket))?;
     eprintln!("smt-device: has its certificate");
     Ok(())
 }
@@ -140,7 +136,7 @@ struct Applying<'a> {
     tpm: Transport,
     manufacturer: [u8; 32],
     kind: EndorsementKind,
-    endorsement: Vec<u8>,
+    endorsement_certificate: Vec<u8>,
     quoting_key: Vec<u8>,
 }
 
@@ -151,33 +147,32 @@ impl<'a> Applying<'a> {
         manufacturer: [u8; 32],
         certificate: Option<(EndorsementKind, Vec<u8>)>,
     ) -> Result<Self, CommandError> {
-        let endorsement = match certificate {
+        let certificate = match certificate {
             Some(certificate) => Some(certificate),
             None => endorsement_certificate(&mut tpm).map_err(StoreError::from)?,
         };
-        let (kind, endorsement) = endorsement.ok_or_else(|| {
+        let (kind, endorsement_certificate) = certificate.ok_or_else(|| {
             let text = "the TPM has no certificate of an endorsement key at 0x01c00002 or \
                         0x01c0000a: give --endorsement-certificate";
             CommandError::Request(text.to_owned())
         })?;
         let quoting_key = quoting_key(&mut tpm).map_err(StoreError::from)?;
-        Ok(Self { store, tpm, manufacturer, kind, endorsement, quoting_key })
+        Ok(Self { store, tpm, manufacturer, kind, endorsement_certificate, quoting_key })
     }
 
     /// One connection.
-    fn take(&mut self, socket: TcpStream, place: &DevicePlace) -> Result<(), CommandError> {
+    fn take(&mut self, socket: TcpStream) -> Result<(), CommandError> {
         // A key of this connection alone.
         let seed = random()?;
         let mut connection = tls::accept(socket, &seed, &self.manufacturer)?;
-        let application = Application::new(
-            self.store.device().0,
-            &self.store.hardware_seed(),
-            self.quoting_key.clone(),
-            self.endorsement.clone(),
-        );
-        let own = public_key(&seed);
-        let mut applicant =
-            Applicant::begin(application, connection.binding, own, self.manufacturer)?;
+        let application = Application {
+            device: self.store.device().0,
+            hardware_seed: self.store.hardware_seed(),
+            quoting_key: self.quoting_key.clone(),
+            endorsement_certificate: self.endorsement_certificate.clone(),
+        };
+        let keys = ApplicantKeys { own: public_key(&seed), manufacturer: self.manufacturer };
+        let mut applicant = Applicant::begin(application, connection.binding, keys)?;
         loop {
             let message = connection.receive()?;
             let (kind, tpm) = (self.kind, &mut self.tpm);
@@ -186,7 +181,7 @@ impl<'a> Applying<'a> {
             {
                 ApplicantReaction::Reply(reply) => connection.send(&reply.encode())?,
                 ApplicantReaction::Store(certificate, reply) => {
-                    write_certificate(&place.directory, &certificate)?;
+                    self.store.write_certificate(&certificate.encode())?;
                     return Ok(connection.send(&reply.encode())?);
                 }
             }

@@ -71,8 +71,8 @@ impl Client {
     /// cost few system calls.
     ///
     /// # Errors
-    /// [`DeviceError::TooLong`], [`DeviceError::Ended`], [`DeviceError::Protocol`],
-    /// [`DeviceError::System`]. A refusal of the kernel is an answer.
+    /// [`DeviceError::TooLong`], [`DeviceError::PeerTooLong`], [`DeviceError::Ended`],
+    /// [`DeviceError::Protocol`], [`DeviceError::System`]. A refusal of the kernel is an answer.
     pub fn ask_all<'r>(
         &self,
         requests: impl IntoIterator<Item = Request<'r>>,
@@ -109,6 +109,7 @@ impl Client {
 impl Rings {
     /// Writes a request. False if the ring is full.
     fn post(&mut self, request: &Request<'_>) -> Result<bool, DeviceError> {
+        request.judge_length()?;
         self.body.clear();
         request.encode(&mut self.body);
         if self.body.len() > FRAME_LEN_MAX {
@@ -264,13 +265,13 @@ impl Device for Client {
         stream: StreamId,
         all: &[Claimed<'_>],
     ) -> Result<Vec<Result<Header, DeviceError>>, DeviceError> {
-        // A message that no frame has room for is not sent, and is no obstacle for the others.
+        // A message that no device attests is not sent, and is no obstacle for the others.
         let fits = |it: &Claimed<'_>| it.message.len() <= MESSAGE_LEN_MAX;
         let sent = all.iter().filter(|it| fits(it));
         let requests = sent.map(|it| Request::Check(stream, it.attestation, it.message));
         let mut answers = self.ask_all(requests)?.into_iter();
         let headers = all.iter().map(|it| match fits(it) {
-            false => Err(DeviceError::TooLong(it.message.len())),
+            false => Err(DeviceError::PeerTooLong(it.message.len())),
             true => {
                 let answer = answers.next().ok_or(DeviceError::Protocol("an answer is missing"));
                 expect!(answer, Header)

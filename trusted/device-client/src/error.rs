@@ -5,6 +5,7 @@ use std::io;
 
 use smt_attestation::{Misuse, Refusal, StreamId};
 
+use crate::MESSAGE_LEN_MAX;
 use crate::device::SecretNumber;
 
 /// Whose fault an error is.
@@ -38,9 +39,12 @@ pub enum DeviceError {
     /// The device has no secret of that number.
     #[error("the device has no secret {}: provision it, or name another", .0.0)]
     UnknownSecret(SecretNumber),
-    /// The message with the fields of its request does not fit a ring.
-    #[error("the request has {0} bytes, more than the rings of the device take")]
+    /// The caller's message is longer than [`MESSAGE_LEN_MAX`], or its request than a frame.
+    #[error("the message or list has {0} bytes, and a device takes {MESSAGE_LEN_MAX}")]
     TooLong(usize),
+    /// The message to check is longer than [`MESSAGE_LEN_MAX`]: no device has attested it.
+    #[error("the message has {0} bytes, and no device attests more than {MESSAGE_LEN_MAX}")]
+    PeerTooLong(usize),
     /// No process listens at the socket, or the caller may not connect.
     #[error("no device at {path}: is `smt-trusted device run` running, and may this user connect?")]
     Missing {
@@ -74,7 +78,7 @@ impl DeviceError {
             | Self::UnknownStream(_)
             | Self::UnknownSecret(_)
             | Self::TooLong(_) => Fault::Caller,
-            Self::Refused(_) => Fault::Message,
+            Self::Refused(_) | Self::PeerTooLong(_) => Fault::Message,
             Self::Missing { .. } | Self::Ended | Self::Protocol(_) => Fault::Device,
             Self::System(_) => Fault::Environment,
         }

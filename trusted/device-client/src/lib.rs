@@ -38,5 +38,5 @@ pub use ring::{Corrupt, FRAME_LEN_MAX, Reader, Writer};
 pub use shared_memory::SharedMemory;
 pub use wake::{Hello, Wake};
 
-/// The longest message that a device process attests, in bytes.
+/// The longest message that a device process attests, signs, checks or accepts, in bytes.
 pub const MESSAGE_LEN_MAX: usize = FRAME_LEN_MAX - 128;

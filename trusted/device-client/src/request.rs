@@ -6,8 +6,10 @@ use smt_attestation::{
     StreamId, VOTE_LEN, Vote,
 };
 
+use crate::MESSAGE_LEN_MAX;
 use crate::answer::Answer;
 use crate::device::{Device, SecretNumber};
+use crate::error::DeviceError;
 
 /// The most members of a group, and ballots of a request, that a frame may name.
 const LIST_MAX: usize = 256;
@@ -40,6 +42,23 @@ pub enum Request<'a> {
 }
 
 impl<'a> Request<'a> {
+    /// Refuses a message that is longer than any that a device attests.
+    pub(crate) fn judge_length(&self) -> Result<(), DeviceError> {
+        match self {
+            Self::Attest(_, message) | Self::Sign(_, _, message)
+                if message.len() > MESSAGE_LEN_MAX =>
+            {
+                Err(DeviceError::TooLong(message.len()))
+            }
+            Self::Check(_, _, message) | Self::Accept(_, _, message)
+                if message.len() > MESSAGE_LEN_MAX =>
+            {
+                Err(DeviceError::PeerTooLong(message.len()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Appends the request's bytes.
     pub fn encode(&self, out: &mut Vec<u8>) {
         match self {

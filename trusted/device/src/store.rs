@@ -18,7 +18,9 @@
 //! each group secret (number, 4 bytes; secret, 32 bytes). It is replaced as a whole. Its key
 //! follows from the root secret.
 //!
-//! With a TPM the file has the counter's value, or one more after a crash between writing the file
+//! The file `certificate` has what the device's manufacturer states of it, if it does.
+//!
+//! With a TPM `state` has the counter's value, or one more after a crash between writing the file
 //! and incrementing the counter. Files that were copied before the device's last start have less:
 //! they are refused.
 
@@ -271,6 +273,27 @@ impl Store {
             self.secrets.truncate(before);
         }
         taken
+    }
+
+    /// Keeps the manufacturer's certificate of the device in the place of an earlier one. It is on
+    /// the disk when this returns, and a crash before leaves the earlier one.
+    ///
+    /// # Errors
+    /// [`StoreError::File`].
+    pub fn write_certificate(&self, certificate: &[u8]) -> Result<(), StoreError> {
+        self.write("certificate", certificate)
+    }
+
+    /// The manufacturer's certificate of the device, nothing if it has none.
+    ///
+    /// # Errors
+    /// [`StoreError::File`].
+    pub fn certificate(&self) -> Result<Option<Vec<u8>>, StoreError> {
+        match self.files.read("certificate") {
+            Ok(bytes) => Ok(Some(bytes.to_vec())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The files alone: secrets are wiped, and no other process opens the device meanwhile.

@@ -11,12 +11,16 @@ use smt_device_client::SecretNumber;
 use smt_simulation::Random;
 use zeroize::Zeroizing;
 
+const CERTIFICATE_LEN: usize = 166;
+
 /// Facts that a device has told to others, which no crash may take back.
 #[derive(Default)]
 struct Acknowledged {
     is_made: bool,
     epoch: u64,
     secrets: Vec<u32>,
+    /// The last certificate that was stored.
+    certificate: u8,
 }
 
 /// A promise that the device has broken.
@@ -51,7 +55,20 @@ fn steps(
         if !told.secrets.iter().all(|number| has(*number)) {
             return Ok(Some(Broken("a secret is lost".to_owned())));
         }
-        if random.chance(60) || told.secrets.len() > 50 {
+        // A crash may have come after the write and before the acknowledgement.
+        let certificate = store.certificate()?.unwrap_or_default();
+        let is_whole = certificate.iter().all(|it| *it == certificate[0]);
+        let stored = certificate.first().copied().unwrap_or_default();
+        if stored < told.certificate
+            || !is_whole
+            || ![0, CERTIFICATE_LEN].contains(&certificate.len())
+        {
+            return Ok(Some(Broken("its certificate is lost or torn".to_owned())));
+        }
+        if random.chance(10) && stored < u8::MAX {
+            store.write_certificate(&[stored + 1; CERTIFICATE_LEN])?;
+            told.certificate = stored + 1;
+        } else if random.chance(60) || told.secrets.len() > 50 {
             let epoch = store.next_epoch(None)?.0;
             if epoch <= told.epoch {
                 return Ok(Some(Broken(format!("epoch {epoch} was there before"))));

@@ -302,6 +302,7 @@ pub fn params(index: u64, attempt: &Attempt) -> Vec<u8> {
         random: attempt.key.as_ref().map(|key| &key.random),
         takes_bundles: true,
         part_window: None,
+        psp_versions: None,
     };
     let mut out = vec![0; Params::LEN_MAX];
     let len = params.emit(&mut out);

@@ -207,6 +207,7 @@ impl Queue {
             length,
             segment_size,
             marks: first.marks,
+            spi: None,
         }
     }
 }

@@ -10,9 +10,9 @@
 //! 3. Either way a stray goes to the inbox of the shard that it is for.
 
 use super::{UdpCarrier, wait_readable};
-use crate::inbox::{Batch, Inbox};
+use crate::inbox::Inbox;
 use crate::received::Received;
-use smt_carrier::{ReceiveError, Wait};
+use smt_carrier::{Arrival, ReceiveError, Wait};
 use smt_wire::Shard;
 use socket2::Socket;
 use std::io;
@@ -98,12 +98,13 @@ impl ShardSocket {
                 kept += end - from;
             } else {
                 strays += datagrams;
-                self.inbox_of(number).put(Batch {
+                self.inbox_of(number).put(Arrival {
                     path: received.path,
                     segment_size: received.segment_size,
                     marks: received.marks,
                     bytes: &buffer[from..end],
                     opened: &[],
+                    spi: None,
                 });
             }
             from = end;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic as tests do")]
 
 mod keys_change_while_nothing_is_sent;
+mod psp;
 mod records_arrive_opened;
 mod rig;
 

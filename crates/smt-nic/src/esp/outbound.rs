@@ -7,7 +7,9 @@ use super::cipher::Cipher;
 use super::suite::EspSuite;
 use super::{ENGINE, EXTENDED, FIRST_SPI, HEADER, PROTOCOL, last_number, trailer};
 use crate::big_endian::{u16_at, u32_at, u64_at};
-use crate::engine::{BadContextBlock, ContextBlock, Engine, EngineError, Protected, Stage};
+use crate::engine::{
+    BadContextBlock, ContextBlock, Engine, EngineError, PlannedPackets, Protected, Stage,
+};
 use crate::headers::Headers;
 use crate::segmentation::PACKET_MAX;
 
@@ -115,8 +117,11 @@ impl Engine for EspEngine {
         &self,
         context: &EspContext,
         headers: &Headers,
-        (packets, longest): (u64, usize),
+        planned: PlannedPackets<'_>,
     ) -> Result<(), EngineError> {
+        let PlannedPackets {
+            packets, longest, ..
+        } = planned;
         // The longest packet is the longest one sealed, too.
         if context.sealed_bytes(headers, longest) > PACKET_MAX {
             return Err(EngineError::BadPayload);

@@ -21,8 +21,9 @@ pub enum PspVersion {
 }
 
 impl PspVersion {
-    /// The version of a number in a packet.
-    pub(super) fn of_number(number: u8) -> Option<Self> {
+    /// The version of a number in a packet or a context block.
+    #[must_use]
+    pub fn of_number(number: u8) -> Option<Self> {
         match number {
             0 => Some(Self::AesGcm128),
             1 => Some(Self::AesGcm256),
@@ -30,8 +31,9 @@ impl PspVersion {
         }
     }
 
-    /// The number in a packet.
-    pub(super) fn number(self) -> u8 {
+    /// The number in a packet or a context block.
+    #[must_use]
+    pub fn number(self) -> u8 {
         match self {
             Self::AesGcm128 => 0,
             Self::AesGcm256 => 1,
@@ -129,6 +131,7 @@ impl fmt::Debug for DerivedKey {
 }
 
 /// A cipher with its key.
+#[derive(Clone)]
 #[allow(
     clippy::large_enum_variant,
     reason = "contexts are of one size in the device's memory"

@@ -94,6 +94,15 @@ impl MasterKeys {
         Some(DerivedKey::derive(master, spi, version))
     }
 
+    /// The keys of the copy of a device, which gives the same SPIs again: for tests that try
+    /// several orders from one state on.
+    pub(super) fn copied(&self) -> Self {
+        Self {
+            keys: self.keys.clone(),
+            ..*self
+        }
+    }
+
     #[cfg(test)]
     pub(super) fn skip_to(&mut self, allocated: u32) {
         self.allocated = allocated;
@@ -103,4 +112,4 @@ impl MasterKeys {
 /// Bytes of a device key.
 pub(super) const MASTER_KEY_BYTES: usize = 32;
 /// The bit of an SPI that names the device key.
-const KEY_BIT: u32 = 1 << 31;
+pub(super) const KEY_BIT: u32 = 1 << 31;

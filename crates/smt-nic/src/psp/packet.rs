@@ -18,15 +18,14 @@ use core::ops::Range;
 
 use thiserror::Error;
 
-use super::association::{Association, PspCipher, PspVersion};
+use super::association::{Association, PspVersion};
 use super::master_keys::MasterKeys;
+use super::sealer::{Contents, Sealer};
 use crate::big_endian::u32_at;
 
 /// A sending context: an association, and the IVs that are left of it.
 pub struct SendContext {
-    spi: u32,
-    version: PspVersion,
-    cipher: PspCipher,
+    sealer: Sealer,
     /// The next IV; `None` after the highest one.
     next_iv: Option<u64>,
 }
@@ -85,9 +84,7 @@ impl SendContext {
     #[expect(clippy::needless_pass_by_value, reason = "the association is used up")]
     pub fn new(association: Association) -> Self {
         Self {
-            spi: association.spi,
-            version: association.version,
-            cipher: association.key.cipher(association.version),
+            sealer: Sealer::new(association.spi, association.version, &association.key),
             next_iv: Some(1),
         }
     }
@@ -104,27 +101,13 @@ impl SendContext {
         payload: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), SealFailed> {
-        let words = u8::try_from(clear_bytes / WORD).unwrap_or(u8::MAX);
-        let is_possible = clear_bytes.is_multiple_of(WORD) && words <= CRYPT_OFFSET_MASK;
-        if !is_possible || clear_bytes > payload.len() {
-            return Err(SealFailed::BadCryptOffset);
-        }
-        if payload.len() > PAYLOAD_MAX {
-            return Err(SealFailed::TooLong);
-        }
         let iv = self.next_iv.ok_or(SealFailed::IvsUsedUp)?;
-        let start = out.len();
-        out.extend_from_slice(&[next_header, EXTENSION_MIN, words]);
-        out.push(self.version.number() << VERSION_SHIFT | ALWAYS);
-        out.extend_from_slice(&self.spi.to_be_bytes());
-        out.extend_from_slice(&iv.to_be_bytes());
-        out.extend_from_slice(payload);
-        let (clear, text) = out[start..].split_at_mut(HEADER_BYTES + clear_bytes);
-        let Some(icv) = self.cipher.seal(nonce(clear), clear, text) else {
-            out.truncate(start);
-            return Err(SealFailed::TooLong);
+        let contents = Contents {
+            next_header,
+            clear_bytes,
+            payload,
         };
-        out.extend_from_slice(&icv);
+        self.sealer.seal(iv, contents, out)?;
         self.next_iv = iv.checked_add(1);
         Ok(())
     }
@@ -139,7 +122,7 @@ impl SendContext {
 impl fmt::Debug for SendContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SendContext")
-            .field("spi", &self.spi)
+            .field("spi", &self.sealer.spi())
             .field("next_iv", &self.next_iv)
             .finish_non_exhaustive()
     }
@@ -204,7 +187,7 @@ impl Header {
 }
 
 /// The nonce: the SPI and the IV as they are in the header.
-fn nonce(header: &[u8]) -> [u8; 12] {
+pub(super) fn nonce(header: &[u8]) -> [u8; 12] {
     let mut nonce = [0; 12];
     nonce.copy_from_slice(&header[4..HEADER_BYTES]);
     nonce
@@ -217,10 +200,10 @@ pub const ICV_BYTES: usize = 16;
 /// Bytes that a packet has beside its payload.
 pub const OVERHEAD_BYTES: usize = HEADER_BYTES + ICV_BYTES;
 /// Bytes of the longest payload: behind a header of UDP (8) in a packet of IP.
-const PAYLOAD_MAX: usize = 65_535 - 8 - OVERHEAD_BYTES;
-const WORD: usize = 4;
-const CRYPT_OFFSET_MASK: u8 = 0x3F;
-const EXTENSION_MIN: u8 = 1;
-const VERSION_SHIFT: u8 = 2;
+pub(super) const PAYLOAD_MAX: usize = 65_535 - 8 - OVERHEAD_BYTES;
+pub(super) const WORD: usize = 4;
+pub(super) const CRYPT_OFFSET_MASK: u8 = 0x3F;
+pub(super) const EXTENSION_MIN: u8 = 1;
+pub(super) const VERSION_SHIFT: u8 = 2;
 const VERSION_MASK: u8 = 0x0F;
-const ALWAYS: u8 = 1;
+pub(super) const ALWAYS: u8 = 1;

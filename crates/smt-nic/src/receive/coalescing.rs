@@ -67,7 +67,7 @@ impl DataFields {
     }
 
     /// The packet's own offset (SPEC §15.2): a segment's packets all have the segment's.
-    fn own_offset(&self, packet: &[u8], headers: &Headers) -> Option<u32> {
+    pub(crate) fn own_offset(&self, packet: &[u8], headers: &Headers) -> Option<u32> {
         if self.stride == 0 {
             return Some(self.offset);
         }
@@ -242,13 +242,17 @@ impl Merge {
     }
 
     fn write_headers(&mut self) {
-        let at = self.headers.transport_at + NATIVE_BYTES;
-        let offset = self.offset.to_be_bytes();
-        self.bytes[at + FLAGS] = 0;
-        self.bytes[at + STRIDE..at + STRIDE + 2].fill(0);
-        self.bytes[at + OFFSET..at + OFFSET + 4].copy_from_slice(&offset);
+        write_alone(&mut self.bytes, &self.headers, self.offset);
         self.headers.write_ip_length(&mut self.bytes);
     }
+}
+
+/// Gives a DATA packet this offset, and takes the marks of a segment off.
+pub(crate) fn write_alone(packet: &mut [u8], headers: &Headers, offset: u32) {
+    let at = headers.transport_at + NATIVE_BYTES;
+    packet[at + FLAGS] = 0;
+    packet[at + STRIDE..at + STRIDE + 2].fill(0);
+    packet[at + OFFSET..at + OFFSET + 4].copy_from_slice(&offset.to_be_bytes());
 }
 
 /// Headers without all that may differ between packets of one message.

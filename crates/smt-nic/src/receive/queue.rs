@@ -7,14 +7,14 @@
 //! | off | size | field |
 //! |--:|--:|:--|
 //! | 0 | 1 | owner: 1 in the first round through the ring, 0 in the second, and so on |
-//! | 1 | 1 | records that were opened: 0, 1 or 2 |
+//! | 1 | 1 | lower half: records that were opened, 0, 1 or 2; upper half: the protection of packets that the device has taken off, 1 ESP, 2 PSP, 0 none |
 //! | 2 | 2 | packets that were merged; 65,535 says that many or more |
 //! | 4 | 4 | bytes that were written |
 //! | 8 | 4 | hash of the flow |
 //! | 12 | 4 | receive context by which records were opened |
 //! | 16 | 2 | place of the first of them in the packet, with its header |
 //! | 18 | 2 | place of the second |
-//! | 20 | 4 | SPI of the association that the device has opened all of it by; 0: of none |
+//! | 20 | 4 | SPI of the association by which that was done; 0 without one |
 //! | 24 | 8 | number of the first; the second's is the next |
 //!
 //! A record that was opened has its inner plaintext between its header and its tag. All other
@@ -22,6 +22,7 @@
 //!
 //! Buffers are used in the order of their ring, and each completion is for the next buffer.
 
+use super::unwrapped_by::UnwrappedBy;
 use crate::big_endian::{u16_at, u32_at, u64_at};
 use crate::completion::Owner;
 use crate::descriptor::ContextId;
@@ -43,8 +44,8 @@ pub struct ReceiveCompletion {
     pub bytes: u32,
     /// The hash of the flow (RSS); 0 if the packet is of no flow that the device knows.
     pub hash: u32,
-    /// The SPI of the association by which the device has opened the packets; 0 if it has not.
-    pub spi: u32,
+    /// The association by which the device has opened the packets; `None` if it has not.
+    pub association: Option<UnwrappedBy>,
     /// The records that were opened, if any.
     pub opened: Option<OpenedPlaces>,
 }
@@ -61,6 +62,9 @@ pub struct OpenedPlaces {
     /// Where the second begins; its number is the next.
     pub second: Option<u16>,
 }
+
+/// The lower half of byte 1 of a completion: how many records were opened.
+const RECORDS_MASK: u8 = 0x0F;
 
 /// A packet on its way to a buffer of the host.
 #[derive(Clone, Copy)]
@@ -97,16 +101,17 @@ impl OpenedPlaces {
     }
 
     fn parse(bytes: &[u8; RECEIVE_COMPLETION_BYTES]) -> Option<Self> {
-        (bytes[1] > 0).then(|| Self {
+        let records = bytes[1] & RECORDS_MASK;
+        (records > 0).then(|| Self {
             context: ContextId(u32_at(bytes, 12)),
             number: u64_at(bytes, 24),
             first: u16_at(bytes, 16),
-            second: (bytes[1] > 1).then(|| u16_at(bytes, 18)),
+            second: (records > 1).then(|| u16_at(bytes, 18)),
         })
     }
 
     fn write(self, bytes: &mut [u8; RECEIVE_COMPLETION_BYTES]) {
-        bytes[1] = 1 + u8::from(self.second.is_some());
+        bytes[1] |= 1 + u8::from(self.second.is_some());
         bytes[12..16].copy_from_slice(&self.context.0.to_be_bytes());
         bytes[16..18].copy_from_slice(&self.first.to_be_bytes());
         bytes[18..20].copy_from_slice(&self.second.unwrap_or(0).to_be_bytes());
@@ -122,7 +127,7 @@ impl ReceiveCompletion {
             packets: u16_at(bytes, 2),
             bytes: u32_at(bytes, 4),
             hash: u32_at(bytes, 8),
-            spi: u32_at(bytes, 20),
+            association: UnwrappedBy::parse(bytes),
             opened: OpenedPlaces::parse(bytes),
         })
     }
@@ -133,7 +138,9 @@ impl ReceiveCompletion {
         bytes[2..4].copy_from_slice(&self.packets.to_be_bytes());
         bytes[4..8].copy_from_slice(&self.bytes.to_be_bytes());
         bytes[8..12].copy_from_slice(&self.hash.to_be_bytes());
-        bytes[20..24].copy_from_slice(&self.spi.to_be_bytes());
+        if let Some(association) = self.association {
+            association.write(&mut bytes);
+        }
         if let Some(opened) = self.opened {
             opened.write(&mut bytes);
         }
@@ -147,8 +154,8 @@ impl ReceiveCompletion {
 pub(crate) struct Mark {
     /// The hash of the flow.
     pub(crate) hash: u32,
-    /// The association that has opened them, or 0.
-    pub(crate) spi: u32,
+    /// The association that has opened them.
+    pub(crate) association: Option<UnwrappedBy>,
 }
 
 /// A buffer that the host posts.
@@ -230,7 +237,7 @@ impl ReceiveQueue {
             packets: u16::try_from(packet.packets).unwrap_or(u16::MAX),
             bytes: packet.bytes.len() as u32,
             hash: packet.mark.hash,
-            spi: packet.mark.spi,
+            association: packet.mark.association,
             opened: packet.opened,
         };
         match self.write(packet.bytes, completion, host) {

@@ -9,5 +9,7 @@ mod esp;
 mod interleavings;
 mod nic_and_cpu_seal_alike;
 mod packets_are_received;
+mod psp;
+mod ring_host;
 mod support;
 mod urgent_queues_are_served_first;

@@ -30,13 +30,21 @@ impl Endpoint {
         if self.is_copy {
             return;
         }
+        self.follow_rotation(now);
         let Marks { trimmed, ecn } = arrival.marks;
         let mut opened = OpenedRecords::new(arrival.opened);
         for datagram in arrival.segments() {
             self.shared.statistics.datagrams_received += 1;
             self.shared.statistics.datagrams_ce += u64::from(ecn == Ecn::Ce);
             match trimmed {
-                false => self.handle_datagram(now, arrival.path, datagram, opened),
+                false => {
+                    let datagram = Datagram {
+                        bytes: datagram,
+                        opened,
+                        spi: arrival.spi,
+                    };
+                    self.handle_datagram(now, arrival.path, datagram);
+                }
                 true => self.handle_trimmed(now, arrival.path, datagram),
             }
             opened = opened.behind(datagram.len());
@@ -44,22 +52,17 @@ impl Endpoint {
     }
 
     /// Takes one whole datagram that came by `path`.
-    fn handle_datagram(
-        &mut self,
-        now: Time,
-        path: Path,
-        datagram: &[u8],
-        opened: OpenedRecords<'_>,
-    ) {
-        let mut rest = datagram;
+    fn handle_datagram(&mut self, now: Time, path: Path, datagram: Datagram<'_>) {
+        let Datagram { bytes, opened, spi } = datagram;
+        let mut rest = bytes;
         while !rest.is_empty() {
             match parse(self.shared.config.version, rest) {
                 Ok((packet, further)) => {
                     let length = rest.len() - further.len();
-                    let opened = opened.behind(datagram.len() - rest.len());
+                    let opened = opened.behind(bytes.len() - rest.len());
                     match &packet {
                         Packet::Data(data) => {
-                            let data = ArrivedData::new(data, opened);
+                            let data = ArrivedData::new(data, opened, spi);
                             self.handle_data(now, path, &data, length);
                         }
                         others => self.handle_other(now, path, others, length),
@@ -339,6 +342,15 @@ impl Endpoint {
         let connect = self.connects.get(id.0)?;
         (connect.path.remote == path.remote).then_some(id)
     }
+}
+
+/// A whole datagram, with the carrier's word about it.
+struct Datagram<'a> {
+    bytes: &'a [u8],
+    /// The records in it that the carrier has opened.
+    opened: OpenedRecords<'a>,
+    /// The SPI of the association under which the carrier has opened all of it.
+    spi: Option<u32>,
 }
 
 /// Whether a datagram came by a session's path. A session without a local address takes any.

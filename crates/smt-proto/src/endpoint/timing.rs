@@ -2,6 +2,7 @@
 //! Timers of an endpoint, and the accounting that ends every change.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use smt_record::Side;
 use smt_wire::SessionIndex;
 
@@ -19,6 +20,7 @@ use crate::time::Time;
 impl Endpoint {
     /// Does what is due at `now`.
     pub fn handle_timeout(&mut self, now: Time) {
+        self.follow_rotation(now);
         while let Some(sender) = self.schedule.pop_timer(now) {
             match sender {
                 Sender::Session(index) => self.time_session(now, index),
@@ -29,6 +31,25 @@ impl Endpoint {
         let turn = self.shared.grants.next_timeout();
         if self.is_pull_due(now) || turn.is_some_and(|due| due <= now) {
             self.decide_grants(now);
+        }
+    }
+
+    /// Lets all sessions with associations give their peers new ones, if the device has replaced
+    /// one of its keys since this was last called: those under the older one end with the next.
+    pub(super) fn follow_rotation(&mut self, now: Time) {
+        let Some(associations) = &self.crypto.associations else {
+            return;
+        };
+        let rotations = associations.rotations();
+        if core::mem::replace(&mut self.rotations, rotations) == rotations {
+            return;
+        }
+        let indices: Vec<u64> = self.sessions.iter().map(|(index, _)| index).collect();
+        for index in indices {
+            if let Some(session) = self.sessions.get_mut(index) {
+                session.watch_associations(now);
+            }
+            self.reschedule(SessionIndex(index));
         }
     }
 

@@ -2,7 +2,7 @@
 //! Transmission of an endpoint: stateless answers first, then the sender with the fewest bytes
 //! left, in batches.
 
-use smt_carrier::{FlowId, Path, Transmit};
+use smt_carrier::{AssociationHandle, FlowId, Path, Transmit};
 use smt_wire::SessionIndex;
 
 use super::{Endpoint, Sender};
@@ -63,7 +63,7 @@ impl Endpoint {
                     segment_size,
                     priority,
                     flow,
-                    association: None,
+                    association: batch.association,
                 });
             }
         }
@@ -92,6 +92,7 @@ impl Endpoint {
             && let Some(sender @ Sender::Session(index)) = self.schedule.ready.first()
             && self.has_only_messages(sender)
             && self.session_path(index) == Some(path)
+            && self.session_association(index) == batch.association
         {
             let (before, place) = (batch.bytes.len(), self.place(index));
             self.schedule.ready.pop();
@@ -126,6 +127,11 @@ impl Endpoint {
 
     fn session_path(&self, index: SessionIndex) -> Option<Path> {
         self.sessions.get(index.0).map(|session| session.path)
+    }
+
+    fn session_association(&self, index: SessionIndex) -> Option<AssociationHandle> {
+        let session = self.sessions.get(index.0)?;
+        session.association()
     }
 
     pub(super) fn decide_grants(&mut self, now: Time) {

@@ -11,10 +11,18 @@ use crate::config::Config;
 use crate::key_exchange::Attempt;
 use crate::recovery::jitter::Jitter;
 
-/// The client's parameters as bytes.
-pub(crate) fn client_params(config: &Config, attempt: &Attempt, index: SessionIndex) -> Vec<u8> {
+/// The client's parameters as bytes. `psp_versions` are those that its carrier seals packets by.
+pub(crate) fn client_params(
+    config: &Config,
+    attempt: &Attempt,
+    index: SessionIndex,
+    psp_versions: &[u8],
+) -> Vec<u8> {
     let suites = suite_codes(attempt);
-    emit(&own_params(config, attempt, index, &suites))
+    let mut params = own_params(config, attempt, index, &suites);
+    let may_offer = may_seal_packets(attempt.kind) && !psp_versions.is_empty();
+    params.psp_versions = may_offer.then_some(psp_versions);
+    emit(&params)
 }
 
 /// Whether a server of this configuration can answer a client's parameters at all.
@@ -36,6 +44,7 @@ pub(crate) fn server_params(
     attempt: &Attempt,
     index: SessionIndex,
     client_bytes: &[u8],
+    psp_versions: &[u8],
 ) -> Result<Vec<u8>, Disagreement> {
     let client = Params::parse(client_bytes)?;
     if client.key_exchange != attempt.kind {
@@ -49,7 +58,22 @@ pub(crate) fn server_params(
         .min(client.first_record_size)
         .min(params.record_size);
     params.stripes = params.stripes.min(client.stripes);
+    let offered = client
+        .psp_versions
+        .filter(|_| may_seal_packets(attempt.kind))
+        .unwrap_or_default();
+    let chosen = psp_versions.iter().find(|own| offered.contains(own));
+    params.psp_versions = chosen.map(core::slice::from_ref);
     Ok(emit(&params))
+}
+
+/// Whether packets may be sealed instead of records after a key exchange of this kind. After one by
+/// ticket they may not: records of early data leave before the other side can tell an association.
+fn may_seal_packets(kind: smt_wire::KeyExchange) -> bool {
+    matches!(
+        kind,
+        smt_wire::KeyExchange::Tls13 | smt_wire::KeyExchange::Registered
+    )
 }
 
 /// The agreement that follows from both sides' parameters.
@@ -73,6 +97,13 @@ pub(crate) fn agree(
     if server.versions != [config.version] && side == Side::Client {
         return Err(Disagreement::Version);
     }
+    let psp_version = match server.psp_versions {
+        None => None,
+        Some([version]) if client.psp_versions.unwrap_or_default().contains(version) => {
+            Some(*version)
+        }
+        Some(_) => return Err(Disagreement::Exceeds),
+    };
     let (own, peer) = if side == Side::Client {
         (&client, &server)
     } else {
@@ -105,6 +136,7 @@ pub(crate) fn agree(
             Some(_) => peer.part_window.unwrap_or(0),
             None => 0,
         },
+        psp_version,
     })
 }
 
@@ -132,6 +164,9 @@ pub(crate) struct Agreement {
     pub(crate) sends_bundles: bool,
     /// Bytes of parts of a call that the peer accepts at first; 0: one of the sides takes none.
     pub(crate) peer_part_window: u32,
+    /// The version of PSP by which carriers seal the packets of the session; `None`: its records
+    /// are sealed.
+    pub(crate) psp_version: Option<u8>,
 }
 
 impl Agreement {
@@ -219,6 +254,7 @@ fn own_params<'a>(
         random: key.map(|key| &key.random),
         takes_bundles: config.bundles,
         part_window: (config.part_window > 0).then_some(config.part_window),
+        psp_versions: None,
     }
 }
 
@@ -295,7 +331,7 @@ mod tests {
 
     /// A side's own parameters: an offer, or an answer that does not look at the offer.
     fn own(config: &Config) -> Vec<u8> {
-        client_params(config, &tls(), SessionIndex(7))
+        client_params(config, &tls(), SessionIndex(7), &[])
     }
 
     mod server_params {
@@ -307,7 +343,7 @@ mod tests {
             client: &[u8],
         ) -> Result<Vec<u8>, Disagreement> {
             check_offer(config, client)?;
-            server_params(config, attempt, SessionIndex(8), client)
+            server_params(config, attempt, SessionIndex(8), client, &[])
         }
 
         #[test]
@@ -358,7 +394,7 @@ mod tests {
         #[test]
         fn an_answer_echoes_the_key_exchange() {
             let config = Config::default();
-            let answer = client_params(&config, &registered(), SessionIndex(8));
+            let answer = client_params(&config, &registered(), SessionIndex(8), &[]);
             let refused = outcome(Side::Client, &config, &answer);
             assert_eq!(refused, Some(Disagreement::KeyExchange));
         }

@@ -337,7 +337,13 @@ impl ServerHandshake {
         let mut attempt = self.or_refused(attempt, |failure| {
             failure.kind == FailureKind::NoCommonParameters
         })?;
-        let params = server_params(factory.config, &attempt, self.own.index, client);
+        let params = server_params(
+            factory.config,
+            &attempt,
+            self.own.index,
+            client,
+            factory.psp_versions(),
+        );
         let params = self.or_refused(params, |disagreement| {
             *disagreement == Disagreement::KeyExchange
         })?;
@@ -396,7 +402,12 @@ impl ServerHandshake {
             remote: self.remote,
             own_reset_token: self.own.reset_token,
         };
-        let keys = factory.keys(Side::Server, indices, finished.secrets);
+        let keys = factory.keys(
+            Side::Server,
+            indices,
+            finished.secrets,
+            agreement.psp_version,
+        );
         let (seal, open, exporter) = self.or_failed(keys)?;
         self.unconfirmed = Some(Box::new(Unconfirmed::new(Established {
             agreed_at: now,

@@ -4,6 +4,7 @@
 
 use alloc::sync::Arc;
 
+use smt_carrier::Associations;
 use smt_record::{
     CryptoProvider, Exporter, KeyLog, KeyLogContext, OpenKeys, SealKeys, SessionSecrets, Side,
 };
@@ -23,6 +24,8 @@ pub(crate) struct CryptoContext {
     pub(crate) table_salt: Salt,
     /// The wall time, if the endpoint's owner has told it.
     pub(crate) wall: Option<WallClock>,
+    /// The associations of a carrier that seals whole packets.
+    pub(crate) associations: Option<Arc<dyn Associations>>,
 }
 
 /// The parts from which a handshake of either side is made.
@@ -44,6 +47,7 @@ impl CryptoContext {
             key_log: None,
             table_salt,
             wall: None,
+            associations: None,
         }
     }
 }
@@ -58,7 +62,14 @@ impl SessionFactory<'_> {
         self.crypto.wall.map(|clock| clock.wall_at(now))
     }
 
-    /// The keys of a side and the exporter, from the session's secrets.
+    /// The versions of PSP by which the carrier seals packets, the preferred one first.
+    pub(crate) fn psp_versions(&self) -> &[u8] {
+        let associations = self.crypto.associations.as_ref();
+        associations.map_or(&[], |associations| associations.versions())
+    }
+
+    /// The keys of a side and the exporter, from the session's secrets. Records have no seal of
+    /// their own if the sides have agreed on a version of PSP.
     ///
     /// # Errors
     /// Secrets that protect nothing, in an endpoint that is not of the plaintext version (SPEC
@@ -69,6 +80,7 @@ impl SessionFactory<'_> {
         side: Side,
         indices: Indices,
         secrets: SessionSecrets,
+        psp_version: Option<u8>,
     ) -> Result<(SealKeys, OpenKeys, Exporter), Disagreement> {
         let is_plaintext_version = self.config.version == smt_wire::PLAINTEXT_VERSION;
         if secrets.is_plaintext() != is_plaintext_version {
@@ -95,11 +107,16 @@ impl SessionFactory<'_> {
         let (limits, library) = (self.config.key_limits, &self.crypto.library);
         let seal_log = log(indices.remote, side);
         let open_log = log(indices.own, side.peer());
-        Ok((
-            SealKeys::with_provider(own, suite, limits, seal_log, library.clone()),
-            OpenKeys::with_provider(peer, suite, limits, open_log, library.clone()),
-            exporter,
-        ))
+        let seal = SealKeys::with_provider(own, suite, limits, seal_log, library.clone());
+        let open = OpenKeys::with_provider(peer, suite, limits, open_log, library.clone());
+        Ok(match psp_version {
+            None => (seal, open, exporter),
+            Some(_) => (
+                seal.leave_records_to_packets(),
+                open.leave_records_to_packets(),
+                exporter,
+            ),
+        })
     }
 }
 
@@ -139,7 +156,7 @@ mod tests {
             remote: SessionIndex(2),
             own_reset_token: [0; 16],
         };
-        factory.keys(Side::Client, indices, secrets).is_ok()
+        factory.keys(Side::Client, indices, secrets, None).is_ok()
     }
 
     fn real() -> SessionSecrets {

@@ -4,7 +4,7 @@
 //! Where the carrier copies headers, a long message leaves as one stream instead, alone in its
 //! batch: the carrier cuts the stream into such datagrams.
 
-use smt_carrier::{Capabilities, HeaderCopy, SEGMENT_HEADER_BYTES};
+use smt_carrier::{AssociationHandle, Capabilities, HeaderCopy, SEGMENT_HEADER_BYTES};
 
 use crate::message::transmitting::Room;
 use crate::send::buffer::TransmitBuffer;
@@ -50,6 +50,8 @@ pub(crate) struct DatagramBatch<'a> {
     is_closed: bool,
     limits: BatchLimits,
     pub(crate) priority: u8,
+    /// The association under which the carrier seals the datagrams.
+    pub(crate) association: Option<AssociationHandle>,
 }
 
 impl<'a> DatagramBatch<'a> {
@@ -62,6 +64,7 @@ impl<'a> DatagramBatch<'a> {
             is_closed: false,
             limits,
             priority: 0,
+            association: None,
         }
     }
 
@@ -129,6 +132,11 @@ impl<'a> DatagramBatch<'a> {
     /// Size of all datagrams but the last; in a stream, of the part of the stream in them.
     pub(crate) fn segment_size(&self) -> usize {
         self.segment_size
+    }
+
+    /// How many datagrams there are.
+    pub(crate) fn datagrams(&self) -> usize {
+        self.segments
     }
 
     /// Bytes of all datagrams, with the headers that the carrier copies.

@@ -274,6 +274,7 @@ pub(super) mod tests {
             takes_bundles: true,
             sends_bundles: true,
             peer_part_window: 0,
+            psp_version: None,
         }
     }
 

@@ -38,6 +38,7 @@ impl Session {
         self.time_served(now, shared);
         self.finish_epoch(now);
         self.watch_opening_keys(now);
+        self.watch_associations(now);
         self.repeat_session_questions(now);
         self.probe_sizes(now);
         let reordered_due = self
@@ -231,7 +232,8 @@ impl Session {
     }
 
     fn probe_sizes(&mut self, now: Time) {
-        if self.waits_to_be_confirmed() {
+        // PROBE leaves as DATA does, in a sealed packet if the session has such.
+        if self.waits_to_be_confirmed() || !self.may_send_messages() {
             return;
         }
         for size in self.recovery.pmtud.probe(now) {

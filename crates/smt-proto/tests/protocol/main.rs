@@ -48,6 +48,7 @@ mod messages_that_stay_lost_are_repeated_ever_more_rarely;
 mod messages_wait_until_they_are_accepted;
 mod metadata_arrives_beside_the_body;
 mod other_geometries_work;
+mod packets_may_be_sealed_by_the_carrier;
 mod padding_hides_lengths;
 mod parts_are_judged_by_their_call;
 mod parts_of_replies_count_until_they_are_acknowledged;

@@ -70,6 +70,7 @@ fn params(index: SessionIndex, index_bits: u8) -> Vec<u8> {
         random: None,
         takes_bundles: true,
         part_window: None,
+        psp_versions: None,
     };
     let mut out = vec![0; Params::LEN_MAX];
     let length = params.emit(&mut out);

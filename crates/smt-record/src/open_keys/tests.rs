@@ -30,6 +30,24 @@ fn tags(keys: &mut OpenKeys, byte: u8) -> [[u8; 16]; 2] {
     [data, control]
 }
 
+mod leave_records_to_packets {
+    use super::*;
+
+    // SMT [15.4-6]
+    #[test]
+    fn records_have_no_seal_in_any_epoch_and_control_packets_have_theirs() {
+        let mut keys = open_keys(Suite::Aes128Gcm).leave_records_to_packets();
+        let [data, control] = tags(&mut keys, 0);
+        assert_eq!(data, [0; 16]);
+        assert_ne!(control, [0; 16]);
+        let next = tags(&mut keys, 1);
+        keys.opened(1);
+        let [data, control] = tags(&mut keys, 0);
+        assert_eq!((next[0], data), ([0; 16], [0; 16]));
+        assert_ne!((next[1], control), ([0; 16], [0; 16]));
+    }
+}
+
 mod hibernate {
     use super::*;
 

@@ -26,6 +26,25 @@ impl KeyLog for Lines {
     }
 }
 
+mod leave_records_to_packets {
+    use super::*;
+
+    // SMT [15.4-6]
+    #[test]
+    fn records_have_no_seal_in_any_epoch_and_control_packets_have_theirs() {
+        let mut keys = seal_keys(Suite::Aes128Gcm);
+        let control = tag(keys.control().unwrap());
+        keys = keys.leave_records_to_packets();
+        assert_eq!(tag(keys.data(0).unwrap()), [0; 16]);
+        assert_eq!(tag(keys.control().unwrap()), control);
+        keys.update();
+        for epoch in [0, 1] {
+            assert_eq!(tag(keys.data(epoch).unwrap()), [0; 16]);
+        }
+        assert_ne!(tag(keys.control().unwrap()), [0; 16]);
+    }
+}
+
 mod new {
     use super::*;
 

@@ -135,7 +135,7 @@ impl NicPort {
         self.interrupt_at = None;
         self.arrived = 0;
         let Self { driver, nic, .. } = self;
-        driver.take_arrivals(nic, &mut |ArrivedPacket { bytes, opened }| {
+        driver.take_arrivals(nic, &mut |ArrivedPacket { bytes, opened, .. }| {
             // A datagram without a place in the segment that it claims is dropped, as by any
             // carrier.
             let Ok(read) = NativePacket::parse(bytes, PROTOCOL) else {

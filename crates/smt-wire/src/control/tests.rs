@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use super::*;
-use crate::{Abort, AbortCode, Ack, Grant, LIST_MAX, MessageId, Packet, VERSION, parse};
+use crate::{
+    Abort, AbortCode, Ack, AssociationFields, Grant, LIST_MAX, MessageId, Packet, VERSION, parse,
+};
 use std::string::ToString;
 use std::vec;
 use std::vec::Vec;
@@ -69,7 +71,7 @@ mod emit {
             id: MessageId(0x0102),
             code: AbortCode::TooLarge.code(),
         };
-        let cases: [(Body<'_>, u8, &[u8]); 11] = [
+        let cases: [(Body<'_>, u8, &[u8]); 14] = [
             (Body::Confirm, 0x20, &[]),
             (
                 Body::Abort(abort),
@@ -97,6 +99,21 @@ mod emit {
                 0x35,
                 &[1, 2, 0, 0, 0, 0, 0, 0],
             ),
+            (
+                Body::Association(AssociationFields {
+                    serial: 0x0102,
+                    spi: 0x8000_0304,
+                    version: 1,
+                }),
+                0x38,
+                &[0, 0, 1, 2, 0x80, 0, 3, 4, 1, 0, 0, 0],
+            ),
+            (Body::AssociationAck { serial: 0x0102 }, 0x39, &[0, 0, 1, 2]),
+            (
+                Body::AssociationRequest { serial: 0x0102 },
+                0x3A,
+                &[0, 0, 1, 2],
+            ),
         ];
         for (body, ty, expected) in cases {
             let bytes = packet(&body);
@@ -110,6 +127,16 @@ mod emit {
     fn confirm_counts_the_token() {
         assert_eq!(ControlHeader::packet_len(&Body::Confirm), 60);
         assert_eq!(packet(&Body::Confirm)[6..8], [0, 60]);
+    }
+
+    #[test]
+    fn association_counts_the_key() {
+        let association = Body::Association(AssociationFields {
+            serial: 1,
+            spi: 2,
+            version: 0,
+        });
+        assert_eq!(ControlHeader::packet_len(&association), 28 + 12 + 32 + 16);
     }
 
     #[test]
@@ -184,7 +211,8 @@ mod parse {
                 0x23 | 0x25..=0x2A | 0x37 => (1..=64).map(|n| n * 8).collect(),
                 0x2B => vec![16],
                 0x2C | 0x31 | 0x32 | 0x35 => vec![8],
-                0x2E..=0x30 | 0x34 => vec![4],
+                0x2E..=0x30 | 0x34 | 0x39 | 0x3A => vec![4],
+                0x38 => vec![12],
                 0x33 => (0..=65 * 24).collect(),
                 other => panic!("0x{other:02x} is not in the specification"),
             };

@@ -167,11 +167,11 @@ mod parse {
 
     #[test]
     fn unknown_type_of_no_length_takes_the_whole_datagram() {
-        let datagram = [1, 0x38, 0, 0, 0x50, 0, 0, 0, 0, 0, 0, 0, 1];
+        let datagram = [1, 0x3B, 0, 0, 0x50, 0, 0, 0, 0, 0, 0, 0, 1];
         assert_eq!(
             parse(VERSION, &datagram),
             Err(ParseError::UnknownType {
-                ty: 0x38,
+                ty: 0x3B,
                 length: 0
             })
         );

@@ -20,6 +20,7 @@ const PARAMS: Params<'_> = Params {
     random: None,
     takes_bundles: false,
     part_window: None,
+    psp_versions: None,
 };
 const SUITES: Suites<'_> = List::from_entries(&[0x1301, 0x1302]);
 
@@ -92,6 +93,7 @@ mod emit {
             random: Some(&[8; 32]),
             takes_bundles: true,
             part_window: Some(1 << 20),
+            psp_versions: Some(&[9; 16]),
             ..PARAMS
         };
         let mut out = [0xFF; Params::LEN_MAX];
@@ -145,6 +147,22 @@ mod parse {
         }
         let shorter = [known(), &[17, 1, 0]].concat();
         assert_eq!(Params::parse(&shorter), Err(ParamsError::Length(17)));
+    }
+
+    // SMT [6.3-25]
+    #[test]
+    fn packets_are_sealed_by_whoever_names_versions_of_psp() {
+        let of = |versions: &[u8]| {
+            let tag = [&[18, versions.len() as u8][..], versions].concat();
+            Params::parse(&[known(), &tag].concat())
+                .map(|params| params.psp_versions.map(<[u8]>::to_vec))
+        };
+        for versions in [&[1][..], &[1, 0], &[9; 16]] {
+            assert_eq!(of(versions), Ok(Some(versions.to_vec())));
+        }
+        for versions in [&[][..], &[9; 17]] {
+            assert_eq!(of(versions), Err(ParamsError::Length(18)));
+        }
     }
 
     // SMT [6.3-2], [6.3-20]

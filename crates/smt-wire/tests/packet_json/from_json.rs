@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 use smt_wire::{
-    Abort, Ack, Body, ControlHeader, ControlNumber, Cookie, DataHeader, FailureMark, Grant,
-    Handshake, InnerHeader, KeyExchange, Kind, MemberHeader, MessageId, Params, PartMarks,
-    PartWindow, Resend, Reset, SessionIndex, Unavailable, VersionAnswer,
+    Abort, Ack, AssociationFields, Body, ControlHeader, ControlNumber, Cookie, DataHeader,
+    FailureMark, Grant, Handshake, InnerHeader, KeyExchange, Kind, MemberHeader, MessageId, Params,
+    PartMarks, PartWindow, Resend, Reset, SessionIndex, Unavailable, VersionAnswer,
 };
 
 use super::unhex;
@@ -155,6 +155,9 @@ pub(crate) fn params_bytes(fields: &Value) -> Vec<u8> {
     });
     let optional = |name: &str| fields[name].as_str().map(unhex);
     let (key_name, random) = (optional("key_name"), optional("random"));
+    let psp_versions = Some(&fields["psp_versions"])
+        .filter(|versions| !versions.is_null())
+        .map(|_| list(fields, "psp_versions", byte));
     let params = Params {
         versions: &list(fields, "versions", byte),
         key_exchange: match small::<u8>(fields, "key_exchange") {
@@ -183,6 +186,7 @@ pub(crate) fn params_bytes(fields: &Value) -> Vec<u8> {
         part_window: Some(&fields["part_window"])
             .filter(|window| !window.is_null())
             .map(|_| small(fields, "part_window")),
+        psp_versions: psp_versions.as_deref(),
     };
     let mut out = vec![0xFF; Params::LEN_MAX];
     let length = params.emit(&mut out);
@@ -271,6 +275,17 @@ fn control_len(version: u8, ty: &str, fields: &Value, out: &mut [u8]) -> usize {
         }),
         "PROBE_ACK" => emit(Body::ProbeAck {
             size: small(body, "size"),
+        }),
+        "ASSOCIATION" => emit(Body::Association(AssociationFields {
+            serial: small(body, "serial"),
+            spi: small(body, "spi"),
+            version: small(body, "version"),
+        })),
+        "ASSOCIATION_ACK" => emit(Body::AssociationAck {
+            serial: small(body, "serial"),
+        }),
+        "ASSOCIATION_REQUEST" => emit(Body::AssociationRequest {
+            serial: small(body, "serial"),
         }),
         "CLOSE" => emit(Body::Close {
             code: small(body, "code"),

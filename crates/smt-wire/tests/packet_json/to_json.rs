@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 use smt_wire::{
-    Body, Control, Entry, FailureMark, InnerHeader, List, Members, MessageId, Packet, Params,
-    PartMarks,
+    AssociationFields, Body, Control, Entry, FailureMark, InnerHeader, List, Members, MessageId,
+    Packet, Params, PartMarks,
 };
 
 use super::hex;
@@ -111,6 +111,7 @@ pub(crate) fn params_fields(params: &Params<'_>) -> Value {
         "random": params.random.map(|random| hex(random)),
         "takes_bundles": params.takes_bundles,
         "part_window": params.part_window,
+        "psp_versions": params.psp_versions,
     })
 }
 
@@ -166,6 +167,14 @@ fn body_fields(body: &Body<'_>) -> Value {
         Body::Probe { padding } => json!({ "padding": padding }),
         Body::ProbeAck { size } => json!({ "size": size }),
         Body::Close { code } => json!({ "code": code }),
+        Body::Association(AssociationFields {
+            serial,
+            spi,
+            version,
+        }) => json!({ "serial": serial, "spi": spi, "version": version }),
+        Body::AssociationAck { serial } | Body::AssociationRequest { serial } => {
+            json!({ "serial": serial })
+        }
     }
 }
 

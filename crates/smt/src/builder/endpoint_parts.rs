@@ -91,6 +91,11 @@ impl EndpointParts {
         {
             endpoint.set_key_store(store);
         }
+        if capabilities.seals_packets
+            && let Some(associations) = carrier.associations()
+        {
+            endpoint.set_associations(associations);
+        }
         if let Some(log) = &self.key_log {
             endpoint.set_key_log(Arc::clone(log));
         }

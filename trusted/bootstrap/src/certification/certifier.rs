@@ -3,15 +3,17 @@
 
 use rustls::pki_types::UnixTime;
 use smt_device::tpm::derivation::hmac;
-use smt_device::tpm::{Credential, NAME_LEN, Quote, Quoted, name_of};
+use smt_device::tpm::{Credential, Quote, Quoted, judge_quoting_key, name_of};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use super::claim::{Claim, ClaimDigest, Place};
 use super::message::CertificationMessage;
-use crate::endorsement::{Authorities, Endorsement};
+use crate::authorities::Authorities;
+use crate::credential::make_credential;
+use crate::endorsement::EndorsementKey;
 use crate::error::BootstrapError;
-use crate::manufacturer::{DeviceCertificate, Manufacturer, verify, verify_quoting_key, whole};
+use crate::manufacturer::{DeviceCertificate, Manufacturer, verify, whole};
 use crate::message::Binding;
 
 const STEP: &str = "the manufacturer";
@@ -25,9 +27,18 @@ pub struct Certification {
     pub authorities: Authorities,
     /// SHA-256 of the endorsement key of the one TPM that is taken; without it, each one is that
     /// the authorities certified.
-    pub endorsement: Option<[u8; 32]>,
+    pub endorsement_digest: Option<[u8; 32]>,
     /// The time by which certificates are judged.
     pub now: UnixTime,
+}
+
+/// Random bytes of a connection, from the caller.
+#[derive(Clone)]
+pub struct CertificationRandomness {
+    /// The nonce that claim and quote must be over.
+    pub nonce: [u8; 32],
+    /// The secret of the credential, which the device has not seen before its TPM opens it.
+    pub secret: Zeroizing<[u8; 32]>,
 }
 
 /// The manufacturer's side of one connection: messages in, messages out.
@@ -46,7 +57,7 @@ pub struct Certified {
     /// The certificate.
     pub certificate: DeviceCertificate,
     /// SHA-256 of its TPM's endorsement key.
-    pub endorsement: [u8; 32],
+    pub endorsement_digest: [u8; 32],
     /// The facts of its TPM's quote.
     pub quoted: Quoted,
 }
@@ -55,7 +66,7 @@ pub struct Certified {
 struct Pending {
     claim: Box<Claim>,
     digest: ClaimDigest,
-    endorsement: [u8; 32],
+    endorsement_digest: [u8; 32],
     point: [u8; 64],
 }
 
@@ -68,17 +79,17 @@ enum Step {
 }
 
 impl<'a> Certifier<'a> {
-    /// Begins on a connection, with the message for the device. Nonce and secret are random bytes
-    /// of this connection.
+    /// Begins on a connection, with the message for the device.
     #[must_use]
     pub fn begin(
         manufacturer: &'a Manufacturer,
         certification: Certification,
         binding: Binding,
-        [nonce, secret]: [Zeroizing<[u8; 32]>; 2],
+        random: CertificationRandomness,
     ) -> (Self, CertificationMessage) {
         let Binding { peer, exporter } = binding;
-        let (nonce, key) = (*nonce, manufacturer.public_key());
+        let CertificationRandomness { nonce, secret } = random;
+        let key = manufacturer.public_key();
         let place = Place { nonce, exporter, applicant: peer, manufacturer: key };
         let step = Step::Claim;
         let hello = CertificationMessage::Nonce(nonce);
@@ -86,22 +97,16 @@ impl<'a> Certifier<'a> {
     }
 
     /// Takes the device's next message, and returns what to send; nothing when all is done.
-    /// `make_credential` is [`crate::make_credential`], which needs randomness.
     ///
     /// # Errors
     /// Any [`BootstrapError`] of claims and answers. Nothing may be sent then.
-    pub fn take(
-        &mut self,
-        message: &[u8],
-        make_credential: impl FnOnce(&Endorsement, &[u8; NAME_LEN], &[u8; 32]) -> Option<Credential>,
-    ) -> Result<Option<CertificationMessage>, BootstrapError> {
+    pub fn take(&mut self, message: &[u8]) -> Result<Option<CertificationMessage>, BootstrapError> {
         let message = CertificationMessage::decode(message, STEP)?;
         match (std::mem::replace(&mut self.step, Step::Refused), message) {
             (Step::Claim, CertificationMessage::Claim(claim)) => {
-                let (pending, endorsement) = self.judge(claim)?;
+                let (pending, key) = self.judge(claim)?;
                 let name = name_of(&pending.claim.quoting_key);
-                let Credential { blob, seed } = make_credential(&endorsement, &name, &self.secret)
-                    .ok_or(BootstrapError::Credential)?;
+                let Credential { blob, seed } = make_credential(&key, &name, &self.secret)?;
                 self.step = Step::Answer(pending);
                 Ok(Some(CertificationMessage::Challenge { blob, seed }))
             }
@@ -138,8 +143,9 @@ impl<'a> Certifier<'a> {
     }
 
     /// Each line is a step that must not be left out.
-    fn judge(&self, claim: Box<Claim>) -> Result<(Pending, Endorsement), BootstrapError> {
-        let Certification { device, authorities, endorsement: wanted, now } = &self.certification;
+    fn judge(&self, claim: Box<Claim>) -> Result<(Pending, EndorsementKey), BootstrapError> {
+        let Certification { device, authorities, endorsement_digest: wanted, now } =
+            &self.certification;
         if claim.device != *device {
             let (device, asked) = (claim.device, *device);
             return Err(BootstrapError::OtherClaim { device, asked });
@@ -148,18 +154,18 @@ impl<'a> Certifier<'a> {
         if !verify(&claim.hardware_key, &digest.signed(), &claim.signature) {
             return Err(BootstrapError::Claim);
         }
-        let endorsement = authorities.verify(&claim.endorsement, *now)?;
+        let key = authorities.verify(&claim.endorsement_certificate, *now)?;
         if let Some(wanted) = wanted {
-            endorsement.is(wanted)?;
+            key.is(wanted)?;
         }
-        let point = verify_quoting_key(&claim.quoting_key)?;
-        let pending = Pending { claim, digest, endorsement: endorsement.digest(), point };
-        Ok((pending, endorsement))
+        let point = judge_quoting_key(&claim.quoting_key)?;
+        let pending = Pending { claim, digest, endorsement_digest: key.digest(), point };
+        Ok((pending, key))
     }
 
     fn certify(&self, pending: Pending, quoted: Quoted) -> Certified {
-        let Pending { claim, endorsement, point, .. } = pending;
+        let Pending { claim, endorsement_digest, point, .. } = pending;
         let certificate = self.manufacturer.certify(claim.device, claim.hardware_key, Some(point));
-        Certified { certificate, endorsement, quoted }
+        Certified { certificate, endorsement_digest, quoted }
     }
 }

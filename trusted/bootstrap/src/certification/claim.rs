@@ -16,7 +16,7 @@ pub struct Claim {
     /// The public area of the key of its TPM's quotes (TPMT_PUBLIC).
     pub quoting_key: Vec<u8>,
     /// The certificate of its TPM's endorsement key (X.509).
-    pub endorsement: Vec<u8>,
+    pub endorsement_certificate: Vec<u8>,
     /// The signature of the device's own key.
     pub signature: [[u8; 32]; 2],
 }
@@ -37,7 +37,8 @@ pub(super) struct ClaimDigest([u8; 32]);
 
 impl Claim {
     pub(super) fn digest(&self, place: &Place) -> ClaimDigest {
-        let [quoting_key, endorsement] = [&self.quoting_key, &self.endorsement].map(Sha256::digest);
+        let [quoting_key, endorsement_certificate] =
+            [&self.quoting_key, &self.endorsement_certificate].map(Sha256::digest);
         let digest = Sha256::new()
             .chain_update(b"SMT tpm claim  1")
             .chain_update(place.nonce)
@@ -47,7 +48,7 @@ impl Claim {
             .chain_update(self.device.to_be_bytes())
             .chain_update(self.hardware_key)
             .chain_update(quoting_key)
-            .chain_update(endorsement);
+            .chain_update(endorsement_certificate);
         ClaimDigest(digest.finalize().into())
     }
 }

@@ -20,7 +20,7 @@ mod certifier;
 mod claim;
 mod message;
 
-pub use applicant::{Applicant, ApplicantReaction, Application};
-pub use certifier::{Certification, Certified, Certifier};
+pub use applicant::{Applicant, ApplicantKeys, ApplicantReaction, Application};
+pub use certifier::{Certification, CertificationRandomness, Certified, Certifier};
 pub use claim::Claim;
 pub use message::CertificationMessage;

@@ -7,8 +7,8 @@ use smt_bootstrap::{BootstrapError, CertificationMessage as Message, Certified, 
 use smt_device::tpm::{
     EndorsementKind, QuotingKey, TpmError, Transport, endorsement_certificate, judge_quoting_key,
 };
+use smt_test_machine::{Directory, Tpm, left_out};
 
-use crate::tpm::{Directory, Tpm};
 use crate::world::{DEVICE, World};
 
 /// A TPM whose vendor is an authority.
@@ -23,7 +23,7 @@ impl Endorsed {
     fn new() -> Option<Self> {
         let directory = Directory::new();
         if Command::new("tpm2_createek").arg("--version").output().is_err() {
-            eprintln!("left out: there is no tpm2_createek (Debian's package tpm2-tools)");
+            left_out("tpm2_createek", "tpm2-tools");
             return None;
         }
         let tpm = Tpm::start(&directory.0.join("tpm"))?;
@@ -97,7 +97,7 @@ fn a_device_with_an_endorsed_tpm_is_certified_from_afar() {
         let found = endorsement_certificate(&mut tpm.way).unwrap().unwrap();
         assert_eq!(found, (kind, certificate));
         assert_eq!(endorsement_kind(&found.1).unwrap(), kind);
-        (world.quoting_key, world.endorsement) = (tpm.quoting_key.clone(), found.1);
+        (world.quoting_key, world.endorsement_certificate) = (tpm.quoting_key.clone(), found.1);
         let certified = tpm.certify(&world, kind, |it| it);
         let certified = certified.unwrap();
         let certificate = certified.certificate;
@@ -106,9 +106,9 @@ fn a_device_with_an_endorsed_tpm_is_certified_from_afar() {
         let point = judge_quoting_key(&tpm.quoting_key).unwrap();
         assert_eq!(certificate.quoting_key.unwrap().concat(), point);
         // The digest that was told is the one that takes this TPM alone.
-        world.certification.endorsement = Some(certified.endorsement);
+        world.certification.endorsement_digest = Some(certified.endorsement_digest);
         let again = tpm.certify(&world, kind, |it| it);
-        assert_eq!(again.unwrap().endorsement, certified.endorsement);
+        assert_eq!(again.unwrap().endorsement_digest, certified.endorsement_digest);
     }
 }
 
@@ -125,7 +125,7 @@ fn keys_of_two_tpms_are_not_certified_together() {
     let kind = EndorsementKind::Ecc;
     let mut world = World::new();
     // The certificate is of `two`, and whoever has `one` shows it.
-    world.endorsement = world.authority.certify(&two.key(kind));
+    world.endorsement_certificate = world.authority.certify(&two.key(kind));
     world.quoting_key.clone_from(&one.quoting_key);
     for tpm in [&mut one, &mut two] {
         let ended = tpm.certify(&world, kind, |it| it);
@@ -145,7 +145,7 @@ fn a_tpm_opens_no_altered_credential_and_the_next_one_still() {
     };
     let kind = EndorsementKind::Ecc;
     let mut world = World::new();
-    world.endorsement = world.authority.certify(&tpm.key(kind));
+    world.endorsement_certificate = world.authority.certify(&tpm.key(kind));
     world.quoting_key.clone_from(&tpm.quoting_key);
     // The MAC's length and bytes, the secret, and the point of the seed.
     for place in [1, 2, 33, 34, 36, 67, 68 + 2, 68 + 40] {
@@ -170,7 +170,7 @@ fn an_answer_of_an_earlier_activation_or_with_another_quote_is_refused() {
     };
     let kind = EndorsementKind::Ecc;
     let mut world = World::new();
-    world.endorsement = world.authority.certify(&tpm.key(kind));
+    world.endorsement_certificate = world.authority.certify(&tpm.key(kind));
     world.quoting_key.clone_from(&tpm.quoting_key);
     let mut earlier = None;
     let mut run = |world: &World, replay: Option<Message>, change: fn(&mut Message)| {

@@ -28,6 +28,9 @@ MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEqcwYMyi+rR+Vthav8b8KH8SFSh0I
 /// The purpose of certificates of endorsement keys.
 pub(crate) const PURPOSE: &[u64] = &[2, 23, 133, 8, 1];
 
+/// The number of a certificate between a root and TPMs.
+pub(crate) const ISSUER_SERIAL: u64 = 77;
+
 /// An authority that certifies TPMs.
 pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
@@ -43,7 +46,8 @@ impl Authority {
 
     /// An authority that this one has certified.
     pub(crate) fn certify_authority(&self, name: &str) -> Self {
-        let (params, key) = Self::params(name);
+        let (mut params, key) = Self::params(name);
+        params.serial_number = Some(ISSUER_SERIAL.into());
         let pem = params.signed_by(&key, &self.issuer).unwrap().pem();
         Self { issuer: Issuer::new(params, key), pem }
     }
@@ -95,6 +99,8 @@ impl Authority {
 
     /// This authority alone.
     pub(crate) fn alone(&self) -> Authorities {
-        Authorities::of_pem(self.pem.as_bytes()).unwrap()
+        let mut authorities = Authorities::default();
+        authorities.add_roots(self.pem.as_bytes()).unwrap();
+        authorities
     }
 }

@@ -3,7 +3,6 @@
 
 use smt_bootstrap::{
     ApplicantReaction, BootstrapError, CertificationMessage as Message, Claim, EndorsementError,
-    make_credential,
 };
 use smt_device::tpm::{Activated, Quote, QuotingKeyFault};
 use zeroize::Zeroizing;
@@ -43,7 +42,7 @@ fn a_claim_that_the_devices_own_key_has_not_signed_is_refused() {
     let changes: [&dyn Fn(&mut Claim); 4] = [
         &|it| it.hardware_key = [4; 32],
         &|it| it.quoting_key = area(|_| ()).iter().map(|byte| byte ^ 1).collect(),
-        &|it| it.endorsement = other.clone(),
+        &|it| it.endorsement_certificate = other.clone(),
         &|it| it.signature[0][0] ^= 1,
     ];
     for change in changes {
@@ -78,7 +77,7 @@ fn a_claim_of_an_earlier_or_another_connection_is_refused() {
 #[test]
 fn a_claim_with_the_certificate_of_another_authority_is_refused() {
     let mut world = World::new();
-    world.endorsement = Authority::new("vendor").certify(ECC);
+    world.endorsement_certificate = Authority::new("vendor").certify(ECC);
     let refused = world.refused(|it| it);
     let is_chain = matches!(refused, BootstrapError::Endorsement(EndorsementError::Chain(_)));
     assert!(is_chain, "{refused:?}");
@@ -87,7 +86,7 @@ fn a_claim_with_the_certificate_of_another_authority_is_refused() {
 #[test]
 fn a_genuine_tpm_that_was_not_asked_for_is_refused() {
     let mut world = World::new();
-    world.certification.endorsement = Some([5; 32]);
+    world.certification.endorsement_digest = Some([5; 32]);
     let refused = world.refused(|it| it);
     let is_other = matches!(refused, BootstrapError::Endorsement(EndorsementError::Other(_)));
     assert!(is_other, "{refused:?}");
@@ -137,7 +136,30 @@ fn a_device_refuses_a_certificate_of_other_keys_or_another_signer() {
         ours.certify(DEVICE, hardware_key, None),
         theirs.certify(DEVICE, hardware_key, Some(point)),
     ] {
-        assert!(matches!(take(other), Err(BootstrapError::Certificate)));
+        assert!(matches!(take(other), Err(BootstrapError::OtherCertificate)));
+    }
+}
+
+#[test]
+fn a_credential_longer_than_any_of_a_tpm_is_refused_before_the_tpm_is_asked() {
+    let world = World::new();
+    let take = |blob_len: usize, seed_len: usize| {
+        let mut applicant = world.applicant(World::manufacturer().public_key()).unwrap();
+        applicant.take(&Message::Nonce([0; 32]).encode(), |_, _| Ok(made_up())).unwrap();
+        let challenge = Message::Challenge { blob: vec![0; blob_len], seed: vec![0; seed_len] };
+        let mut is_asked = false;
+        let taken = applicant.take(&challenge.encode(), |_, _| {
+            is_asked = true;
+            Ok(made_up())
+        });
+        assert_eq!(taken.is_ok(), is_asked);
+        taken
+    };
+    take(68, 256).unwrap();
+    // The last ones would be good ones if their lengths were cut to two bytes.
+    for (blob_len, seed_len) in [(69, 256), (68, 257), (65_536 + 68, 256), (68, 65_536 + 256)] {
+        let taken = take(blob_len, seed_len);
+        assert!(matches!(taken, Err(BootstrapError::Malformed(_))), "{taken:?}");
     }
 }
 
@@ -150,7 +172,7 @@ fn a_message_out_of_turn_is_refused() {
     let messages = [answer, Message::Stored, Message::Certificate(certificate)];
     for bytes in messages.iter().map(Message::encode).chain([vec![0xff; 40], vec![]]) {
         let (mut certifier, _) = world.certifier(&manufacturer);
-        let taken = certifier.take(&bytes, make_credential);
+        let taken = certifier.take(&bytes);
         assert!(matches!(taken, Err(BootstrapError::Malformed(_))), "{taken:?}");
         let mut applicant = world.applicant(manufacturer.public_key()).unwrap();
         let taken = applicant.take(&bytes, |_, _| Ok(made_up()));

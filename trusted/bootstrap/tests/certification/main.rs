@@ -7,6 +7,4 @@ mod authority;
 mod claims;
 mod endorsement;
 mod quoting_key;
-#[path = "../../../cli/tests/device/tpm.rs"]
-mod tpm;
 mod world;

@@ -2,9 +2,9 @@
 //! All that a certification needs. A test changes one thing of it.
 
 use smt_bootstrap::{
-    Applicant, ApplicantReaction, Application, Binding, BootstrapError, Certification,
-    CertificationMessage, Certified, Certifier, Manufacturer, UnixTime, make_credential,
-    public_key as public,
+    Applicant, ApplicantKeys, ApplicantReaction, Application, Binding, BootstrapError,
+    Certification, CertificationMessage, CertificationRandomness, Certified, Certifier,
+    Manufacturer, UnixTime, public_key as public,
 };
 use smt_device::tpm::{Activated, Credential, TpmError};
 use zeroize::Zeroizing;
@@ -24,23 +24,28 @@ pub(crate) struct World {
     /// The exporter as the manufacturer sees it; the device's is `[9; 32]`.
     pub(crate) exporter: [u8; 32],
     pub(crate) quoting_key: Vec<u8>,
-    pub(crate) endorsement: Vec<u8>,
+    pub(crate) endorsement_certificate: Vec<u8>,
 }
 
 impl World {
     pub(crate) fn new() -> Self {
         let authority = Authority::new("vendor");
-        let endorsement = authority.certify(ECC);
+        let endorsement_certificate = authority.certify(ECC);
         let authorities = authority.alone();
         let now = UnixTime::now();
         Self {
             authority,
-            certification: Certification { device: DEVICE, authorities, endorsement: None, now },
+            certification: Certification {
+                device: DEVICE,
+                authorities,
+                endorsement_digest: None,
+                now,
+            },
             nonce: [10; 32],
             secret: [11; 32],
             exporter: [9; 32],
             quoting_key: area(|_| ()),
-            endorsement,
+            endorsement_certificate,
         }
     }
 
@@ -54,10 +59,15 @@ impl World {
 
     /// The device's side, for a connection to the manufacturer of `peer`.
     pub(crate) fn applicant(&self, peer: [u8; 32]) -> Result<Applicant, BootstrapError> {
-        let (quoting_key, endorsement) = (self.quoting_key.clone(), self.endorsement.clone());
-        let application = Application::new(DEVICE, &SEEDS[1], quoting_key, endorsement);
+        let application = Application {
+            device: DEVICE,
+            hardware_seed: Zeroizing::new(SEEDS[1]),
+            quoting_key: self.quoting_key.clone(),
+            endorsement_certificate: self.endorsement_certificate.clone(),
+        };
         let binding = Binding { peer, exporter: [9; 32] };
-        Applicant::begin(application, binding, public(&SEEDS[2]), public(&SEEDS[0]))
+        let keys = ApplicantKeys { own: public(&SEEDS[2]), manufacturer: public(&SEEDS[0]) };
+        Applicant::begin(application, binding, keys)
     }
 
     pub(crate) fn certifier<'a>(
@@ -65,7 +75,8 @@ impl World {
         manufacturer: &'a Manufacturer,
     ) -> (Certifier<'a>, CertificationMessage) {
         let binding = Binding { peer: public(&SEEDS[2]), exporter: self.exporter };
-        let random = [self.nonce, self.secret].map(Zeroizing::new);
+        let secret = Zeroizing::new(self.secret);
+        let random = CertificationRandomness { nonce: self.nonce, secret };
         Certifier::begin(manufacturer, self.certification.clone(), binding, random)
     }
 
@@ -88,7 +99,7 @@ impl World {
                     reply
                 }
             };
-            next = certifier.take(&change(reply).encode(), make_credential)?;
+            next = certifier.take(&change(reply).encode())?;
         }
         let certified = certifier.certified().unwrap();
         let is_stored = stored.as_ref() == Some(&certified.certificate);

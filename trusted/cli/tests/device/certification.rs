@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use smt_device::tpm::{Transport, endorsement_certificate};
 
 use crate::bootstrap::{Roles, key_of, refusal, trusted};
-use crate::process::{Process, Tpm, succeeds};
+use crate::process::{Process, Tpm, left_out, succeeds};
 
 /// Makes an authority, and the state of a TPM that it has certified; the authority's certificate.
 /// Nothing if there are no tools.
@@ -33,7 +33,7 @@ fn endorse(roles: &Roles, name: &str) -> Option<String> {
         .args(["--config", &format!("{place}/setup.conf")])
         .output();
     let Ok(output) = made else {
-        eprintln!("left out: there is no swtpm_setup (Debian's package swtpm-tools)");
+        left_out("swtpm_setup", "swtpm-tools");
         return None;
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));

@@ -8,7 +8,9 @@ use std::path::Path;
 use smt_device::tpm::{Counter, QuotingKey, StorageKey, TpmError, Transport};
 use smt_device_client::{Device, SecretNumber};
 
-use crate::process::{Directory, Process, STREAM, Tpm, connect, fails, open, start, succeeds};
+use crate::process::{
+    Directory, Process, STREAM, Tpm, connect, fails, left_out, open, start, succeeds,
+};
 
 /// Copies all files of a directory.
 fn copy(from: &Path, to: &Path) {
@@ -116,7 +118,7 @@ fn a_tpm_without_the_counter_is_refused() {
         .output();
     drop(tpm);
     if !undefined.is_ok_and(|output| output.status.success()) {
-        eprintln!("left out: there is no tpm2_nvundefine (Debian's package tpm2-tools)");
+        left_out("tpm2_nvundefine", "tpm2-tools");
         return;
     }
     let text = host.refused(&host.device());

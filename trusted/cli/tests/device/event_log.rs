@@ -4,10 +4,10 @@
 use std::process::Command;
 
 use data_encoding::HEXLOWER;
+use smt_test_machine::Firmware;
 
 use crate::bootstrap::{Roles, refusal, trusted};
-use crate::firmware::Firmware;
-use crate::process::Tpm;
+use crate::process::{Tpm, left_out};
 
 /// Extends the TPM's registers as firmware does. Nothing if there are no tpm2-tools.
 fn extend(tpm: &Tpm, firmware: &Firmware) -> Option<()> {
@@ -17,7 +17,7 @@ fn extend(tpm: &Tpm, firmware: &Firmware) -> Option<()> {
             .arg(format!("{register}:sha256={}", HEXLOWER.encode(digest)))
             .output();
         let Ok(output) = extended else {
-            eprintln!("left out: there is no tpm2_pcrextend (Debian's package tpm2-tools)");
+            left_out("tpm2_pcrextend", "tpm2-tools");
             return None;
         };
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -6,10 +6,7 @@ mod bootstrap;
 mod certification;
 mod epochs;
 mod event_log;
-#[path = "../../../bootstrap/tests/firmware/mod.rs"]
-mod firmware;
 mod interface;
 mod process;
 mod rights;
 mod service;
-mod tpm;

@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use smt_attestation::{Algorithm, DeviceId, Epoch, Group, Member, StreamId};
 use smt_device_client::{Client, Device, DeviceError, SecretNumber};
 
-pub(crate) use crate::tpm::{Directory, Process, Tpm};
+pub(crate) use smt_test_machine::{Directory, Process, Tpm, left_out};
 
 /// The stream of all tests.
 pub(crate) const STREAM: StreamId = StreamId(1);

@@ -65,8 +65,9 @@ fn messages_of_all_lengths_pass_the_rings() {
         let attestation = client.attest(STREAM, &message).unwrap();
         client.check(STREAM, &attestation, &message).unwrap();
     }
-    let long = vec![0; MESSAGE_LEN_MAX + 129];
+    let long = vec![0; MESSAGE_LEN_MAX + 1];
     assert!(matches!(client.attest(STREAM, &long), Err(DeviceError::TooLong(_))));
+    assert!(matches!(client.sign(STREAM, 1, &long), Err(DeviceError::TooLong(_))));
     // The connection goes on, also after a batch in which one was too long.
     let batch = client.attest_all(STREAM, &[b"a", &long, b"b"]);
     assert!(matches!(batch, Err(DeviceError::TooLong(_))));
@@ -99,14 +100,21 @@ fn a_batch_of_checks_says_of_each_message_whether_it_was_attested() {
     let mut client = connect(&path);
     open(&mut client, SecretNumber(0)).unwrap();
     let attestation = client.attest(STREAM, b"said").unwrap();
-    let long = vec![0; MESSAGE_LEN_MAX + 129];
+    let long = vec![0; MESSAGE_LEN_MAX + 1];
     let messages: [&[u8]; 4] = [b"said", b"not said", &long, b"said"];
     let all = messages.map(|message| Claimed { attestation, message });
     let checked = client.check_all(STREAM, &all).unwrap();
     assert!(matches!(
         checked[..],
-        [Ok(_), Err(DeviceError::Refused(_)), Err(DeviceError::TooLong(_)), Ok(_)]
+        [Ok(_), Err(DeviceError::Refused(_)), Err(DeviceError::PeerTooLong(_)), Ok(_)]
     ));
+    // One check has the same limit, and its error is the peer's fault.
+    let one = client.check(STREAM, &attestation, &long).unwrap_err();
+    let taken = client.accept(STREAM, &attestation, &long).unwrap_err();
+    for error in [one, taken] {
+        assert!(matches!(error, DeviceError::PeerTooLong(_)), "{error}");
+        assert_eq!(error.fault(), Fault::Message);
+    }
     // The connection goes on.
     client.check(STREAM, &attestation, b"said").unwrap();
 }

@@ -26,7 +26,9 @@ impl Fields {
         self
     }
 
-    /// A TPM2B: the length in two bytes, and the bytes. All of them are shorter than 64 KiB.
+    /// A TPM2B: the length in two bytes, and the bytes. They must be fewer than 64 Ki, which the
+    /// caller sees to: a longer length would be cut. Ours are constants, answers of the TPM, fields
+    /// of a file with such lengths, and credentials, whose parts [`super::Credential`] bounds.
     pub(super) fn sized(self, bytes: &[u8]) -> Self {
         self.u16(bytes.len() as u16).bytes(bytes)
     }

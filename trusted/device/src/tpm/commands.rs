@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Commands and responses as bytes (part 1, section 18; part 3).
 
+use zeroize::Zeroizing;
+
 use super::buffer::{Fields, sized, take, u32};
 use super::{StorageKey, TpmError, Transport};
 
@@ -37,9 +39,16 @@ const RC_INITIALIZE: u32 = 0x100;
 /// TPM_RS_PW, no nonce, no attributes, no password.
 pub(super) const EMPTY_PASSWORD: [u8; 9] = [0x40, 0, 0, 9, 0, 0, 0, 0, 0];
 
-/// A response without its header.
+/// A response without its header, which may have a secret and is wiped.
 #[derive(Debug)]
-pub(super) struct Response(pub(super) Vec<u8>);
+pub(super) struct Response(pub(super) Zeroizing<Vec<u8>>);
+
+/// A primary key that a TPM has made.
+pub(super) struct Primary {
+    pub(super) handle: u32,
+    /// The public area (TPMT_PUBLIC).
+    pub(super) public: Vec<u8>,
+}
 
 impl Response {
     /// The handle and the parameters of a response that has a handle. The session's part, which
@@ -82,6 +91,21 @@ impl Transport {
         }
     }
 
+    /// Has the TPM make the primary key of a public area in a hierarchy.
+    pub(super) fn create_primary(
+        &mut self,
+        hierarchy: u32,
+        template: &Fields,
+    ) -> Result<Primary, TpmError> {
+        // Neither a secret nor data of the caller; the template; no PCR.
+        let parameters = Fields::default();
+        let parameters = parameters.sized(&[0, 0, 0, 0]).sized(&template.0).sized(&[]).u32(0);
+        let response = self.with_empty_password(CREATE_PRIMARY, hierarchy, &parameters)?;
+        let (handle, mut rest) = response.handle_and_parameters(CREATE_PRIMARY, true)?;
+        let public = sized(&mut rest).ok_or(TpmError::Forged(CREATE_PRIMARY.1))?.to_vec();
+        Ok(Primary { handle, public })
+    }
+
     /// A command without authorization.
     pub(super) fn plain(&mut self, code: Code, fields: Fields) -> Result<Response, TpmError> {
         self.send(code, NO_SESSIONS, &fields.0)
@@ -119,7 +143,9 @@ impl Transport {
         let header =
             take::<2>(&mut fields).and_then(|_| Some((u32(&mut fields)?, u32(&mut fields)?)));
         match header {
-            Some((size, 0)) if size as usize == response.len() => Ok(Response(fields.to_vec())),
+            Some((size, 0)) if size as usize == response.len() => {
+                Ok(Response(Zeroizing::new(fields.to_vec())))
+            }
             Some((size, refused)) if size as usize == response.len() => {
                 Err(TpmError::Refused { command: code.1, code: refused })
             }

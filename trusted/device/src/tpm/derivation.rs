@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Keys that a TPM and its peer derive from a secret of both (part 1, sections 11.4.10 and C.6).
+//! Keys that a TPM and its peer derive from a secret of both (*TPM 2.0 Library Specification*,
+//! part 1, sections 11.4.10 and C.6).
 
 use hmac::{Hmac, KeyInit, Mac};
 use p256::PublicKey;

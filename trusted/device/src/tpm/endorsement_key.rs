@@ -6,8 +6,8 @@ use zeroize::Zeroizing;
 
 use super::buffer::{Fields, sized, take, u16};
 use super::commands::{
-    ACTIVATE_CREDENTIAL, CREATE_PRIMARY, EMPTY_PASSWORD, ENDORSEMENT, NULL, NV_READ,
-    NV_READ_PUBLIC, POLICY_SECRET, START_AUTH_SESSION,
+    ACTIVATE_CREDENTIAL, EMPTY_PASSWORD, ENDORSEMENT, NULL, NV_READ, NV_READ_PUBLIC, POLICY_SECRET,
+    Primary, START_AUTH_SESSION,
 };
 use super::quote::{Quote, QuotingKey};
 use super::session::nonce;
@@ -44,6 +44,19 @@ pub struct Credential {
     pub blob: Vec<u8>,
     /// The seed of both, encrypted for the endorsement key (TPMU_ENCRYPTED_SECRET).
     pub seed: Vec<u8>,
+}
+
+impl Credential {
+    /// The longest blob: the secret's 32 bytes and their MAC's, each with its length.
+    pub const BLOB_LEN_MAX: usize = 68;
+    /// The longest encrypted seed: that for RSA with 2,048 bits.
+    pub const SEED_LEN_MAX: usize = 256;
+
+    /// Whether its parts are no longer than those of a credential for a key of ours.
+    #[must_use]
+    pub fn is_bounded(&self) -> bool {
+        self.blob.len() <= Self::BLOB_LEN_MAX && self.seed.len() <= Self::SEED_LEN_MAX
+    }
 }
 
 /// The answer of a TPM to a credential.
@@ -107,8 +120,9 @@ impl EndorsementKind {
         let key = QuotingKey::create(tpm)?;
         let secret = self.open(tpm, &key, credential);
         let quote = key.quote(tpm, data);
-        key.let_go(tpm)?;
-        Ok(Activated { secret: secret?, quote: quote? })
+        let let_go = key.let_go(tpm);
+        let activated = Activated { secret: secret?, quote: quote? };
+        let_go.map(|()| activated)
     }
 
     fn open(
@@ -117,20 +131,19 @@ impl EndorsementKind {
         key: &QuotingKey,
         credential: &Credential,
     ) -> Result<Zeroizing<Vec<u8>>, TpmError> {
-        let parameters =
-            Fields::default().sized(&[0, 0, 0, 0]).sized(&self.template().0).sized(&[]).u32(0);
-        let response = tpm.with_empty_password(CREATE_PRIMARY, ENDORSEMENT, &parameters)?;
-        let (endorsement, _) = response.handle_and_parameters(CREATE_PRIMARY, true)?;
+        let Primary { handle: endorsement, .. } =
+            tpm.create_primary(ENDORSEMENT, &self.template())?;
         let secret = PolicySession::start(tpm).and_then(|session| {
             let secret = session.open(tpm, [key.handle, endorsement], credential);
-            // The session ends with the command that it authorizes, and stays if that failed.
+            // The session ends with the command that it authorizes, and stays if that failed. The
+            // failure counts, and not what becomes of the session.
             if secret.is_err() {
-                tpm.flush(session.0)?;
+                let _ = tpm.flush(session.0);
             }
             secret
         });
-        tpm.flush(endorsement)?;
-        secret
+        let flushed = tpm.flush(endorsement);
+        secret.and_then(|secret| flushed.map(|()| secret))
     }
 }
 
@@ -154,7 +167,10 @@ impl PolicySession {
         let handles = [ENDORSEMENT, session];
         match tpm.authorized(POLICY_SECRET, &handles, &EMPTY_PASSWORD, &parameters) {
             Ok(_) => Ok(Self(session)),
-            Err(error) => tpm.flush(session).and(Err(error)),
+            Err(error) => {
+                let _ = tpm.flush(session);
+                Err(error)
+            }
         }
     }
 

@@ -5,8 +5,12 @@
 //! The host owns the way to the TPM: it may drop, alter, repeat and invent commands and responses.
 //! Therefore each command that matters is in a session whose key only this process and the TPM
 //! know (`session.rs`): its salt is encrypted to a key inside the TPM. The TPM's answers have a MAC
-//! over a nonce of this process, so a made-up or repeated one is refused, and secrets travel
-//! encrypted.
+//! over a nonce of this process, so a made-up or repeated one is refused, and secrets of the device
+//! travel encrypted.
+//!
+//! The secret of a [`Credential`] comes back in clear. It keeps nothing from the host, which can
+//! have the TPM open the credential itself: it proves to a manufacturer that a TPM with both keys
+//! is within reach, and authenticates one claim of one connection.
 
 mod buffer;
 mod commands;

@@ -5,7 +5,7 @@ use p256::ecdsa::signature::Verifier;
 use p256::ecdsa::{Signature, VerifyingKey};
 
 use super::buffer::{Fields, sized, take, u16, u32};
-use super::commands::{CREATE_PRIMARY, Code, ENDORSEMENT};
+use super::commands::{CREATE_PRIMARY, Code, ENDORSEMENT, Primary};
 use super::quoting_template::{judge, template};
 use super::storage_key::{POINT_LEN, sec1};
 use super::{TpmError, Transport};
@@ -57,14 +57,8 @@ impl QuotingKey {
     /// # Errors
     /// Those of the TPM and of the way to it.
     pub fn create(tpm: &mut Transport) -> Result<Self, TpmError> {
-        let parameters = Fields::default()
-            .sized(&[0, 0, 0, 0])
-            .sized(&template(&[0; POINT_LEN]).0)
-            .sized(&[])
-            .u32(0);
-        let response = tpm.with_empty_password(CREATE_PRIMARY, ENDORSEMENT, &parameters)?;
-        let (handle, mut rest) = response.handle_and_parameters(CREATE_PRIMARY, true)?;
-        let public = sized(&mut rest).unwrap_or_default().to_vec();
+        let template = template(&[0; POINT_LEN]);
+        let Primary { handle, public } = tpm.create_primary(ENDORSEMENT, &template)?;
         let point = judge(&public).map_err(|_| TpmError::Forged(CREATE_PRIMARY.1))?;
         Ok(Self { handle, public, point })
     }

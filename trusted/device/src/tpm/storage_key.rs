@@ -3,8 +3,8 @@
 
 use p256::PublicKey;
 
-use super::buffer::{Fields, sized, take};
-use super::commands::{CREATE_PRIMARY, OWNER};
+use super::buffer::{Fields, take};
+use super::commands::{CREATE_PRIMARY, OWNER, Primary};
 use super::derivation::SharedSecret;
 use super::{TpmError, Transport};
 
@@ -30,16 +30,9 @@ impl StorageKey {
     /// # Errors
     /// Those of the TPM and of the way to it.
     pub fn create(tpm: &mut Transport) -> Result<Self, TpmError> {
-        // Neither a secret nor data of the caller; the template; no PCR.
-        let parameters = Fields::default()
-            .sized(&[0, 0, 0, 0])
-            .sized(&template(&[0; POINT_LEN]).0)
-            .sized(&[])
-            .u32(0);
-        let response = tpm.with_empty_password(CREATE_PRIMARY, OWNER, &parameters)?;
-        let (handle, mut rest) = response.handle_and_parameters(CREATE_PRIMARY, true)?;
+        let Primary { handle, public } = tpm.create_primary(OWNER, &template(&[0; POINT_LEN]))?;
         let forged = TpmError::Forged(CREATE_PRIMARY.1);
-        let Some(point) = sized(&mut rest).and_then(|public| point_of(public, template)) else {
+        let Some(point) = point_of(&public, template) else {
             return Err(forged);
         };
         let public = PublicKey::from_sec1_bytes(&sec1(&point)).map_err(|_| forged)?;

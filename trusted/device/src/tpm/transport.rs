@@ -8,6 +8,8 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use zeroize::Zeroizing;
+
 use super::TpmError;
 
 /// The longest response that is taken.
@@ -53,8 +55,8 @@ impl Transport {
     }
 
     /// Sends a command and returns the response, whose header says its size.
-    pub(super) fn exchange(&mut self, command: &[u8]) -> Result<Vec<u8>, TpmError> {
-        let mut response = vec![0; RESPONSE_LEN_MAX];
+    pub(super) fn exchange(&mut self, command: &[u8]) -> Result<Zeroizing<Vec<u8>>, TpmError> {
+        let mut response = Zeroizing::new(vec![0; RESPONSE_LEN_MAX]);
         let length = match self {
             // The kernel hands out a response as a whole.
             Self::Device(file) => {

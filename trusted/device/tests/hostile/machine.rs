@@ -4,7 +4,6 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -13,6 +12,7 @@ use smt_device::tpm::Transport;
 use smt_device::{Core, Store, StoreError};
 use smt_device_client::SecretNumber;
 use smt_simulation::Random;
+use smt_test_machine::Tpm;
 use zeroize::Zeroizing;
 
 use super::SECRET;
@@ -49,7 +49,7 @@ impl Machine {
         let mut machine = Self { root, has_tpm: true };
         machine.has_tpm = Tpm::start(&machine.root.join("tpm")).is_some();
         let tpm = machine.tpm();
-        let mut way = tpm.as_ref().map(Tpm::way);
+        let mut way = tpm.as_ref().map(way_to);
         let mut store = Store::create(&machine.device(), DeviceId(1), way.as_mut()).unwrap();
         store.add_secret(SecretNumber(1), Zeroizing::new(SECRET)).unwrap();
         machine
@@ -76,13 +76,13 @@ impl Machine {
     /// Starts the device as its process does.
     pub(crate) fn start(&self, nonce: [u8; 16]) -> Result<Box<Core>, StoreError> {
         let tpm = self.tpm();
-        start(&self.device(), tpm.as_ref().map(Tpm::way), nonce)
+        start(&self.device(), tpm.as_ref().map(way_to), nonce)
     }
 
     /// Starts the copy of that name.
     pub(crate) fn start_copy(&self, name: &str, nonce: [u8; 16]) -> Result<Box<Core>, StoreError> {
         let tpm = self.tpm();
-        start(&self.root.join(name), tpm.as_ref().map(Tpm::way), nonce)
+        start(&self.root.join(name), tpm.as_ref().map(way_to), nonce)
     }
 
     /// Starts the device with a trick on the way to its TPM.
@@ -103,7 +103,7 @@ impl Machine {
     /// The secrets that the host must not see. The root secret is known where no TPM seals it.
     pub(crate) fn secrets(&self) -> Vec<[u8; 32]> {
         let tpm = self.tpm();
-        let mut way = tpm.as_ref().map(Tpm::way);
+        let mut way = tpm.as_ref().map(way_to);
         let store = Store::open(&self.device(), way.as_mut()).unwrap();
         let mut all = vec![SECRET, *store.hardware_seed()];
         if !self.has_tpm {
@@ -140,52 +140,16 @@ fn start(
     Ok(core)
 }
 
-/// A TPM in software for one start of the device: a broken start leaves objects in it, which the
-/// next power-on takes away.
-struct Tpm {
-    process: Child,
-    socket: PathBuf,
-}
-
-impl Drop for Tpm {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-impl Tpm {
-    fn start(state: &Path) -> Option<Self> {
-        let socket = state.join("socket");
-        let _ = std::fs::remove_file(&socket);
-        let process = Command::new("swtpm")
-            .args(["socket", "--tpm2", "--flags", "not-need-init,startup-clear", "--tpmstate"])
-            .arg(format!("dir={}", state.display()))
-            .arg("--server")
-            .arg(format!("type=unixio,path={}", socket.display()))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .ok()?;
-        let mut tpm = Self { process, socket };
-        while UnixStream::connect(&tpm.socket).is_err() {
-            if tpm.process.try_wait().unwrap().is_some() {
-                return None;
-            }
-            std::thread::yield_now();
-        }
-        Some(tpm)
-    }
-
-    fn way(&self) -> Transport {
-        Transport::Unix(UnixStream::connect(&self.socket).unwrap())
-    }
+/// The way to a TPM that runs for one start of the device: a broken start leaves objects in it,
+/// which the next power-on takes away.
+fn way_to(tpm: &Tpm) -> Transport {
+    Transport::open(&tpm.socket).unwrap()
 }
 
 /// The exchanges of a start with its TPM, and one more.
 const EXCHANGES: u64 = 18;
 
-fn stand_between(mut device: UnixStream, tpm: &Path, place: u64, trick: Trick) {
+fn stand_between(mut device: UnixStream, tpm: &str, place: u64, trick: Trick) {
     let mut tpm = UnixStream::connect(tpm).unwrap();
     for number in 0.. {
         let is_place = number == place;

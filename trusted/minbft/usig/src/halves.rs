@@ -139,7 +139,7 @@ impl<D: Device> VerifyHalf for DeviceVerifyHalf<D> {
         match checked {
             Ok(_) => Ok(()),
             // No device attests a message that is too long for devices.
-            Err(DeviceError::Refused(_) | DeviceError::TooLong(_)) => {
+            Err(DeviceError::Refused(_) | DeviceError::PeerTooLong(_)) => {
                 Err(UsigError::InvalidSignature)
             }
             Err(error) => {

@@ -240,6 +240,7 @@ impl Case {
             random: None,
             takes_bundles: true,
             part_window: None,
+            psp_versions: None,
         };
         let mut out = vec![0; Params::LEN_MAX];
         let length = params.emit(&mut out);

@@ -4,7 +4,7 @@
 use crate::testing::Described as _;
 use crate::{UdpCarrier, UdpOptions};
 use smt_carrier::limits::RECEIVE_BUFFER_BYTES;
-use smt_carrier::{Carrier, Marks, Path, Transmit, Wait};
+use smt_carrier::{Arrival, Carrier, Path, Transmit, Wait};
 use smt_wire::Shard;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -230,7 +230,6 @@ mod bind_shards {
 
 mod without_selector {
     use super::*;
-    use crate::inbox::Batch;
     use crate::udp::wait_readable;
 
     fn unselected(count: u16) -> Shards {
@@ -283,13 +282,10 @@ mod without_selector {
                 .as_ref()
                 .unwrap()
                 .inbox()
-                .put(Batch {
-                    path: Path::to(shards.client.local_address()),
-                    segment_size: 40,
-                    marks: Marks::NONE,
-                    bytes: &datagram,
-                    opened: &[],
-                });
+                .put(Arrival::datagram(
+                    Path::to(shards.client.local_address()),
+                    &datagram,
+                ));
             assert_eq!(waiting.join().unwrap(), Some(datagram.to_vec()));
         });
     }

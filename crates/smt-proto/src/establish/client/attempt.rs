@@ -64,7 +64,7 @@ impl Attempt {
         early: Option<&mut EarlyCalls>,
     ) -> Result<Self, HandshakeFailure> {
         let mut attempt = factory.provider().client(request)?;
-        let params = client_params(factory.config, &attempt, own.index);
+        let params = client_params(factory.config, &attempt, own.index, factory.psp_versions());
         let reply_unscheduled = factory.config.unscheduled;
         let early = early.map(|early| early.write(attempt.early_max, reply_unscheduled));
         let early = early.unwrap_or_default();
@@ -173,7 +173,12 @@ impl Attempt {
             own_reset_token: self.own.reset_token,
         };
         let (seal, open, exporter) = factory
-            .keys(Side::Client, indices, finished.secrets)
+            .keys(
+                Side::Client,
+                indices,
+                finished.secrets,
+                agreement.psp_version,
+            )
             .map_err(|error| malformed(&error))?;
         self.unconfirmed = Some(Box::new(Unconfirmed::new(Established {
             agreed_at: now,

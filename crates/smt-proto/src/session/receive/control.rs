@@ -4,10 +4,11 @@
 //! Nothing here believes a packet before its tag has opened. An opened packet with an impossible id
 //! is counted as a violation and has no effect.
 
+use smt_carrier::AssociationKey;
 use smt_record::{Delivered, IdParts, Side};
 use smt_wire::{Ack, Body, Control, Grant, MessageId, PacketType, Resend};
 
-use crate::control_packet;
+use crate::control_packet::{self, Opened};
 use crate::error::{CallFailure, CloseCode, Execution, OneWayOutcome, SessionEnd};
 use crate::event::Event;
 use crate::limits::RESEND_INTERVAL_MAX;
@@ -41,30 +42,36 @@ impl Session {
             shared.statistics.controls_replayed += 1;
             return false;
         }
-        if !self.open_control(control, shared) {
+        let Some(opened) = self.open_control(control, shared) else {
             self.watch_opening_keys(now);
             return false;
-        }
+        };
         let stripe = self.lane.stripes.at(number.stripe);
         stripe.control_window.accept(number.counter);
         match answers_nothing(&control.body) {
             true => self.liveness.received(now),
             false => self.liveness.answered(now),
         }
-        self.act(now, control, shared);
+        self.act(now, control, opened.association_key, shared);
         true
     }
 
-    fn open_control(&mut self, control: &Control<'_>, shared: &mut Shared) -> bool {
+    fn open_control(&mut self, control: &Control<'_>, shared: &mut Shared) -> Option<Opened> {
         let opened = control_packet::open(&mut self.keys.open, control);
         match &opened {
             Ok(opened) => self.peer_reset_token = opened.reset_token.or(self.peer_reset_token),
             Err(failure) => shared.statistics.control_not_opened(*failure),
         }
-        opened.is_ok()
+        opened.ok()
     }
 
-    fn act(&mut self, now: Time, control: &Control<'_>, shared: &mut Shared) {
+    fn act(
+        &mut self,
+        now: Time,
+        control: &Control<'_>,
+        association_key: Option<AssociationKey>,
+        shared: &mut Shared,
+    ) {
         let stripe = control.header.number.stripe;
         match control.body {
             // The client repeats it until ours opens. One that owes its own still does.
@@ -113,6 +120,9 @@ impl Session {
             Body::PartWindowRequest(list) => list
                 .iter()
                 .for_each(|id| self.part_window_asked(id, shared)),
+            Body::Association(fields) => self.association_told(fields, association_key, shared),
+            Body::AssociationAck { serial } => self.association_acked(serial, shared),
+            Body::AssociationRequest { serial } => self.association_asked(now, serial, shared),
             Body::Close { code } => {
                 self.end(SessionEnd::ClosedByPeer(CloseCode::from_code(code)), shared)
             }
@@ -452,5 +462,7 @@ fn answers_nothing(body: &Body<'_>) -> bool {
             | Body::WindowRequest
             | Body::PartWindowRequest(_)
             | Body::Probe { .. }
+            | Body::Association(_)
+            | Body::AssociationRequest { .. }
     )
 }

@@ -81,6 +81,7 @@ impl Session {
                 header: *header,
                 payload: &[],
                 opened: OpenedRecords::default(),
+                spi: None,
             };
             self.keep_reordered(now, &data, shared);
             return;

@@ -57,8 +57,9 @@ impl Session {
         }
     }
 
-    /// One datagram with as many control packets as fit.
-    pub(super) fn write_control(&mut self, shared: &Shared, out: &mut TransmitBuffer) {
+    /// One datagram with as many control packets as fit. Returns whether it is PROBE, which is
+    /// alone.
+    pub(super) fn write_control(&mut self, shared: &Shared, out: &mut TransmitBuffer) -> bool {
         let limit = self.recovery.pmtud.size().min(CONTROL_DATAGRAM_MAX);
         let layout = self.agreement.layout;
         let stripe_of = move |id: MessageId| layout.stripe(id);
@@ -71,17 +72,17 @@ impl Session {
                     place.and_then(|place| self.lane.control.take_at(place))
                 }
             };
-            let Some(taken) = taken else { return };
+            let Some(taken) = taken else { return false };
             let (stripe, body) = taken.body(stripe_of);
             let length = ControlHeader::packet_len(&body);
             let is_probe = matches!(body, Body::Probe { .. });
             if !out.is_empty() && (is_probe || out.len() + length > limit) {
                 self.lane.control.put_back(taken);
-                return;
+                return false;
             }
             self.write_control_packet(shared.config.version, stripe, &body, out);
             if is_probe {
-                return;
+                return true;
             }
         }
     }
@@ -93,6 +94,18 @@ impl Session {
         body: &Body<'_>,
         out: &mut TransmitBuffer,
     ) {
+        let secret: &[u8] = match body {
+            Body::Confirm => &self.own_reset_token,
+            Body::Association(fields) => {
+                let associations = self.associations.as_ref();
+                match associations.and_then(|of| of.key_of(fields.serial)) {
+                    Some(key) => key.bytes(),
+                    // The peer has acknowledged it meanwhile.
+                    None => return,
+                }
+            }
+            _ => &[],
+        };
         if self.keys.seal.count_control().is_err() {
             // The key's hard limit. Nothing more leaves under it; the peer will find the session
             // silent.
@@ -105,7 +118,7 @@ impl Session {
             session: self.remote_index,
             number,
         };
-        control_packet::seal(&mut self.keys.seal, route, body, &self.own_reset_token, out);
+        control_packet::seal(&mut self.keys.seal, route, body, secret, out);
     }
 }
 

@@ -37,7 +37,9 @@ impl Session {
         if batch.is_empty() && !messages_first && self.write_controls(shared, batch) {
             return;
         }
-        self.write_messages(now, shared, batch);
+        if self.may_send_messages() {
+            self.write_messages(now, shared, batch);
+        }
         if batch.is_empty() && messages_first {
             self.write_controls(shared, batch);
         }
@@ -49,8 +51,9 @@ impl Session {
     fn write_controls(&mut self, shared: &Shared, batch: &mut DatagramBatch<'_>) -> bool {
         if core::mem::take(&mut self.confirm_due) {
             self.write_confirm(shared.config.version, batch.bytes);
-        } else {
-            self.write_control(shared, batch.bytes);
+        } else if self.write_control(shared, batch.bytes) {
+            // PROBE takes the way of DATA, with all that the carrier adds.
+            batch.association = self.association();
         }
         let has_written = !batch.bytes.is_empty();
         if has_written {
@@ -60,8 +63,23 @@ impl Session {
         has_written
     }
 
-    /// Writes messages until the batch is full.
+    /// Writes messages, whose packets the carrier seals if the session has associations.
     fn write_messages(&mut self, now: Time, shared: &mut Shared, batch: &mut DatagramBatch<'_>) {
+        let before = batch.datagrams();
+        self.write_sendable(now, shared, batch);
+        let written = batch.datagrams() - before;
+        if written == 0 {
+            return;
+        }
+        if let Some(associations) = &mut self.associations {
+            batch.association = associations.handle();
+            associations.count(written);
+            self.watch_associations(now);
+        }
+    }
+
+    /// Writes messages until the batch is full.
+    fn write_sendable(&mut self, now: Time, shared: &mut Shared, batch: &mut DatagramBatch<'_>) {
         while let Some((rank, id)) = self.lane.sendable.pop() {
             let id = self.bundle_with_waiting(now, id, shared);
             if !self.has_key_for(id, shared) {
@@ -114,21 +132,25 @@ impl Session {
         self.lane
             .sendable
             .first()
+            .filter(|_| self.may_send_messages())
             .map_or(0, |(remaining, _)| remaining.saturating_add(1))
     }
 
     /// Whether messages are all that it has to send.
     pub(crate) fn has_only_messages(&self) -> bool {
-        !self.confirm_due && self.lane.control.is_empty() && !self.lane.sendable.is_empty()
+        !self.confirm_due && self.lane.control.is_empty() && self.has_messages()
     }
 
     pub(crate) fn has_output(&self, shared: &Shared) -> bool {
         if self.permitted().is_some_and(|bytes| bytes < DATAGRAM_FLOOR) {
             return false;
         }
-        self.confirm_due
-            || self.has_control(shared)
-            || self.ended.is_none() && !self.lane.sendable.is_empty()
+        self.confirm_due || self.has_control(shared) || self.ended.is_none() && self.has_messages()
+    }
+
+    /// Whether messages wait that may leave.
+    fn has_messages(&self) -> bool {
+        !self.lane.sendable.is_empty() && self.may_send_messages()
     }
 
     /// Whether the endpoint's accounts have it as it is: the first of many commands changes them.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use smt_carrier::Opened;
 use smt_proto::{Config, Endpoint, Event, Failure, Metadata, RpcId, Time, TransmitBuffer};
-use smt_testkit::{FakeKeyExchange, FakeTokenMac};
+use smt_testkit::{FakeKeyExchange, FakeTokenMac, PacketSealer};
 use smt_wire::AbortCode;
 
 use super::{body, exchanges};
@@ -43,6 +43,8 @@ pub struct Node {
     pub buffer: TransmitBuffer,
     /// A carrier that opens records of datagrams before the endpoint gets them.
     pub opener: Option<Opener>,
+    /// A carrier that seals packets.
+    pub sealer: Option<Arc<PacketSealer>>,
 }
 
 /// Opens records in a datagram, in place, and says which.
@@ -66,7 +68,15 @@ impl Node {
             metadata: Vec::new(),
             buffer: TransmitBuffer::default(),
             opener: None,
+            sealer: None,
         }
+    }
+
+    /// Lets the node's carrier seal packets.
+    pub fn seal_packets(&mut self, sealer: Arc<PacketSealer>) {
+        self.endpoint
+            .set_associations(Arc::<PacketSealer>::clone(&sealer));
+        self.sealer = Some(sealer);
     }
 
     /// Takes the endpoint's events; the application answers requests. Whether there were any.

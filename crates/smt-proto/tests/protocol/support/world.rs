@@ -262,10 +262,15 @@ impl World {
             ..Marks::NONE
         };
         let mut bytes = datagram.bytes.clone();
+        let unsealed = node.sealer.as_ref().and_then(|sealer| sealer.open(&bytes));
+        let mut spi = None;
+        if let Some((of, datagram)) = unsealed {
+            (spi, bytes) = (Some(of), datagram);
+        }
         let opener = node.opener.as_mut();
         let opened = opener.map_or_else(Vec::new, |open| open(&mut bytes));
         let arrival = Arrival::datagram(path, &bytes).with_marks(marks);
-        let arrival = arrival.with_opened(&opened);
+        let arrival = arrival.with_opened(&opened).with_spi(spi);
         node.endpoint.handle_arrival(self.now, arrival);
         self.flush();
     }
@@ -311,7 +316,16 @@ impl World {
             self.segments_most = self.segments_most.max(segments.len());
             self.batch_most = self.batch_most.max(self.nodes[from].buffer.len());
             self.priority_most = self.priority_most.max(transmit.priority);
-            for bytes in segments {
+            for mut bytes in segments {
+                if let Some(association) = transmit.association {
+                    let sealer = self.nodes[from].sealer.as_ref();
+                    let sealed = sealer
+                        .expect("a carrier that seals")
+                        .seal(association, &bytes);
+                    // A batch under an association that was removed is lost.
+                    let Some(sealed) = sealed else { continue };
+                    bytes = sealed;
+                }
                 let at = self.now;
                 self.send(Datagram {
                     at,

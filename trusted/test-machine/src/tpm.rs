@@ -1,40 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! TPMs in software, and directories, ended and removed with their test.
+//! TPMs in software, ended with their test.
 
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
-/// A directory, removed at the end.
-pub(crate) struct Directory(pub(crate) PathBuf);
-
-impl Directory {
-    pub(crate) fn new() -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("smt-device-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir(&path).unwrap();
-        // Other users may pass through.
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
-        Self(path)
-    }
-
-    pub(crate) fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+/// Says that a test is left out for want of a program. Where `SMT_HAS_TPM` says that the programs
+/// of TPMs are there, that is a failure.
+pub fn left_out(program: &str, package: &str) {
+    let why = format!("left out: there is no {program} (Debian's package {package})");
+    assert!(std::env::var_os("SMT_HAS_TPM").is_none(), "{why}");
+    eprintln!("{why}");
 }
 
 /// A child that ends with its test.
-pub(crate) struct Process(pub(crate) Child);
+pub struct Process(pub Child);
 
 impl Drop for Process {
     fn drop(&mut self) {
@@ -44,14 +25,16 @@ impl Drop for Process {
 }
 
 /// A TPM in software, with its state in a directory.
-pub(crate) struct Tpm {
+pub struct Tpm {
     _process: Process,
-    pub(crate) socket: String,
+    /// The path of its socket.
+    pub socket: String,
 }
 
 impl Tpm {
     /// Starts one, or says that there is none on this machine.
-    pub(crate) fn start(state: &Path) -> Option<Self> {
+    #[must_use]
+    pub fn start(state: &Path) -> Option<Self> {
         std::fs::create_dir_all(state).unwrap();
         let socket = state.join("socket").to_str().unwrap().to_owned();
         for old in [&socket, &format!("{socket}.ctrl")] {
@@ -70,13 +53,15 @@ impl Tpm {
             .stderr(Stdio::null())
             .spawn();
         let Ok(child) = child else {
-            eprintln!("left out: there is no swtpm (Debian's package swtpm)");
+            left_out("swtpm", "swtpm");
             return None;
         };
-        let process = Process(child);
+        let mut process = Process(child);
         // It has bound its socket before it listens, and takes one connection after another.
         while UnixStream::connect(&socket).is_err() {
-            std::thread::yield_now();
+            let ended = process.0.try_wait().unwrap();
+            assert!(ended.is_none(), "swtpm has ended before it listened: {ended:?}");
+            std::thread::sleep(Duration::from_millis(1));
         }
         Some(Self { _process: process, socket })
     }
