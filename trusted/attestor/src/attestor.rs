@@ -345,9 +345,13 @@ impl Attestor {
         let _ = self.fail::<()>(AttestorError::Foreign);
     }
 
-    /// Whether nothing more may be said before the log has what was given.
+    /// Whether nothing more may be said before the log has what was given. A vote that the device
+    /// did not have took no counter, and need not be issued again.
     pub fn is_ahead_of_log(&self) -> bool {
-        self.unlogged.as_ref().is_some_and(|it| it.len() >= self.unlogged_max)
+        let counts = |it: &&Given| !matches!(it, Given::Vote(None));
+        self.unlogged
+            .as_ref()
+            .is_some_and(|it| it.iter().filter(counts).count() >= self.unlogged_max)
     }
 
     /// How many statements the device has issued again.
