@@ -24,13 +24,15 @@ mod inputs;
 mod journal;
 #[cfg(feature = "model")]
 mod model;
+mod questions;
 mod snapshot_log;
 
 pub use disk::Disk;
 pub use error::JournalError;
 pub use file::FileDisk;
-pub use inputs::{InputHash, Inputs, Questions};
+pub use inputs::{InputHash, Inputs};
 pub use journal::{Journal, SNAPSHOT_PART};
 #[cfg(feature = "model")]
 pub use model::ModelDisk;
+pub use questions::Questions;
 pub use snapshot_log::{LogBytes, SnapshotLog};

@@ -97,6 +97,9 @@ pub enum DurableError {
     /// The device cannot be used.
     #[error(transparent)]
     Device(#[from] AttestorError),
+    /// The node does not begin for another reason.
+    #[error(transparent)]
+    Node(NodeError),
     /// The node has failed, and no snapshot of it is taken.
     #[error("the node has failed, and its journal is not begun anew")]
     Failed,
@@ -110,7 +113,7 @@ impl From<NodeError> for DurableError {
         match error {
             NodeError::Group(error) => error.into(),
             NodeError::Device(error) => error.into(),
-            NodeError::Application(_) | NodeError::OldLog { .. } => Self::Failed,
+            error @ (NodeError::Application(_) | NodeError::OldLog { .. }) => Self::Node(error),
         }
     }
 }
@@ -155,7 +158,7 @@ impl<A: Application, D: Disk> Durable<A, D> {
         let node = Node::with_journal(group, device, *nonces, application)?;
         let mut beginning = Beginning::new(Host { node, deliver });
         let mut journal = Journal::open(disk, &owner, |record| beginning.take(record))?;
-        if !beginning.has_begun {
+        if beginning.is_empty() {
             journal.append(&encode(&Record::Nonces(*nonces)));
             journal.commit()?;
         }
