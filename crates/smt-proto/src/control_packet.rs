@@ -43,7 +43,9 @@ pub(crate) fn seal(
     let length = header.emit(route.version, body, packet);
     let (aad, sealed) = packet.split_at_mut(length);
     let (plaintext, tag) = sealed.split_at_mut(sealed.len() - TAG_LEN);
-    plaintext.copy_from_slice(secret);
+    for (place, byte) in plaintext.iter_mut().zip(secret) {
+        *place = *byte;
+    }
     let cipher = keys.control();
     match cipher.and_then(|cipher| cipher.seal(route.number.to_u64(), aad, plaintext)) {
         Ok(computed) => tag.copy_from_slice(&computed),

@@ -124,7 +124,6 @@ impl Session {
     ) -> Self {
         let (now, indices) = (established.agreed_at, established.indices);
         let agreement = established.agreement;
-        let psp_version = agreement.psp_version;
         let flow = agreement.receiving_flow(indices.own);
         established.open.open_at_carrier(flow);
         let (sent, received) = (established.controls, established.confirmed_by);
@@ -132,7 +131,7 @@ impl Session {
         let lane = Lane::new(stripes, factory.crypto.table_salt);
         let interval = factory.config.resend_interval;
         let datagram_limit = usize::from(agreement.datagram_limit).min(datagram_max);
-        let mut session = Self {
+        Self {
             path: established.path,
             index: indices.own,
             remote_index: indices.remote,
@@ -157,14 +156,22 @@ impl Session {
             ended: None,
             slot: Slot::default(),
             agreement,
-        };
-        if let (Some(version), Some(device)) = (psp_version, &factory.crypto.associations) {
-            let limits = factory.config.key_limits;
-            let device = Arc::clone(device);
-            let associations = SessionAssociations::new(now, device, version, limits);
-            session.set_associations(now, associations);
         }
-        session
+    }
+
+    /// Begins with associations, if the sides have agreed on them.
+    // A frame of its own: a kernel's stack has 16 KB.
+    #[inline(never)]
+    pub(crate) fn begin_associations(&mut self, now: Time, factory: &SessionFactory<'_>) {
+        let (Some(version), Some(device)) =
+            (self.agreement.psp_version, &factory.crypto.associations)
+        else {
+            return;
+        };
+        let (device, limits) = (Arc::clone(device), factory.config.key_limits);
+        let associations = SessionAssociations::new(now, device, version, limits);
+        self.associations = Some(Box::new(associations));
+        self.watch_associations(now);
     }
 
     /// Ends the session: every call ends, and every request that is worked on is cancelled.

@@ -62,8 +62,8 @@ impl Endpoint {
                     let opened = opened.behind(bytes.len() - rest.len());
                     match &packet {
                         Packet::Data(data) => {
-                            let data = ArrivedData::new(data, opened, spi);
-                            self.handle_data(now, path, &data, length);
+                            let data = ArrivedData::new(data, opened);
+                            self.handle_data(now, path, &data, spi);
                         }
                         others => self.handle_other(now, path, others, length),
                     }
@@ -191,17 +191,20 @@ impl Endpoint {
         }
     }
 
-    fn handle_data(&mut self, now: Time, path: Path, data: &ArrivedData<'_>, length: usize) {
+    fn handle_data(&mut self, now: Time, path: Path, data: &ArrivedData<'_>, spi: Option<u32>) {
         let index = data.header.session;
         let Some(session) = self
             .sessions
             .get_mut(index.0)
             .filter(|session| is_on(session.path, path))
         else {
+            let length = DataHeader::LEN + data.payload.len();
             self.handle_unknown_session(now, path, index, length);
             return;
         };
-        session.handle_data(now, data, &mut self.shared);
+        if session.takes_data_of(spi, &mut self.shared) {
+            session.handle_data(now, data, &mut self.shared);
+        }
         self.finish_early_session(index);
         self.reschedule(index);
     }

@@ -121,7 +121,6 @@ pub(crate) fn agree(
         receive_bits,
         layout: IdLayout::new(send_bits, receive_bits, server.stripes)
             .ok_or(Disagreement::Exceeds)?,
-        stripes_log2: server.stripes,
         own_window: own.window,
         peer_window: peer.window,
         message_max: peer
@@ -147,7 +146,6 @@ pub(crate) struct Agreement {
     pub(crate) send_bits: IndexBits,
     pub(crate) receive_bits: IndexBits,
     pub(crate) layout: IdLayout,
-    pub(crate) stripes_log2: u8,
     pub(crate) own_window: u32,
     pub(crate) peer_window: u32,
     /// Application bytes of the largest message that the peer accepts and record indices can

@@ -43,13 +43,15 @@ impl Unconfirmed {
 
     /// Takes a control packet that names the attempt: only CONFIRM counts. Returns whether it was
     /// the peer's, which confirms.
+    // A frame of its own: a kernel's stack has 16 KB.
+    #[inline(never)]
     pub(crate) fn open_confirm(&mut self, control: &Control<'_>, counted: &mut Statistics) -> bool {
         let established = &mut self.0;
         if control.body != Body::Confirm {
             return false;
         }
         let number = control.header.number;
-        if number.stripe >> established.agreement.stripes_log2 != 0 {
+        if number.stripe >> established.agreement.layout.stripes_log2 != 0 {
             counted.packets_contradicting += 1;
             return false;
         }

@@ -16,18 +16,15 @@ pub(crate) struct ArrivedData<'a> {
     pub(crate) header: DataHeader,
     pub(crate) payload: &'a [u8],
     pub(crate) opened: OpenedRecords<'a>,
-    /// The SPI of the association under which the carrier has opened the packet.
-    pub(crate) spi: Option<u32>,
 }
 
 impl<'a> ArrivedData<'a> {
     /// A packet in bytes of which the carrier has opened these.
-    pub(crate) fn new(data: &Data<'a>, packet: OpenedRecords<'a>, spi: Option<u32>) -> Self {
+    pub(crate) fn new(data: &Data<'a>, packet: OpenedRecords<'a>) -> Self {
         Self {
             header: data.header,
             payload: data.payload,
             opened: packet.behind(DataHeader::LEN),
-            spi,
         }
     }
 }

@@ -16,7 +16,6 @@
 mod given;
 mod sending;
 
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::time::Duration;
 
@@ -108,12 +107,6 @@ struct Due {
 }
 
 impl Session {
-    /// Begins with the associations of a session that has agreed on them.
-    pub(super) fn set_associations(&mut self, now: Time, associations: SessionAssociations) {
-        self.associations = Some(Box::new(associations));
-        self.watch_associations(now);
-    }
-
     /// Whether messages may leave: under an association, if the session has any.
     pub(super) fn may_send_messages(&self) -> bool {
         let associations = self.associations.as_ref();
@@ -126,10 +119,13 @@ impl Session {
     }
 
     /// Whether DATA is taken from a packet that came under the association of this SPI, or under
-    /// none. Records that are not sealed are to have come in packets that were.
-    pub(super) fn takes_data_of(&self, spi: Option<u32>) -> bool {
+    /// none; counts one that is not. Records without a seal count only if their packet had one, by
+    /// an association of this session.
+    pub(crate) fn takes_data_of(&self, spi: Option<u32>, shared: &mut Shared) -> bool {
         let associations = self.associations.as_ref();
-        associations.is_none_or(|associations| associations.accepts(spi))
+        let is_taken = associations.is_none_or(|associations| associations.accepts(spi));
+        shared.statistics.data_unsealed += u64::from(!is_taken);
+        is_taken
     }
 
     /// Queues what is due about associations, and sets the timer for the rest.

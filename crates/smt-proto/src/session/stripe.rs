@@ -91,7 +91,7 @@ pub(super) struct Stripes {
 
 impl Stripes {
     pub(super) fn new(agreement: &Agreement) -> Self {
-        let stripes = 0..1u16 << agreement.stripes_log2;
+        let stripes = 0..1u16 << agreement.layout.stripes_log2;
         Self {
             all: stripes
                 .map(|stripe| Stripe::new(agreement, stripe))
@@ -264,7 +264,6 @@ pub(super) mod tests {
             send_bits: bits,
             receive_bits: bits,
             layout: IdLayout::new(bits, bits, stripes_log2).unwrap(),
-            stripes_log2,
             own_window: WINDOW,
             peer_window: ids,
             message_max: 1_000_000,

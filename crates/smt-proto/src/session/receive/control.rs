@@ -285,7 +285,7 @@ impl Session {
     }
 
     pub(in crate::session) fn acked(&mut self, now: Time, ack: Ack, shared: &mut Shared) {
-        for id in ack.ids(self.agreement.stripes_log2) {
+        for id in ack.ids(self.agreement.layout.stripes_log2) {
             self.acknowledged(now, id, shared);
         }
     }

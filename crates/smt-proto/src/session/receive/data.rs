@@ -30,11 +30,6 @@ impl Session {
         if self.ended.is_some() {
             return;
         }
-        // SPEC §15.4: records without a seal count only if their packet had one.
-        if !self.takes_data_of(data.spi) {
-            shared.statistics.data_unsealed += 1;
-            return;
-        }
         self.wake(now);
         let id = data.header.id;
         let Some(parts) = self.lane.stripes.split(id) else {
@@ -454,6 +449,5 @@ pub(in crate::session) fn reordered_piece(packet: &ReorderedPacket) -> Piece<'_>
         header: packet.header,
         payload: &packet.payload,
         opened: OpenedRecords::new(&packet.opened),
-        spi: None,
     })
 }

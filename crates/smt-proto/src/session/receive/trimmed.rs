@@ -81,7 +81,6 @@ impl Session {
                 header: *header,
                 payload: &[],
                 opened: OpenedRecords::default(),
-                spi: None,
             };
             self.keep_reordered(now, &data, shared);
             return;
