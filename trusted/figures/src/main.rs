@@ -83,6 +83,7 @@ fn main() -> Result<(), Failure> {
         Command::InMemory { kind, attesting, clients, requests } => {
             let system = replication::System::parse(&kind, &attesting);
             replication::run_in_memory(&system.ok_or("no such system")?, clients, requests)
+                .map(|_| ())
         }
         Command::Device { directory } => Ok(smt_loopback::run_device(&directory)?),
         Command::Server => systems::serve(),

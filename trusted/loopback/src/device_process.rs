@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Device processes of a program.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -114,28 +114,44 @@ impl Drop for DeviceProcess {
 /// # Errors
 /// It has no output, or says no line.
 pub fn first_line(from: Option<impl Read + Send + 'static>) -> io::Result<String> {
+    line_and_rest(from, io::stderr())
+}
+
+/// The first line; the rest goes to `rest`.
+fn line_and_rest(
+    from: Option<impl Read + Send + 'static>,
+    mut rest: impl Write + Send + 'static,
+) -> io::Result<String> {
     let mut line = String::new();
     let mut from = BufReader::new(from.ok_or(io::ErrorKind::BrokenPipe)?);
-    from.read_line(&mut line)?;
-    std::thread::spawn(move || io::copy(&mut from, &mut io::stderr()));
+    if from.read_line(&mut line)? == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    std::thread::spawn(move || io::copy(&mut from, &mut rest));
     Ok(line.trim().to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
-    use std::io::Write;
-
     use super::*;
 
     #[test]
     fn a_process_may_write_more_than_its_first_line() {
         let (reader, mut writer) = io::pipe().unwrap();
         writer.write_all(b"serves at a place\n").unwrap();
-        assert_eq!(first_line(Some(reader)).unwrap(), "serves at a place");
+        assert_eq!(line_and_rest(Some(reader), io::sink()).unwrap(), "serves at a place");
         // More than a pipe holds: each line is read.
-        for _ in 0..200 {
-            writeln!(writer, "{:1000}", "a line of the device").unwrap();
+        for _ in 0..70 {
+            writeln!(writer, "{:1000}", "").unwrap();
         }
+    }
+
+    #[test]
+    fn a_process_that_ends_without_a_line_is_an_error() {
+        let (reader, writer) = io::pipe().unwrap();
+        drop(writer);
+        let told = first_line(Some(reader));
+        assert_eq!(told.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
 }

@@ -21,7 +21,17 @@ const GRACE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Running<E> {
     closer: Closer,
-    thread: JoinHandle<Result<(), E>>,
+    /// Until its end was waited for.
+    thread: Option<JoinHandle<Result<(), E>>>,
+}
+
+/// A replica that is given up is asked to end, and is not waited for.
+impl<E> Drop for Running<E> {
+    fn drop(&mut self) {
+        if self.thread.is_some() {
+            self.closer.end();
+        }
+    }
 }
 
 /// Why a replica has not started.
@@ -78,13 +88,13 @@ impl<E: Send + 'static> Running<E> {
             ended
         });
         made.recv().map_err(|_| StartError::Panicked)?.map_err(StartError::Machine)?;
-        Ok(Self { closer, thread })
+        Ok(Self { closer, thread: Some(thread) })
     }
 
     /// Whether it has ended by itself.
     #[must_use]
     pub fn has_ended(&self) -> bool {
-        self.thread.is_finished()
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
     /// Asks for the end, and does not wait for it.
@@ -96,9 +106,12 @@ impl<E: Send + 'static> Running<E> {
     ///
     /// # Errors
     /// It had ended before.
-    pub fn end(self) -> Result<(), EndError<E>> {
+    pub fn end(mut self) -> Result<(), EndError<E>> {
         self.closer.end();
-        self.thread.join().map_err(|_| EndError::Panicked)?.map_err(EndError::Machine)
+        let Some(thread) = self.thread.take() else {
+            return Ok(());
+        };
+        thread.join().map_err(|_| EndError::Panicked)?.map_err(EndError::Machine)
     }
 }
 

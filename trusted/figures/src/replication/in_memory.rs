@@ -15,15 +15,20 @@ use crate::Failure;
 /// Bytes on their way to a replica.
 type Arriving = VecDeque<(Sender, Vec<u8>)>;
 
-/// Has so many clients make their requests, each `count` of them, one at a time.
-pub(crate) fn run(system: &System, clients: u32, count: u64) -> Result<(), Failure> {
+/// Has so many clients make their requests, each `count` of them, one at a time. Returns how many
+/// messages replicas got.
+///
+/// # Errors
+/// A device fails, or a request stays without an answer.
+pub(crate) fn run(system: &System, clients: u32, count: u64) -> Result<u64, Failure> {
     let devices = Devices::start(system.attesting, REPLICAS)?;
     let place = system.place(&devices, clients)?;
     let machines = (0..REPLICAS).map(|it| place.machine(it));
     let mut machines: Vec<_> = machines.collect::<Result<_, _>>()?;
     let mut requesters: Vec<_> = (0..clients).map(|it| place.requester(it)).collect();
     let mut left = vec![count; clients as usize];
-    let mut network = Network(vec![Arriving::new(); REPLICAS as usize]);
+    let mut network = Network { queues: vec![Arriving::new(); REPLICAS as usize], messages: 0 };
+    let (mut answered, mut idle) = (0, 0);
     requesters.iter_mut().for_each(|it| it.submit());
     while left.iter().any(|it| *it > 0) {
         let mut is_idle = true;
@@ -34,7 +39,7 @@ pub(crate) fn run(system: &System, clients: u32, count: u64) -> Result<(), Failu
             }
         }
         for (own, machine) in (0..).zip(&mut machines) {
-            for (from, bytes) in std::mem::take(&mut network.0[own as usize]) {
+            for (from, bytes) in std::mem::take(&mut network.queues[own as usize]) {
                 machine.receive(from, &bytes);
             }
             for output in machine.outputs()? {
@@ -47,34 +52,52 @@ pub(crate) fn run(system: &System, clients: u32, count: u64) -> Result<(), Failu
                 let left = &mut left[client as usize];
                 if *left > 0 && requester.receive(own, &bytes) {
                     *left -= 1;
+                    answered += 1;
                     if *left > 0 {
                         requester.submit();
                     }
                 }
             }
         }
+        idle = if is_idle { idle + 1 } else { 0 };
+        if idle > IDLE_MAX {
+            return Err("the replicas give no answer".into());
+        }
         // An audit waits for time to pass.
-        if is_idle {
+        if is_idle || answered >= ANSWERS_A_TICK {
+            answered = 0;
             machines.iter_mut().for_each(|it| it.tick());
         }
     }
-    Ok(())
+    Ok(network.messages)
 }
 
+/// Requests that are answered in a tick of 10 ms over SMT, about.
+const ANSWERS_A_TICK: u32 = 25;
+/// Ticks in which nothing is said after which nothing will be.
+const IDLE_MAX: u32 = 10_000;
+
 /// The queues of all replicas.
-struct Network(Vec<Arriving>);
+struct Network {
+    queues: Vec<Arriving>,
+    messages: u64,
+}
 
 impl Network {
     fn send(&mut self, from: Sender, output: Output) {
         match output {
             Output::Replica(to, bytes) => {
-                if let Some(queue) = self.0.get_mut(to as usize) {
+                if let Some(queue) = self.queues.get_mut(to as usize) {
                     queue.push_back((from, bytes));
+                    self.messages += 1;
                 }
             }
             Output::Replicas(bytes) => {
-                let others = (0..).zip(&mut self.0).filter(|it| from != Sender::Replica(it.0));
-                others.for_each(|(_, queue)| queue.push_back((from, bytes.clone())));
+                let others = (0..).zip(&mut self.queues);
+                for (_, queue) in others.filter(|it| from != Sender::Replica(it.0)) {
+                    queue.push_back((from, bytes.clone()));
+                    self.messages += 1;
+                }
             }
             Output::Client(..) => {}
         }

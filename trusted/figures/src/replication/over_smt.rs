@@ -46,7 +46,22 @@ pub(crate) fn measure(system: &System, load: Load) -> Result<Measured, Failure> 
         Running::start(&places.replica(own), TICK, move || place.machine(own))
     };
     let replicas: Vec<Running<Failure>> = (0..REPLICAS).map(start).collect::<Result<_, _>>()?;
-    let mut clients = Clients::open(&place, &places, load.clients)?;
+    let clients = Clients::open(&place, &places, load.clients)?;
+    let measured = measure_clients(clients, load, &devices);
+    // The reason of a replica that has ended by itself comes before that of a client in vain.
+    let is_over = measured.is_ok();
+    for replica in replicas.into_iter().filter(|it| is_over || it.has_ended()) {
+        replica.end().map_err(|it| it.to_string())?;
+    }
+    measured
+}
+
+/// Measures the requests of all clients.
+fn measure_clients(
+    mut clients: Clients,
+    load: Load,
+    devices: &Devices,
+) -> Result<Measured, Failure> {
     // Sessions, and what is made at its first use.
     clients.run(u64::from(load.clients) + load.requests / 10)?;
     clients.times = Times::of_batches(1);
@@ -55,9 +70,6 @@ pub(crate) fn measure(system: &System, load: Load) -> Result<Measured, Failure> 
     clients.run(load.requests)?;
     let (seconds, cpu) = (begin.elapsed().as_secs_f64(), cpu_of()? - cpu_before);
     clients.mesh.close(Duration::from_millis(100));
-    for replica in replicas {
-        replica.end().map_err(|it| it.to_string())?;
-    }
     let requests = load.requests as f64;
     Ok(Measured { rate: requests / seconds, latency: clients.times, cpu: cpu * 1e6 / requests })
 }

@@ -170,4 +170,13 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn audits_are_part_of_the_work_of_an_audited_stream() {
+        let [alone, audited] = [false, true].map(|is_audited| {
+            let kind = Kind::PeerReview { is_audited };
+            in_memory::run(&System { kind, attesting: Attesting::Library }, 5, 40).unwrap()
+        });
+        assert!(audited > alone, "{audited} messages, {alone} without audits");
+    }
 }

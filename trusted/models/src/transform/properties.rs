@@ -25,7 +25,7 @@ pub mod names {
     pub const RIGHT_ANSWERS: &str = "a_client_takes_right_answers";
     /// Correct nodes execute what clients have signed.
     pub const SIGNED: &str = "only_signed_requests_are_executed";
-    /// A correct node takes those steps of a liar that the protocol makes, and no other.
+    /// A correct node takes no step of a liar but those that the protocol makes.
     pub const PROTOCOL: &str = "steps_that_are_taken_are_the_protocol_s";
     /// No correct node takes another one for faulty.
     pub const NO_ACCUSATION: &str = "no_correct_node_is_taken_for_faulty";
@@ -184,14 +184,16 @@ fn execute_signed(of: &Of, state: &State) -> bool {
     runs(of, state).iter().all(|it| it.executed().iter().all(is_signed))
 }
 
-/// The counter after each request of a log.
+/// The counter after each request of a log, of which each counts once.
 fn results(log: &[(u32, u64, u64)]) -> BTreeMap<u32, Vec<u8>> {
-    let mut sum = 0_u64;
-    let result = |(client, _, added): &(u32, u64, u64)| {
-        sum += added;
-        (*client, sum.to_be_bytes().to_vec())
-    };
-    log.iter().map(result).collect()
+    let (mut sum, mut results) = (0_u64, BTreeMap::new());
+    for (client, _, added) in log {
+        results.entry(*client).or_insert_with(|| {
+            sum += added;
+            sum.to_be_bytes().to_vec()
+        });
+    }
+    results
 }
 
 fn answer_rightly(of: &Of, state: &State) -> bool {
