@@ -75,12 +75,25 @@ def measured(pair, folder, options, concurrency):
              SIZES, "--concurrency", concurrency, "--api", "blocking", "--duration", DURATION, "--json", *options],
             capture_output=True, text=True)
     finally:
-        server.stdin.close()
-        server.wait(timeout=60)
+        has_ended = end(server)
     if client.returncode != 0:
         sys.exit(f"{options}: {client.stderr}")
+    if not has_ended:
+        sys.exit(f"{options}: the server did not end within a minute, and was killed")
     lines = [json.loads(line) for line in client.stdout.splitlines()]
     return {line["size"]: line for line in lines if line["kind"] == "measurement"}
+
+
+def end(server):
+    """Lets a server end, and kills one that does not. Returns whether it has ended by itself."""
+    server.stdin.close()
+    try:
+        server.wait(timeout=60)
+        return True
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
+        return False
 
 
 def table(mtu, results):
