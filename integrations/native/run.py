@@ -238,6 +238,30 @@ class Test:
                       f" {packets} packets of {segments} segments, {sealed} records sealed by the NIC; {came} came as {arrivals}, {opened} records opened by it")
         self.network.lose(0)
 
+    def sealed_packets(self):
+        """Two NICs seal whole packets by PSP, and replace the keys of their devices meanwhile; with one alone records are
+        sealed. No body is in the clear in a capture between them."""
+        self.network.lose(1)
+        psp = ["--psp", "--psp-key-life", "200ms"]
+        for address in topology.SERVER_NIC:
+            for serving, calling in ((psp, psp), (psp, []), ([], psp)):
+                capture = self.folder / "psp.pcap"
+                catching = self.start(self.network.router, [sys.executable, HERE / "capture.py", "host2", capture])
+                server = self.serve(at(address), "--echo", "--tun", topology.TUN, *serving, carrier="nic")
+                body = self.folder / "secrets"
+                body.write_bytes(SECRET * 3_000)
+                client = self.call(at(address), "--in", body, "--count", 40, *calling, carrier="nic")
+                replies, told = client.communicate(timeout=120)
+                check(replies == SECRET * 3_000 * 40, told.decode())
+                [opened], sealed = numbers_of(PSP_REPORT, self.end(server)), serving == calling
+                check((opened > 300) == sealed, f"the NIC opened {opened} packets of PSP")
+                self.end(catching)
+                seen = capture.read_bytes()
+                check(len(seen) > len(replies), "the capture has not all packets")
+                check(SECRET not in seen, "a body was in the clear")
+                print(f"{'two NICs' if sealed else 'one NIC'} with PSP, {address}: {opened} packets of PSP opened")
+        self.network.lose(0)
+
     def wrong_nics(self):
         """Wrong options of a NIC and missing rights are refused, with a reason."""
         address, credentials = topology.SERVER_NIC[0], ["--cert", self.folder / "localhost.pem", "--key",
@@ -346,6 +370,7 @@ for number in range(10_000):
 SECRET = b"what nobody on the way may read"
 NIC_REPORT = (r"the NIC sent (\d+) packets of (\d+) segments and sealed (\d+) records; the driver sealed (\d+), "
               r".* (\d+) packets came as (\d+), and the NIC opened (\d+) of their records")
+PSP_REPORT = r"it opened (\d+) packets of PSP"
 SENDING_CALLS = "sendto,sendmsg,sendmmsg,write,writev,pwrite64,pwritev"
 
 
@@ -383,6 +408,7 @@ def main():
             test.captured("nic", topology.SERVER_NIC)
             test.traced()
             test.behind_a_nic()
+            test.sealed_packets()
             test.shrinking_mtu()
             test.many()
             if has_xdp():

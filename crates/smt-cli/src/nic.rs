@@ -8,13 +8,19 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::Duration;
 
 use clap::Args;
 use smt::{Builder, Carrier};
 use smt_io::{TunCarrier, TunError};
+use smt_nic::psp::{MasterKey, PspEngine};
 use smt_nic::tls::TlsEngine;
 use smt_nic::{Nic, NicConfig};
 use smt_nic_driver::{DriverConfig, NicCarrier, NicKeys};
+use zeroize::Zeroizing;
+
+use crate::time_span;
 
 /// Options of `--carrier nic`.
 #[derive(Args, Clone, Debug)]
@@ -30,12 +36,19 @@ pub(crate) struct NicArguments {
     /// opens nothing
     #[arg(long, requires = "tun")]
     untrusted_nic: bool,
+    /// With `--carrier nic`: let the NIC seal whole packets by PSP, with a peer whose NIC does too
+    #[arg(long, requires = "tun", conflicts_with = "untrusted_nic")]
+    psp: bool,
+    /// With `--psp`: give the NIC a new device key each time after this long; associations of the
+    /// key before the last end then
+    #[arg(long, value_name = "TIME", default_value = "12h", value_parser = time_span::parse_nonzero)]
+    psp_key_life: Duration,
     /// The NIC, when it is open.
     #[arg(skip)]
     open: Arc<OnceLock<Arc<TunNic>>>,
 }
 
-type TunNic = NicCarrier<TunCarrier, TlsEngine>;
+type TunNic = NicCarrier<TunCarrier, (TlsEngine, PspEngine)>;
 
 impl NicArguments {
     /// Applies them.
@@ -57,6 +70,10 @@ impl NicArguments {
         if let Some(address) = self.tun_address {
             arguments.extend(["--tun-address".to_owned(), address.to_string()]);
         }
+        if self.psp {
+            let life = format!("{}ms", self.psp_key_life.as_millis());
+            arguments.extend(["--psp".to_owned(), "--psp-key-life".to_owned(), life]);
+        }
         if self.untrusted_nic {
             arguments.push("--untrusted-nic".to_owned());
         }
@@ -68,7 +85,7 @@ impl NicArguments {
         let nic = self.open.get()?;
         let (device, driver) = (nic.counters(), nic.statistics());
         Some(format!(
-            "the NIC sent {} packets of {} segments and sealed {} records; the driver sealed {}, created {} contexts, resynced {} times; {} packets came as {}, and the NIC opened {} of their records",
+            "the NIC sent {} packets of {} segments and sealed {} records; the driver sealed {}, created {} contexts, resynced {} times; {} packets came as {}, and the NIC opened {} of their records; it opened {} packets of PSP",
             device.packets,
             device.segments,
             device.records_sealed,
@@ -78,6 +95,7 @@ impl NicArguments {
             device.packets_received,
             device.arrivals,
             device.records_opened,
+            device.psp_opened,
         ))
     }
 
@@ -88,15 +106,21 @@ impl NicArguments {
         let driver = DriverConfig {
             protocol,
             is_trusted: !self.untrusted_nic,
+            psp: self.psp,
             ..DriverConfig::default()
         };
         let model = NicConfig {
             smt_protocol: protocol,
             ..NicConfig::default()
         };
-        let nic = Nic::new(model, TlsEngine);
+        let nic = Nic::new(model, (TlsEngine, PspEngine));
         let keys = NicKeys::new(KEYS_MAX);
-        Ok(Arc::new(NicCarrier::new(packets, local, driver, keys, nic)))
+        let carrier = Arc::new(NicCarrier::new(packets, local, driver, keys, nic));
+        if self.psp {
+            carrier.rotate_device_key(fresh_key()?);
+            replace_keys(&carrier, self.psp_key_life)?;
+        }
+        Ok(carrier)
     }
 
     /// The address behind the device: the one that is listened on, or the one that was given.
@@ -121,6 +145,29 @@ impl NicArguments {
         };
         Ok(SocketAddr::new(ip, port))
     }
+}
+
+/// Replaces the older one of the device's keys again and again, as long as there is a device.
+fn replace_keys(carrier: &Arc<TunNic>, life: Duration) -> io::Result<()> {
+    let carrier = Arc::downgrade(carrier);
+    let replace = move || {
+        loop {
+            thread::sleep(life);
+            let (Some(carrier), Ok(key)) = (carrier.upgrade(), fresh_key()) else {
+                return;
+            };
+            carrier.rotate_device_key(key);
+        }
+    };
+    let thread = thread::Builder::new().name("smt-psp-keys".to_owned());
+    thread.spawn(replace).map(|_| ())
+}
+
+fn fresh_key() -> io::Result<MasterKey> {
+    let mut bytes = Zeroizing::new([0; 32]);
+    let filled = aws_lc_rs::rand::fill(&mut *bytes);
+    filled.map_err(|_| io::Error::other("environment: the system gives no random numbers"))?;
+    Ok(MasterKey::new(*bytes))
 }
 
 /// A port of the range that systems choose from (RFC 6335 §6). Nothing else has ports at the

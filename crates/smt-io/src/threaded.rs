@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_carrier_has_opened_is_told() {
+    fn records_and_packets_that_the_carrier_has_opened_are_told() {
         let (near, far) = MemoryCarrier::pair();
         let address = near.local_address();
         let near = ThreadedCarrier::new(Arc::new(Opening(near))).unwrap();

@@ -3,8 +3,8 @@
 
 use arbitrary::Arbitrary;
 use smt_wire::{
-    Abort, Ack, Body, ControlHeader, ControlNumber, Grant, LIST_MAX, MessageId, PLAINTEXT_VERSION,
-    PartWindow, Resend,
+    Abort, Ack, AssociationFields, Body, ControlHeader, ControlNumber, Grant, LIST_MAX, MessageId,
+    PLAINTEXT_VERSION, PartWindow, Resend,
 };
 
 use super::victim::Victim;
@@ -42,6 +42,10 @@ enum What {
     Probe(u16),
     ProbeAck(u32),
     Close(u16),
+    /// Serial, SPI, version.
+    Association(u8, u32, u8),
+    AssociationAck(u8),
+    AssociationRequest(u8),
 }
 
 /// A limit of parts: small enough that it may be the right one, or any.
@@ -197,6 +201,17 @@ impl What {
             },
             Self::ProbeAck(size) => Body::ProbeAck { size: *size },
             Self::Close(code) => Body::Close { code: *code },
+            Self::Association(serial, spi, version) => Body::Association(AssociationFields {
+                serial: (*serial).into(),
+                spi: *spi,
+                version: *version,
+            }),
+            Self::AssociationAck(serial) => Body::AssociationAck {
+                serial: (*serial).into(),
+            },
+            Self::AssociationRequest(serial) => Body::AssociationRequest {
+                serial: (*serial).into(),
+            },
             _ => Body::Confirm,
         }
     }

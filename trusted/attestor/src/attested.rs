@@ -29,6 +29,10 @@ impl Attested {
     }
 }
 
+/// Bytes of memory that a statement takes while it waits, beside its body: attestation, places in
+/// lists, and the hash by which a caller knows copies of it.
+const REST: usize = 256;
+
 /// Statements that have come, and that a device verifies together.
 #[derive(Debug, Default)]
 pub struct Unverified {
@@ -37,15 +41,15 @@ pub struct Unverified {
 }
 
 impl Unverified {
-    /// Bytes of all bodies.
+    /// Bytes of memory that all take, and another one with them. An empty body takes some too.
     #[must_use]
-    pub fn bytes(&self) -> usize {
-        self.bytes
+    pub fn bytes_with(&self, statement: &Attested) -> usize {
+        self.bytes.saturating_add(statement.body.len()).saturating_add(REST)
     }
 
     /// Takes a statement. The caller bounds their bytes.
     pub fn push(&mut self, statement: Attested) {
-        self.bytes = self.bytes.saturating_add(statement.body.len());
+        self.bytes = self.bytes_with(&statement);
         self.statements.push(statement);
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A replica's device in its group's stream.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
@@ -17,10 +17,14 @@ use crate::given::{Given, SignatureHalves, halves, whole};
 use crate::own_device::OwnDevice;
 
 /// A device for groups of up to nine replicas.
-type OwnLibrary = Library<1, 8, 64>;
-/// Statements that a device in another process has given, and the log has not, at most: as many
-/// again are issued again.
-const UNLOGGED_MAX: usize = 32;
+pub(crate) type OwnLibrary = Library<1, 8, REISSUED_MAX>;
+/// The last statements of a device that it issues again.
+pub const REISSUED_MAX: usize = 64;
+/// Statements that a device in another process has given, and the log has not, at most, before the
+/// replica stops. The next input's come to these: all have to be among those issued again.
+pub const UNLOGGED_MAX: usize = 32;
+/// Epochs of a member that a vote may state which is issued again: the newest.
+const STATED_EPOCHS_MAX: usize = 32;
 
 /// The device in a snapshot of its replica.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -34,6 +38,8 @@ pub struct AttestorSnapshot {
 pub struct Attestor {
     device: Box<dyn Device>,
     stream: StreamId,
+    /// Votes that admit a peer.
+    quorum: usize,
     /// The counter of the replica's last statement.
     counter: u64,
     /// From the log: given, and not asked for again yet.
@@ -49,6 +55,8 @@ pub struct Attestor {
     reissues: u64,
     /// Why the device gave nothing. A question finds it too.
     failure: RefCell<Option<AttestorError>>,
+    /// Nothing more is attested: a check that failed may have changed what the replica says.
+    has_failed: Cell<bool>,
 }
 
 impl Attestor {
@@ -65,7 +73,7 @@ impl Attestor {
                 let mut library = OwnLibrary::start(start, signing_key);
                 library.add_secret(SecretNumber(0), secret)?;
                 library.open(SecretNumber(0), group)?;
-                Self::new(Box::new(library), stream, None)
+                Self::new(Box::new(library), group, None)
             }
             OwnDevice::Process { mut device, secret } => {
                 match device.open(secret, group) {
@@ -73,28 +81,27 @@ impl Attestor {
                     Err(DeviceError::Misuse(smt_attestation::Misuse::StreamExists)) => {}
                     opened => opened?,
                 }
-                Self::new(device, stream, Some(Vec::new()))
+                Self::new(device, group, Some(Vec::new()))
             }
         };
         attestor.given = attestor.device.sent(stream)?.unwrap_or(0);
         Ok(attestor)
     }
 
-    fn new(device: Box<dyn Device>, stream: StreamId, unlogged: Option<Vec<Given>>) -> Self {
-        let (counter, given, replayed) = (0, 0, VecDeque::new());
-        let (reissues, failure) = (0, RefCell::default());
-        let (unlogged_max, changes) = (UNLOGGED_MAX, Changes::default());
+    fn new(device: Box<dyn Device>, group: &Group<'_>, unlogged: Option<Vec<Given>>) -> Self {
         Self {
             device,
-            stream,
-            counter,
-            replayed,
-            given,
+            stream: group.stream,
+            quorum: group.quorum as usize,
+            counter: 0,
+            replayed: VecDeque::new(),
+            given: 0,
             unlogged,
-            unlogged_max,
-            changes,
-            reissues,
-            failure,
+            unlogged_max: UNLOGGED_MAX,
+            changes: Changes::default(),
+            reissues: 0,
+            failure: RefCell::default(),
+            has_failed: Cell::default(),
         }
     }
 
@@ -111,7 +118,7 @@ impl Attestor {
         self.unlogged_max = unlogged_max;
     }
 
-    /// Whether the device outlives the replica.
+    /// Whether the log has to have what the device gives: it outlives the replica, which has a log.
     pub fn outlives(&self) -> bool {
         self.unlogged.is_some()
     }
@@ -144,8 +151,11 @@ impl Attestor {
     }
 
     /// Has a statement attested, or gets the attestation that it had before. Nothing if the device
-    /// fails ([`Attestor::failure`]).
+    /// fails, or has failed ([`Attestor::failure`]).
     pub fn attest(&mut self, body: &[u8]) -> Option<Attestation> {
+        if self.has_failed.get() {
+            return None;
+        }
         let logged = self.replayed.pop_front();
         let is_logged = logged.is_some();
         let before = match logged {
@@ -160,9 +170,12 @@ impl Attestor {
         Some(attestation)
     }
 
-    /// Has a statement attested and signed, or gets what it had before. Nothing if the device fails
-    /// ([`Attestor::failure`]).
+    /// Has a statement attested and signed, or gets what it had before. Nothing if the device
+    /// fails, or has failed ([`Attestor::failure`]).
     pub fn attest_signed(&mut self, body: &[u8]) -> Option<(Attestation, SignatureHalves)> {
+        if self.has_failed.get() {
+            return None;
+        }
         let (before, signature) = match self.replayed.pop_front() {
             Some(Given::Signed(halves, signature)) => (Some(whole(&halves)), Some(signature)),
             Some(_) => return self.fail(AttestorError::Foreign),
@@ -202,8 +215,12 @@ impl Attestor {
         Some(attestation)
     }
 
-    /// Has the device vote, or gets the vote that it had before.
+    /// Has the device vote, or gets the vote that it had before. Nothing if it has no vote, fails
+    /// or has failed ([`Attestor::failure`]).
     pub fn vote(&mut self, newcomer: Start, about: DeviceId) -> Option<Ballot> {
+        if self.has_failed.get() {
+            return None;
+        }
         let logged = self.replayed.pop_front();
         let is_logged = logged.is_some();
         let ballot = match logged {
@@ -239,7 +256,7 @@ impl Attestor {
     pub fn admit(&mut self, newcomer: Start, ballots: &[Ballot]) {
         let admitted = self.device.admit(self.stream, newcomer, ballots);
         if admitted.is_ok() && !self.outlives() {
-            self.changes.admitted(newcomer, ballots);
+            self.changes.admitted(newcomer, ballots, self.quorum);
         }
         self.look(admitted);
     }
@@ -328,9 +345,13 @@ impl Attestor {
         let _ = self.fail::<()>(AttestorError::Foreign);
     }
 
-    /// Whether nothing more may be said before the log has what was given.
+    /// Whether nothing more may be said before the log has what was given. A vote that the device
+    /// did not have took no counter, and need not be issued again.
     pub fn is_ahead_of_log(&self) -> bool {
-        self.unlogged.as_ref().is_some_and(|it| it.len() >= self.unlogged_max)
+        let counts = |it: &&Given| !matches!(it, Given::Vote(None));
+        self.unlogged
+            .as_ref()
+            .is_some_and(|it| it.iter().filter(counts).count() >= self.unlogged_max)
     }
 
     /// How many statements the device has issued again.
@@ -338,7 +359,7 @@ impl Attestor {
         self.reissues
     }
 
-    /// Why the device gave nothing, once. The replica must end.
+    /// Why the device gave nothing, once. The replica must end: nothing more is attested.
     pub fn failure(&mut self) -> Option<AttestorError> {
         self.failure.get_mut().take()
     }
@@ -373,7 +394,7 @@ impl Attestor {
             true => own.epoch.0,
             false => self.device.position(self.stream, about).ok()??.epoch.0,
         };
-        let votes = (1..=newest).rev().take(UNLOGGED_MAX).map(|epoch| Vote {
+        let votes = (1..=newest).rev().take(STATED_EPOCHS_MAX).map(|epoch| Vote {
             newcomer,
             peer: about,
             peer_epoch: Epoch(epoch),
@@ -404,7 +425,9 @@ impl Attestor {
 
     fn fail<T>(&self, error: AttestorError) -> Option<T> {
         // The first one is the cause.
-        self.failure.borrow_mut().get_or_insert(error);
+        if !self.has_failed.replace(true) {
+            *self.failure.borrow_mut() = Some(error);
+        }
         None
     }
 }

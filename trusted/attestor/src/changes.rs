@@ -57,17 +57,24 @@ impl Change {
         }
     }
 
-    /// Whether the kernel took this since a device spoke in an epoch.
-    fn needs(&self, voter: (u32, u64)) -> bool {
-        let Self::Admitted(_, ballots) = self else {
-            return false;
+    /// The devices, and the epochs in which they spoke, that had this admitted.
+    fn voters(&self) -> impl Iterator<Item = (u32, u64)> + use<> {
+        let ballots = match self {
+            Self::Admitted(_, ballots) => ballots.as_slice(),
+            Self::Voted(_) | Self::Synchronized(..) => &[],
         };
         let claims = ballots.iter().filter_map(|it| whole(&it.attestation).claim());
-        { claims }.any(|it| (it.device.0, it.epoch.0) == voter)
+        let voters: Vec<_> = claims.map(|it| (it.device.0, it.epoch.0)).collect();
+        voters.into_iter()
     }
 }
 
 /// All changes in their order, without those that later ones have made void.
+///
+/// An admission stays for as long as a later one needs a vote of the epoch that it admitted. The
+/// votes of members that have not restarted come first: while a quorum of those votes, one
+/// admission of each member is kept. Without them, members that restart in turn and vote for each
+/// other leave one each time, of some hundred bytes: the kernel knows no other way to the last one.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Changes(Vec<Change>);
 
@@ -85,11 +92,24 @@ impl Changes {
         }
     }
 
-    pub(crate) fn admitted(&mut self, newcomer: Start, ballots: &[Ballot]) {
+    /// The kernel has admitted a peer on these votes, each of which counts for as much.
+    pub(crate) fn admitted(&mut self, newcomer: Start, ballots: &[Ballot], quorum: usize) {
         self.forget_votes(newcomer.device.0);
-        self.0.push(Change::Admitted(parts(newcomer), written(ballots)));
-        while let Some(place) = self.void() {
-            self.0.remove(place);
+        let voter = |it: &Ballot| it.attestation.claim().map(|it| it.device.0);
+        let was_admitted =
+            |it: &Ballot| self.0.iter().any(|old| old.admitted().map(|it| it.0) == voter(it));
+        let mut ballots = ballots.to_vec();
+        ballots.sort_by_key(was_admitted);
+        ballots.truncate(quorum);
+        // The kernel wants voters in ascending order.
+        ballots.sort_by_key(voter);
+        self.0.push(Change::Admitted(parts(newcomer), written(&ballots)));
+        // Each admission that goes may be the last that needed those of its voters.
+        let mut devices = vec![newcomer.device.0];
+        while let Some(device) = devices.pop() {
+            while let Some(place) = self.void(device) {
+                devices.extend(self.0.remove(place).voters().map(|it| it.0));
+            }
         }
     }
 
@@ -120,17 +140,18 @@ impl Changes {
         self.0.retain(|it| !matches!(it, Change::Voted(start) if start.0 == device));
     }
 
-    /// An epoch that was admitted before a newer one of its device, and whose votes nothing that is
+    /// An epoch of a device that was admitted before a newer one, and whose votes nothing that is
     /// kept needs.
-    fn void(&self) -> Option<usize> {
-        (0..self.0.len()).find(|place| {
-            let Some(old) = self.0[*place].admitted() else {
-                return false;
-            };
-            let later = &self.0[place + 1..];
-            let newer = later.iter().position(|it| it.admitted().is_some_and(|it| it.0 == old.0));
-            newer.is_some_and(|newer| !later[..newer].iter().any(|it| it.needs(old)))
-        })
+    fn void(&self, device: u32) -> Option<usize> {
+        let of_device = |(place, it): (usize, &Change)| {
+            it.admitted().filter(|it| it.0 == device).map(|it| (place, it))
+        };
+        let admitted: Vec<_> = self.0.iter().enumerate().filter_map(of_device).collect();
+        let is_void = |of: &&[(usize, (u32, u64))]| {
+            let ((place, old), (newer, _)) = (of[0], of[1]);
+            !self.0[place + 1..newer].iter().any(|it| it.voters().any(|it| it == old))
+        };
+        admitted.windows(2).find(is_void).map(|it| it[0].0)
     }
 
     #[cfg(test)]
@@ -160,42 +181,44 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
     use smt_attestation::{Algorithm, Group, GroupSecret, Member, SigningKey};
-    use smt_device_client::{Library, SecretNumber};
+    use smt_device_client::SecretNumber;
 
     use super::*;
+    use crate::attestor::OwnLibrary;
 
     const STREAM: StreamId = StreamId(1);
 
-    fn kernel(device: u32, epoch: u64) -> Library<1, 8, 64> {
-        let start = start((device, epoch, [7; 16]));
-        let mut kernel = Library::start(start, SigningKey::new(&[1; 32]));
+    fn kernel(device: u32, epoch: u64) -> OwnLibrary {
+        kernel_of([1; 3], 2, start((device, epoch, [7; 16])))
+    }
+
+    /// The kernel of a group whose members were formed in these epochs.
+    fn kernel_of<const N: usize>(epochs: [u64; N], quorum: u32, start: Start) -> OwnLibrary {
+        let mut kernel = OwnLibrary::start(start, SigningKey::new(&[1; 32]));
         kernel.add_secret(SecretNumber(0), GroupSecret::new([2; 32])).unwrap();
-        let members = [0, 1, 2].map(|device| Member { device: DeviceId(device), epoch: Epoch(1) });
+        let member = |it: (u32, u64)| Member { device: DeviceId(it.0), epoch: Epoch(it.1) };
+        let members: Vec<_> = (0..).zip(epochs).map(member).collect();
         let algorithm = Algorithm::HmacSha256;
-        let group = Group { stream: STREAM, algorithm, quorum: 2, members: &members };
+        let group = Group { stream: STREAM, algorithm, quorum, members: &members };
         kernel.open(SecretNumber(0), &group).unwrap();
         kernel
     }
 
     /// A kernel that votes for newcomers and admits them, and what it was told.
-    struct Told(Library<1, 8, 64>, Changes);
+    struct Told(OwnLibrary, Changes);
 
     impl Told {
         /// Admits a device on the votes of this one and of another one.
-        fn admit(&mut self, newcomer: Start, voter: &mut Library<1, 8, 64>) {
+        fn admit(&mut self, newcomer: Start, voter: &mut OwnLibrary) {
             let own = self.0.vote(STREAM, newcomer, DeviceId(0)).unwrap();
             self.1.voted(newcomer);
             let other = voter.vote(STREAM, newcomer, voter.own().device).unwrap();
             self.0.admit(STREAM, newcomer, &[own, other]).unwrap();
-            self.1.admitted(newcomer, &[own, other]);
+            self.1.admitted(newcomer, &[own, other], 2);
         }
 
         /// A kernel that has restarted, and learns of a peer by votes of this one and of the peer.
-        fn synchronized(
-            &mut self,
-            mut kernel: Library<1, 8, 64>,
-            peer: &mut Library<1, 8, 64>,
-        ) -> Library<1, 8, 64> {
+        fn synchronized(&mut self, mut kernel: OwnLibrary, peer: &mut OwnLibrary) -> OwnLibrary {
             let (own, about) = (kernel.own(), peer.own().device);
             let ballots = [&mut self.0, peer].map(|it| it.vote(STREAM, own, about).unwrap());
             self.1.voted(own);
@@ -233,5 +256,37 @@ mod tests {
         told.0.vote(STREAM, newcomer, DeviceId(0)).unwrap();
         told.1.voted(newcomer);
         told.assert_told_again();
+    }
+
+    // Once, each of these restarts stayed: the epoch of each was needed by the next one's votes.
+    #[test]
+    fn members_that_restart_in_turn_leave_one_admission_each_while_a_quorum_does_not() {
+        let kernel =
+            |device, epoch| kernel_of([1; 5], 3, start((device, epoch, [epoch as u8; 16])));
+        let (mut kernels, mut changes) =
+            ([0, 1, 2, 3, 4].map(|it| kernel(it, 1)), Changes::default());
+        for restart in 0..40 {
+            let (newcomer, other) = if restart % 2 == 0 { (1, 2) } else { (2, 1) };
+            kernels[newcomer] = kernel(newcomer as u32, 2 + restart / 2);
+            let own = kernels[newcomer].own();
+            let others = [0, other, 3, 4];
+            let ballots =
+                others.map(|it| kernels[it].vote(STREAM, own, DeviceId(it as u32)).unwrap());
+            others.iter().for_each(|it| kernels[*it].admit(STREAM, own, &ballots).unwrap());
+            for about in others.map(|it| DeviceId(it as u32)) {
+                let stated = others.map(|it| kernels[it].vote(STREAM, own, about).unwrap());
+                kernels[newcomer].synchronize(STREAM, about, &stated).unwrap();
+            }
+            changes.voted(own);
+            changes.admitted(own, &ballots, 3);
+            assert!(changes.count() <= 2, "restart {restart}");
+        }
+        let told = &kernels[0];
+        let mut again = kernel(0, 1);
+        changes.tell(&mut again, STREAM).unwrap();
+        for device in (1..5).map(DeviceId) {
+            let positions = [&again, told].map(|it| it.position(STREAM, device).unwrap());
+            assert_eq!(positions[0], positions[1]);
+        }
     }
 }

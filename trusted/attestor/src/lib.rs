@@ -26,7 +26,7 @@ mod own_device;
 mod replay;
 
 pub use attested::{Attested, Unverified};
-pub use attestor::{Attestor, AttestorSnapshot};
+pub use attestor::{Attestor, AttestorSnapshot, REISSUED_MAX, UNLOGGED_MAX};
 pub use changes::WrittenBallot;
 pub use error::AttestorError;
 pub use given::{Given, SignatureHalves};

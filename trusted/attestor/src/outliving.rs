@@ -1,29 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A device that outlives its host, as a process of its own does.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
 
 use smt_attestation::{
     Attestation, Ballot, DeviceId, Group, GroupSecret, Header, PUBLIC_KEY_LEN, Position,
     SIGNATURE_LEN, SigningKey, Start, StreamId,
 };
-use smt_device_client::{Device, DeviceError, Library, SecretNumber};
+use smt_device_client::{Device, DeviceError, SecretNumber};
 
+use crate::attestor::OwnLibrary;
 use crate::own_device::OwnDevice;
 
 /// A connection to a device in memory. Its clones are connections to the same one.
 #[derive(Clone)]
-pub struct OutlivingDevice(Rc<RefCell<Library<1, 8, 64>>>);
+pub struct OutlivingDevice {
+    library: Rc<RefCell<OwnLibrary>>,
+    /// How many requests more find no device.
+    absent: Rc<Cell<u32>>,
+}
 
 impl OutlivingDevice {
     /// A device that has the group's secret under number 1.
     #[must_use]
     pub fn start(own: Start, secret: GroupSecret, signing_key: SigningKey) -> Self {
-        let mut library = Library::start(own, signing_key);
+        let mut library = OwnLibrary::start(own, signing_key);
         // It has room for 64 secrets.
         let _ = library.add_secret(SecretNumber(1), secret);
-        Self(Rc::new(RefCell::new(library)))
+        Self { library: Rc::new(RefCell::new(library)), absent: Rc::default() }
+    }
+
+    /// Has the next requests find a device that has ended.
+    pub fn end_for(&self, requests: u32) {
+        self.absent.set(requests);
+    }
+
+    fn library(&self) -> Result<RefMut<'_, OwnLibrary>, DeviceError> {
+        match self.absent.get().checked_sub(1) {
+            None => Ok(self.library.borrow_mut()),
+            Some(absent) => {
+                self.absent.set(absent);
+                Err(DeviceError::Ended)
+            }
+        }
     }
 
     /// A connection, for a replica.
@@ -35,19 +55,19 @@ impl OutlivingDevice {
 
 impl Device for OutlivingDevice {
     fn own(&self) -> Start {
-        self.0.borrow().own()
+        self.library.borrow().own()
     }
 
     fn public_key(&self) -> [u8; PUBLIC_KEY_LEN] {
-        self.0.borrow().public_key()
+        self.library.borrow().public_key()
     }
 
     fn open(&mut self, secret: SecretNumber, group: &Group<'_>) -> Result<(), DeviceError> {
-        self.0.borrow_mut().open(secret, group)
+        self.library()?.open(secret, group)
     }
 
     fn attest(&mut self, stream: StreamId, message: &[u8]) -> Result<Attestation, DeviceError> {
-        self.0.borrow_mut().attest(stream, message)
+        self.library()?.attest(stream, message)
     }
 
     fn accept(
@@ -56,7 +76,7 @@ impl Device for OutlivingDevice {
         attestation: &Attestation,
         message: &[u8],
     ) -> Result<Header, DeviceError> {
-        self.0.borrow_mut().accept(stream, attestation, message)
+        self.library()?.accept(stream, attestation, message)
     }
 
     fn check(
@@ -65,7 +85,7 @@ impl Device for OutlivingDevice {
         attestation: &Attestation,
         message: &[u8],
     ) -> Result<Header, DeviceError> {
-        self.0.borrow().check(stream, attestation, message)
+        self.library()?.check(stream, attestation, message)
     }
 
     fn sign(
@@ -74,15 +94,15 @@ impl Device for OutlivingDevice {
         counter: u64,
         message: &[u8],
     ) -> Result<[u8; SIGNATURE_LEN], DeviceError> {
-        self.0.borrow().sign(stream, counter, message)
+        self.library()?.sign(stream, counter, message)
     }
 
     fn reissue(&self, stream: StreamId, counter: u64) -> Result<Attestation, DeviceError> {
-        self.0.borrow().reissue(stream, counter)
+        self.library()?.reissue(stream, counter)
     }
 
     fn sent(&self, stream: StreamId) -> Result<Option<u64>, DeviceError> {
-        self.0.borrow().sent(stream)
+        self.library()?.sent(stream)
     }
 
     fn position(
@@ -90,7 +110,7 @@ impl Device for OutlivingDevice {
         stream: StreamId,
         device: DeviceId,
     ) -> Result<Option<Position>, DeviceError> {
-        self.0.borrow().position(stream, device)
+        self.library()?.position(stream, device)
     }
 
     fn vote(
@@ -99,7 +119,7 @@ impl Device for OutlivingDevice {
         newcomer: Start,
         about: DeviceId,
     ) -> Result<Ballot, DeviceError> {
-        self.0.borrow_mut().vote(stream, newcomer, about)
+        self.library()?.vote(stream, newcomer, about)
     }
 
     fn admit(
@@ -108,7 +128,7 @@ impl Device for OutlivingDevice {
         newcomer: Start,
         ballots: &[Ballot],
     ) -> Result<(), DeviceError> {
-        self.0.borrow_mut().admit(stream, newcomer, ballots)
+        self.library()?.admit(stream, newcomer, ballots)
     }
 
     fn synchronize(
@@ -117,6 +137,6 @@ impl Device for OutlivingDevice {
         peer: DeviceId,
         ballots: &[Ballot],
     ) -> Result<(), DeviceError> {
-        self.0.borrow_mut().synchronize(stream, peer, ballots)
+        self.library()?.synchronize(stream, peer, ballots)
     }
 }

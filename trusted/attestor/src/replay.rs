@@ -64,16 +64,16 @@ impl<I> Replay<I> {
         machine.drop_outputs();
         for input in std::mem::take(&mut self.held) {
             machine.take_again(input);
+            end_if_failed(machine)?;
             while machine.attestor().is_ahead_of_log() {
                 log(machine.attestor().take_unlogged())?;
                 machine.go_on();
+                end_if_failed(machine)?;
             }
         }
         machine.attestor().finish_replay();
+        end_if_failed(machine)?;
         let given = machine.attestor().take_unlogged();
-        if let Some(failure) = machine.attestor().failure() {
-            return Err(failure.into());
-        }
         if given.is_empty() { Ok(()) } else { log(given) }
     }
 
@@ -88,4 +88,9 @@ impl<I> Replay<I> {
             machine.attestor().refuse_log();
         }
     }
+}
+
+/// The failure of a device, before anything of an input that it was not there for is in the log.
+fn end_if_failed(machine: &mut impl Machine) -> Result<(), AttestorError> {
+    machine.attestor().failure().map_or(Ok(()), Err)
 }

@@ -5,7 +5,9 @@
 use smt_attestation::{
     Algorithm, DeviceId, Epoch, Group, GroupSecret, Member, SigningKey, Start, StreamId,
 };
-use smt_attestor::{Attestor, AttestorError, Given, Machine, OutlivingDevice, OwnDevice, Replay};
+use smt_attestor::{
+    Attested, Attestor, AttestorError, Given, Machine, OutlivingDevice, OwnDevice, Replay,
+};
 
 /// Says one thing for each input.
 struct Speaker(Attestor);
@@ -112,4 +114,57 @@ fn a_snapshot_of_more_statements_than_the_device_has_given_is_refused() {
     let mut kernel = open(OwnDevice::Library { secret, start: start(), signing_key: None });
     kernel.0.begin_at(5).unwrap();
     assert_eq!(kernel.0.attest(b"six").unwrap().claim().unwrap().counter, 6);
+}
+
+/// Checks a statement of its peer, and says what it knows after that.
+struct Judge(Attestor, Attested);
+
+impl Machine for Judge {
+    type Input = u8;
+
+    fn attestor(&mut self) -> &mut Attestor {
+        &mut self.0
+    }
+
+    fn take_again(&mut self, _: u8) {
+        let is_known = self.0.check(&self.1.attestation(), &self.1.body).is_some();
+        let _ = self.0.attest(&[u8::from(is_known)]);
+    }
+}
+
+impl Judge {
+    fn open(device: &OutlivingDevice) -> Self {
+        let peer = Start { device: DeviceId(1), ..start() };
+        let secret = GroupSecret::new([1; 32]);
+        let mut peer = open(OwnDevice::Library { secret, start: peer, signing_key: None });
+        let said = Attested::new(&peer.0.attest(b"it").unwrap(), b"it".to_vec());
+        Self(open(device.own_device()).0, said)
+    }
+}
+
+// Once, it said under a counter what it would not have said with the check, and its log was refused
+// from then on.
+#[test]
+fn a_replica_whose_device_failed_at_a_check_says_nothing_more_and_its_log_is_read_again() {
+    let device = device();
+    let mut judge = Judge::open(&device);
+    device.end_for(1);
+    judge.take_again(0);
+    assert!(judge.0.vote(start(), DeviceId(1)).is_none() && judge.0.attest_signed(&[]).is_none());
+    assert!(matches!(judge.0.failure(), Some(AttestorError::Device(_))));
+    assert!(judge.0.attest(&[0]).is_none(), "also when the failure was told");
+    assert!(judge.0.failure().is_none() && judge.0.take_unlogged().is_empty());
+    // It fails again while it reads its log, and then no more.
+    for is_absent in [true, false] {
+        let (mut judge, mut replay, mut logged) = (Judge::open(&device), Replay::default(), 0);
+        judge.0.stop_after(1);
+        (0..2).for_each(|it| replay.input(&mut judge, it));
+        device.end_for(u32::from(is_absent));
+        let read = replay.finish::<AttestorError>(&mut judge, |given| {
+            logged += given.len();
+            Ok(())
+        });
+        assert_eq!(read.is_err(), is_absent);
+        assert_eq!(logged, if is_absent { 0 } else { 2 });
+    }
 }

@@ -65,14 +65,15 @@ impl<S: Service> Replica<S> {
         if self.group.leader(view) != self.own || !has_room {
             return false;
         }
-        let (batch, is_full) = self.next_batch();
         // Requests that come meanwhile go together, as Nagle's bytes do: else each would be a
         // batch, with a statement of each replica.
         let behind = last.saturating_sub(options.pipeline.max(1) - 1);
         let is_pipeline_full = self.decided < (view, behind);
+        let (batch, is_full) = self.next_batch();
         if batch.is_empty() || (is_pipeline_full && !is_full) {
             return false;
         }
+        let batch: Vec<Request> = batch.into_iter().cloned().collect();
         let sequence = last + 1;
         for request in &batch {
             if let Some(pending) = self.pending.get_mut(&request.client) {
@@ -85,15 +86,16 @@ impl<S: Service> Replica<S> {
     }
 
     /// Requests that are not ordered yet, and whether no further one fits beside them.
-    fn next_batch(&self) -> (Vec<Request>, bool) {
-        let mut batch: Vec<Request> = Vec::new();
+    fn next_batch(&self) -> (Vec<&Request>, bool) {
+        let mut batch: Vec<&Request> = Vec::new();
         for pending in self.pending.values().filter(|it| it.ordered.is_none()) {
-            let lengths = batch.iter().chain([&pending.request]).map(|it| it.operation.len());
+            let lengths =
+                { batch.iter().copied() }.chain([&pending.request]).map(|it| it.operation.len());
             let fits = fits_statement(lengths);
             if batch.len() == self.group.options.batch || !fits {
                 return (batch, true);
             }
-            batch.push(pending.request.clone());
+            batch.push(&pending.request);
         }
         let is_full = batch.len() == self.group.options.batch;
         (batch, is_full)

@@ -17,6 +17,9 @@ use crate::view::View;
 /// How many views are remembered, for streams that are behind.
 const VIEWS: usize = 256;
 
+/// The most members of a group that a device takes.
+const MEMBERS_MAX: usize = 16;
+
 /// VIEW-CHANGEs with what their senders' streams say.
 type Votes = Vec<(Reference, Change)>;
 
@@ -135,35 +138,52 @@ impl<S: Service> Replica<S> {
         Some(Opening { view, epochs, start: latest.1, chain, votes })
     }
 
-    /// The VIEW-CHANGEs with which this replica can open a view: those that admit most newcomers.
-    pub(crate) fn votes_for(&self, view: u64) -> Option<Vec<Reference>> {
-        let wanted = &self.own_track().ballots;
-        let found = |(key, stream): (&(u32, u64), &crate::track::Stream)| {
-            let change = stream.track.changes.get(&view)?;
-            let (device, epoch) = *key;
+    /// The VIEW-CHANGEs that may count together: of each device one, in the epoch that it has in a
+    /// view from which some of them come. A liar may have said it in any number of epochs.
+    fn candidates(&self, view: u64) -> Vec<Votes> {
+        let change_of = |it: &(u32, u64)| self.streams.get(it)?.track.changes.get(&view);
+        let vote_of = |(device, epoch): (u32, u64)| {
+            let change = change_of(&(device, epoch))?;
             let (counter, mac) = (change.counter, change.mac);
             Some((Reference { device, epoch, counter, mac }, change.clone()))
         };
-        let all: Votes = self.streams.iter().filter_map(found).collect();
+        if self.broken.lacks(Rule::Admission) {
+            return vec![self.streams.keys().copied().filter_map(vote_of).collect()];
+        }
+        let from = self.streams.keys().filter_map(|it| Some(change_of(it)?.at?.0));
+        let of_views = from.filter_map(|it| Some(&self.views.get(&it)?.opening.epochs));
+        let configurations: BTreeSet<&Vec<u64>> = of_views.collect();
+        let votes_of = |it: &Vec<u64>| (0..).zip(it.iter().copied()).filter_map(vote_of).collect();
+        configurations.into_iter().map(votes_of).collect()
+    }
+
+    /// The quorums of some VIEW-CHANGEs that have this replica's.
+    fn quorums_of(&self, all: Votes) -> impl Iterator<Item = Votes> {
         let own = (self.own, self.start.epoch.0);
-        let mut best: Option<(u64, bool, Vec<Reference>)> = None;
+        let quorum = self.group.quorum();
         // Groups are small: of nine members there are 126 quorums.
-        for set in 0_u32..1 << all.len().min(16) {
-            if set.count_ones() as usize != self.group.quorum() {
-                continue;
-            }
-            let chosen = all.iter().enumerate().filter(|it| set >> it.0 & 1 == 1);
+        let sets = 0_u32..1 << all.len().min(MEMBERS_MAX);
+        let sets = sets.filter(move |set| set.count_ones() as usize == quorum);
+        sets.filter_map(move |set| {
+            let chosen = (0..MEMBERS_MAX).zip(&all).filter(|it| set >> it.0 & 1 == 1);
             let votes: Votes = chosen.map(|it| it.1.clone()).collect();
-            if !votes.iter().any(|it| (it.0.device, it.0.epoch) == own) {
+            votes.iter().any(|it| (it.0.device, it.0.epoch) == own).then_some(votes)
+        })
+    }
+
+    /// The VIEW-CHANGEs with which this replica can open a view: those that admit most newcomers.
+    pub(crate) fn votes_for(&self, view: u64) -> Option<Vec<Reference>> {
+        let wanted = &self.own_track().ballots;
+        let mut best: Option<(u64, bool, Vec<Reference>)> = None;
+        for votes in self.candidates(view).into_iter().flat_map(|it| self.quorums_of(it)) {
+            let Some(opening) = self.opening(view, &votes) else {
                 continue;
-            }
-            if let Some(opening) = self.opening(view, &votes) {
-                let sum = opening.epochs.iter().sum();
-                let admits = |it: (&u32, &u64)| opening.epochs[*it.0 as usize] >= *it.1;
-                if best.as_ref().is_none_or(|it| it.0 < sum) {
-                    let admits_all = wanted.iter().all(admits);
-                    best = Some((sum, admits_all, votes.iter().map(|it| it.0).collect()));
-                }
+            };
+            let sum = opening.epochs.iter().sum();
+            let admits = |it: (&u32, &u64)| opening.epochs[*it.0 as usize] >= *it.1;
+            if best.as_ref().is_none_or(|it| it.0 < sum) {
+                let votes = votes.iter().map(|it| it.0).collect();
+                best = Some((sum, wanted.iter().all(admits), votes));
             }
         }
         // A liar that wants all views ahead of time would be one of the first f + 1 in each, and no

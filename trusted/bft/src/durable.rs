@@ -17,7 +17,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use smt_attestor::{Attested, AttestorError, Given, Unverified};
 use smt_device_client::DeviceError;
-use smt_journal::{Disk, Journal, JournalError, SNAPSHOT_PART};
+use smt_journal::{Disk, Journal, JournalError, LogBytes, Questions, SNAPSHOT_PART, SnapshotLog};
 
 use beginning::{Beginning, Begun};
 
@@ -30,7 +30,7 @@ use crate::rule::Rule;
 use crate::service::Service;
 
 /// The version of what a replica makes of its inputs. A log of another version is refused.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 /// Ticks from one state for a replica that asks to the next: it is all that the service knows.
 const STATE_EVERY: u32 = 8;
 /// The beginning of a log's owner. The version follows.
@@ -91,13 +91,9 @@ pub struct Durable<S, D> {
     waiting: Vec<Input>,
     /// The hashes of the messages among them: a copy that comes meanwhile is not in the log again.
     hashes: BTreeSet<Digest>,
-    /// The last question of each that asks. Questions change nothing, and are not in the log.
-    questions: BTreeMap<Asker, Message>,
-    /// Those that had an answer since the last tick: the next one waits for the next tick, since an
-    /// answer is longer than its question.
-    answered: BTreeSet<Asker>,
+    questions: Questions<Asker, Message>,
     /// The ticks since a replica that asks for the state had it.
-    states: BTreeMap<Asker, u32>,
+    states: BTreeMap<u32, u32>,
     outputs: Vec<Output>,
     replayed: u64,
 }
@@ -120,7 +116,7 @@ impl<S: Service, D: Disk> Durable<S, D> {
         let nonce = identity.device.start().nonce;
         let mut beginning = Beginning::new(group, identity, service);
         let mut journal = Journal::open(disk, &owner, |record| beginning.take(record))?;
-        if beginning.parts.is_some() {
+        if beginning.is_empty() {
             let start = encode(&Record::Start(nonce));
             journal.append(&start);
             journal.commit()?;
@@ -137,8 +133,7 @@ impl<S: Service, D: Disk> Durable<S, D> {
             unverified: Unverified::default(),
             waiting: Vec::new(),
             hashes: BTreeSet::new(),
-            questions: BTreeMap::new(),
-            answered: BTreeSet::new(),
+            questions: Questions::new(),
             states: BTreeMap::new(),
             outputs,
             replayed,
@@ -170,9 +165,7 @@ impl<S: Service, D: Disk> Durable<S, D> {
         }
         match self.replica.effect_of(&message) {
             Effect::Nothing => {}
-            Effect::Answer(asker) => {
-                self.questions.insert(asker, message);
-            }
+            Effect::Answer(asker) => self.questions.put(asker, message),
             Effect::Change if !self.journal.has_room(bytes.len()) => {}
             Effect::Change => {
                 self.hashes.insert(hash);
@@ -184,7 +177,7 @@ impl<S: Service, D: Disk> Durable<S, D> {
 
     /// A statement that is of use waits for the next commit, which verifies all of them together.
     fn arrive(&mut self, statement: Attested, hash: Digest) {
-        let bytes = self.unverified.bytes().saturating_add(statement.body.len());
+        let bytes = self.unverified.bytes_with(&statement);
         if self.replica.may_take(&statement) && self.journal.has_room(bytes) {
             self.hashes.insert(hash);
             self.unverified.push(statement);
@@ -206,7 +199,7 @@ impl<S: Service, D: Disk> Durable<S, D> {
 
     /// Time passes ([`Replica::tick`]).
     pub fn tick(&mut self) {
-        self.answered.clear();
+        self.questions.tick();
         self.states.retain(|_, ticks| {
             *ticks += 1;
             *ticks < STATE_EVERY
@@ -240,36 +233,6 @@ impl<S: Service, D: Disk> Durable<S, D> {
         self.replayed
     }
 
-    /// Bytes of the log behind the snapshot with which it begins, and bytes of that. When the first
-    /// are as many as the others, it is worth the work to begin the log anew.
-    pub fn log_growth(&self) -> (u64, u64) {
-        (self.journal.length().saturating_sub(self.begun), self.snapshot)
-    }
-
-    /// Begins the log anew on an empty disk, with all that the replica knows, and returns the old
-    /// disk, which is as it was. The caller puts the new disk into its place, durably, before
-    /// anything else: what follows is in the new log alone. Inputs that wait for a commit are kept.
-    ///
-    /// # Errors
-    /// [`DurableError`]. The old log goes on.
-    pub fn move_to(&mut self, disk: D) -> Result<D, DurableError> {
-        let bytes = self.replica.snapshot();
-        let parts = bytes.chunks(SNAPSHOT_PART).map(|it| Record::Part(it.to_vec()));
-        let records = iter::once(Record::Start(self.replica.start.nonce));
-        let records = records.chain(parts).chain([Record::Whole]).map(|it| encode(&it));
-        let mut journal = Journal::begin(disk, &self.owner, records)?;
-        for input in &self.waiting {
-            match input {
-                Input::Tick => journal.append(&encode(&Record::Tick)),
-                Input::Message(message) => {
-                    journal.append(&encode(&Record::Message(message.encode())));
-                }
-            }
-        }
-        (self.snapshot, self.begun) = (bytes.len() as u64, journal.length());
-        Ok(std::mem::replace(&mut self.journal, journal).into_disk())
-    }
-
     /// Bytes of the log.
     pub fn log_length(&self) -> u64 {
         self.journal.length()
@@ -277,6 +240,8 @@ impl<S: Service, D: Disk> Durable<S, D> {
 
     fn work(&mut self) -> Result<(), DurableError> {
         self.hashes.clear();
+        // A device that has failed since the last commit ends the replica, also one that is idle.
+        self.take_outputs()?;
         for input in std::mem::take(&mut self.waiting) {
             match input {
                 Input::Tick => self.replica.tick(),
@@ -293,16 +258,12 @@ impl<S: Service, D: Disk> Durable<S, D> {
             }
         }
         self.keep_given();
-        for (asker, mut question) in std::mem::take(&mut self.questions) {
-            if !self.answered.insert(asker) {
-                self.questions.insert(asker, question);
-                continue;
-            }
+        for mut question in self.questions.due() {
             if let Message::Status(status) = &mut question
                 && status.wants_state
             {
-                status.wants_state = !self.states.contains_key(&asker);
-                self.states.entry(asker).or_insert(0);
+                status.wants_state = !self.states.contains_key(&status.from);
+                self.states.entry(status.from).or_insert(0);
             }
             self.outputs.extend(self.replica.answer(&question));
         }
@@ -323,6 +284,34 @@ impl<S: Service, D: Disk> Durable<S, D> {
         if !given.is_empty() {
             self.journal.append(&encode(&Record::Given(given)));
         }
+    }
+}
+
+impl<S: Service, D: Disk> SnapshotLog<D> for Durable<S, D> {
+    type Error = DurableError;
+
+    fn log_bytes(&self) -> LogBytes {
+        let length = self.journal.length();
+        let growth = length.saturating_sub(self.begun);
+        LogBytes { length, snapshot: self.snapshot, growth }
+    }
+
+    fn move_to(&mut self, disk: D) -> Result<D, DurableError> {
+        let bytes = self.replica.snapshot();
+        let parts = bytes.chunks(SNAPSHOT_PART).map(|it| Record::Part(it.to_vec()));
+        let records = iter::once(Record::Start(self.replica.start.nonce));
+        let records = records.chain(parts).chain([Record::Whole]).map(|it| encode(&it));
+        let mut journal = Journal::begin(disk, &self.owner, records)?;
+        for input in &self.waiting {
+            match input {
+                Input::Tick => journal.append(&encode(&Record::Tick)),
+                Input::Message(message) => {
+                    journal.append(&encode(&Record::Message(message.encode())));
+                }
+            }
+        }
+        (self.snapshot, self.begun) = (bytes.len() as u64, journal.length());
+        Ok(std::mem::replace(&mut self.journal, journal).into_disk())
     }
 }
 

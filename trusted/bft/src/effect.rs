@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use smt_attestation::Kind;
 use smt_attestor::Attested;
 
 use crate::message::{Message, Status, statement_bytes_max};
@@ -74,7 +73,8 @@ impl<S: Service> Replica<S> {
         statement.body.len() <= statement_bytes_max(&self.group.options)
     }
 
-    /// Whether a statement, if it is authentic, may still be taken.
+    /// Whether a statement, if it is authentic, changes anything now or later. One of a stream that
+    /// is not followed changes nothing, but for a vote, which is heard before its turn.
     pub(crate) fn may_take(&self, statement: &Attested) -> bool {
         let Some(header) = statement.attestation().claim().filter(|_| self.fits(statement)) else {
             return false;
@@ -83,10 +83,11 @@ impl<S: Service> Replica<S> {
         if device == self.own || device >= self.group.replicas {
             return false;
         }
-        let stream = self.streams.get(&(device, epoch));
-        // A vote is heard before its turn.
-        header.kind == Kind::Vote
-            || stream.is_none_or(|it| it.lacks(header.counter, statement.body.len()))
+        let is_for_stream = match self.streams.get(&(device, epoch)) {
+            Some(stream) => stream.lacks(header.counter, statement.body.len()),
+            None => self.may_follow((device, epoch), header.counter, statement),
+        };
+        is_for_stream || self.new_ballot(&header, statement).is_some()
     }
 
     /// The answer to what can be answered without a change.

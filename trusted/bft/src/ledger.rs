@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The executed part of the log: service, table of clients, checkpoints.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -35,15 +36,15 @@ type Votes = BTreeMap<u64, BTreeMap<u32, (Checkpoint, Attested)>>;
 
 /// The executed part of the log for a snapshot.
 #[derive(Deserialize, Serialize)]
-pub(crate) struct WrittenLedger {
+pub(crate) struct WrittenLedger<'a> {
     service: Vec<u8>,
-    table: BTreeMap<u32, Answer>,
+    table: Cow<'a, BTreeMap<u32, Answer>>,
     executed: u64,
     chain: Digest,
-    snapshots: Snapshots,
-    votes: Votes,
+    snapshots: Cow<'a, Snapshots>,
+    votes: Cow<'a, Votes>,
     stable: u64,
-    proof: Vec<Attested>,
+    proof: Cow<'a, [Attested]>,
 }
 
 /// The executed part of the log.
@@ -82,30 +83,30 @@ impl<S: Service> Ledger<S> {
         ledger
     }
 
-    pub(crate) fn written(&self) -> WrittenLedger {
+    pub(crate) fn written(&self) -> WrittenLedger<'_> {
         WrittenLedger {
             service: self.service.snapshot(),
-            table: self.table.clone(),
+            table: Cow::Borrowed(&self.table),
             executed: self.executed,
             chain: self.chain,
-            snapshots: self.snapshots.clone(),
-            votes: self.votes.clone(),
+            snapshots: Cow::Borrowed(&self.snapshots),
+            votes: Cow::Borrowed(&self.votes),
             stable: self.stable,
-            proof: self.proof.clone(),
+            proof: Cow::Borrowed(&self.proof),
         }
     }
 
     /// Takes over all that was written. False if the service does not know its state.
-    pub(crate) fn restore(&mut self, written: WrittenLedger) -> bool {
+    pub(crate) fn restore(&mut self, written: WrittenLedger<'_>) -> bool {
         let is_state = self.service.restore(&written.service);
         if is_state {
-            self.table = written.table;
+            self.table = written.table.into_owned();
             self.executed = written.executed;
             self.chain = written.chain;
-            self.snapshots = written.snapshots;
-            self.votes = written.votes;
+            self.snapshots = written.snapshots.into_owned();
+            self.votes = written.votes.into_owned();
             self.stable = written.stable;
-            self.proof = written.proof;
+            self.proof = written.proof.into_owned();
         }
         is_state
     }

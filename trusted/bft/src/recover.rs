@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use smt_attestation::{Ballot, DeviceId, Epoch, Kind, Start, Vote};
+use smt_attestation::{Ballot, DeviceId, Epoch, Header, Kind, Start, Vote};
 use smt_attestor::Attested;
 
 use crate::digest::Digest;
@@ -31,22 +31,22 @@ impl<S: Service> Replica<S> {
         let begins = counter == 1
             && is_newest
             && matches!(decode(&statement.body), Some(Statement::Hello { .. }));
-        self.metrics.is_active && (begins || self.is_in_view(key))
+        self.metrics.is_active && (begins || self.is_in_view(device, epoch))
     }
 
     /// Forgets the older epochs of a device that has restarted again and again. No view has them,
-    /// and what a device says in such an epoch counts nowhere. Should others admit one of them,
-    /// they give its stream again.
+    /// and what a device says in such an epoch counts nowhere: a view change takes VIEW-CHANGEs of
+    /// the epochs of a view alone. Should others admit one of them, they give its stream again.
     pub(crate) fn forget_epochs(&mut self, device: u32) {
         let epochs = self.streams.range((device, 0)..=(device, u64::MAX)).map(|it| *it.0);
-        let outside: Vec<_> = epochs.filter(|key| !self.is_in_view(*key)).collect();
+        let outside: Vec<_> = epochs.filter(|it| !self.is_in_view(it.0, it.1)).collect();
         for key in outside.iter().rev().skip(NEWCOMERS) {
             self.streams.remove(key);
         }
     }
 
     /// Whether a view that is remembered has the epoch of a device.
-    fn is_in_view(&self, (device, epoch): (u32, u64)) -> bool {
+    fn is_in_view(&self, device: u32, epoch: u64) -> bool {
         self.views.values().any(|it| it.epoch(device) == Some(epoch))
     }
 
@@ -77,7 +77,9 @@ impl<S: Service> Replica<S> {
             if let Some(ballot) = ballot {
                 voted = true;
                 let statement = Attested::new(&ballot.attestation, ballot.vote.encode().to_vec());
-                self.hear_vote(&statement);
+                if let Some(header) = ballot.attestation.claim() {
+                    self.hear_vote(&header, &statement);
+                }
                 self.publish(statement);
             }
         }
@@ -93,25 +95,30 @@ impl<S: Service> Replica<S> {
         self.own_track().ballots.get(&device) == Some(&epoch)
     }
 
-    /// Keeps a ballot, and tells the own device what f + 1 have voted for.
-    pub(crate) fn hear_vote(&mut self, statement: &Attested) {
-        let Some((voter, _, _, Kind::Vote)) = self.authenticate(statement) else {
-            return;
-        };
-        let Some(vote) = parse(&statement.body) else {
-            return;
-        };
-        let (device, epoch) = (vote.newcomer.device.0, vote.newcomer.epoch.0);
-        if device >= self.group.replicas || vote.peer.0 >= self.group.replicas {
-            return;
+    /// The ballot that a statement is, if it is authentic, and newer than the one that is known of
+    /// its voter. If both are for one epoch, the voter's later one is newer, in whatever order they
+    /// come: none is taken twice.
+    pub(crate) fn new_ballot(&self, header: &Header, statement: &Attested) -> Option<Ballot> {
+        let vote = parse(&statement.body).filter(|_| header.kind == Kind::Vote)?;
+        let (device, peer) = (vote.newcomer.device.0, vote.peer.0);
+        if device >= self.group.replicas || peer >= self.group.replicas {
+            return None;
         }
         let ballot = Ballot { vote, attestation: statement.attestation() };
-        let of_device = self.ballots.entry(device).or_default();
-        let known = of_device.entry((voter, vote.peer.0)).or_insert(ballot);
-        if known.vote.newcomer.epoch.0 > epoch {
+        let of_device = self.ballots.get(&device);
+        let known = of_device.and_then(|it| it.get(&(header.device.0, peer)));
+        known.is_none_or(|it| age(it) < age(&ballot)).then_some(ballot)
+    }
+
+    /// Keeps a ballot that is authentic, and tells the own device what f + 1 have voted for.
+    pub(crate) fn hear_vote(&mut self, header: &Header, statement: &Attested) {
+        let Some(ballot) = self.new_ballot(header, statement) else {
             return;
-        }
-        *known = ballot;
+        };
+        let vote = ballot.vote;
+        let device = vote.newcomer.device.0;
+        let of_device = self.ballots.entry(device).or_default();
+        of_device.insert((header.device.0, vote.peer.0), ballot);
         let same: BTreeMap<_, _> = of_device
             .iter()
             .filter(|it| it.1.vote.newcomer == vote.newcomer)
@@ -215,10 +222,11 @@ impl<S: Service> Replica<S> {
     fn is_entered(&self, opening: &Opening, enters: &[Attested]) -> bool {
         let digest = opening.digest();
         let entered = enters.iter().filter_map(|it| {
-            let (device, epoch, ..) = self.authenticate(it)?;
+            let header = self.authenticate(it)?;
             let statement: Statement = decode(&it.body)?;
             let is_it = statement == Statement::Enter { view: opening.view, opening: digest };
-            (is_it && opening.epochs.get(device as usize) == Some(&epoch)).then_some(device)
+            let epoch = opening.epochs.get(header.device.0 as usize);
+            (is_it && epoch == Some(&header.epoch.0)).then_some(header.device.0)
         });
         let entered: BTreeSet<u32> = entered.collect();
         let quorum = if self.broken.lacks(Rule::EnterQuorum) { 0 } else { self.group.quorum() };
@@ -229,7 +237,7 @@ impl<S: Service> Replica<S> {
     fn proved(&self, state: &State) -> Option<Checkpoint> {
         let mut stated = BTreeMap::<Checkpoint, BTreeSet<u32>>::new();
         for it in &state.proof {
-            let (device, ..) = self.authenticate(it)?;
+            let device = self.authenticate(it)?.device.0;
             let Some(Statement::Checkpoint(checkpoint)) = decode(&it.body) else {
                 return None;
             };
@@ -247,6 +255,12 @@ impl<S: Service> Replica<S> {
         let is_state = state_digest(&state.snapshot) == checkpoint.state;
         (is_state || self.broken.lacks(Rule::StateDigest)).then_some(checkpoint)
     }
+}
+
+/// The age of a ballot: the epoch that it is for, and its place in what its voter said.
+fn age(ballot: &Ballot) -> (Epoch, Option<(Epoch, u64)>) {
+    let claim = ballot.attestation.claim();
+    (ballot.vote.newcomer.epoch, claim.map(|it| (it.epoch, it.counter)))
 }
 
 /// Reads a vote.

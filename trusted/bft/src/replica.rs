@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ed25519_dalek::SigningKey;
 use serde::{Deserialize, Serialize};
-use smt_attestation::{Ballot, Kind, Start};
+use smt_attestation::{Ballot, Header, Start};
 use smt_attestor::Attested;
 use smt_attestor::{Attestor, OwnDevice};
 use smt_device_client::DeviceError;
@@ -184,7 +184,7 @@ impl<S: Service> Replica<S> {
     }
 
     /// Takes a message that had [`Effect::Change`] when it came: its signature or MAC was verified
-    /// then, and is not verified again.
+    /// then. A state alone is verified again, since another one may have been taken meanwhile.
     pub(crate) fn take(&mut self, message: Message) {
         match message {
             Message::Request(request) => self.take_request(request),
@@ -285,17 +285,13 @@ impl<S: Service> Replica<S> {
         self.drain();
     }
 
-    /// Whether a device of the group has attested this: device, epoch, counter and kind.
-    pub(crate) fn authenticate(&self, it: &Attested) -> Option<(u32, u64, u64, Kind)> {
+    /// The header of a statement that a device of the group has attested.
+    pub(crate) fn authenticate(&self, it: &Attested) -> Option<Header> {
         // `check`, not `accept`: a forwarded statement of an epoch that this device has voted to
         // replace is still needed where a view refers to it. The order is kept by `Stream`.
         let attestation = it.attestation();
-        let header = match self.device.check(&attestation, &it.body) {
-            Some(header) => header,
-            None if self.broken.lacks(Rule::Mac) => attestation.claim()?,
-            None => return None,
-        };
-        Some((header.device.0, header.epoch.0, header.counter, header.kind))
+        let header = self.device.check(&attestation, &it.body);
+        header.or_else(|| attestation.claim().filter(|_| self.broken.lacks(Rule::Mac)))
     }
 
     fn take_statement(&mut self, statement: Attested) {
@@ -303,9 +299,7 @@ impl<S: Service> Replica<S> {
             return;
         };
         let (device, epoch, counter) = (header.device.0, header.epoch.0, header.counter);
-        if header.kind == Kind::Vote {
-            self.hear_vote(&statement);
-        }
+        self.hear_vote(&header, &statement);
         let key = (device, epoch);
         if !self.streams.contains_key(&key) && !self.may_follow(key, counter, &statement) {
             return;

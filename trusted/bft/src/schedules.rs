@@ -5,9 +5,10 @@
 use std::sync::Arc;
 
 use smt_attestation::{DeviceId, Epoch, Start};
+use smt_attestor::Attested;
 
 use crate::client::Client;
-use crate::message::{Message, Statement, decode};
+use crate::message::{Message, Statement, decode, encode};
 use crate::replica::{Output, Replica};
 use crate::request::Reply;
 use crate::rule::Rule;
@@ -282,6 +283,37 @@ fn a_restart_hides_nothing_before_the_new_epoch_is_admitted() {
     assert!(!is_lost(&cluster));
     assert!(cluster.agree(1, 2));
     assert_eq!(cluster.answers[1], Some(17_u64.to_be_bytes().to_vec()));
+}
+
+// Once, the VIEW-CHANGEs of its epochs came before those of the others, and only the first sixteen
+// were looked at: no view was opened any more.
+#[test]
+fn a_device_that_wants_many_views_in_each_of_its_epochs_stops_no_view_change() {
+    let mut cluster = Cluster::new(3, None);
+    for epoch in 2..=40 {
+        restart_keeping_state(&mut cluster.replicas[0], [epoch; 16]);
+        let next = cluster.replicas[1].metrics().view + 1;
+        for view in next..next + 100 {
+            // The liar's own replica takes no notice of it.
+            let body = encode(&Statement::ViewChange { view });
+            let attestation = cluster.replicas[0].device.attest(&body).unwrap();
+            let said = Message::Statement(Attested::new(&attestation, body));
+            cluster.replicas[0].outputs.push(Output::Replicas(said.encode()));
+        }
+        cluster.settle(|from, to| from == 0 || to != 0);
+        for _ in 0..400 {
+            if cluster.replicas[1].views.values().any(|it| it.epoch(0) == Some(epoch.into())) {
+                break;
+            }
+            cluster.tick(&[1, 2], 1);
+        }
+        let epochs = cluster.replicas[1].views.values().map(|it| it.epoch(0));
+        assert_eq!(epochs.max(), Some(Some(epoch.into())));
+    }
+    cluster.submit(0, 1);
+    (0..20).for_each(|_| cluster.clients[0].tick());
+    cluster.tick(&[1, 2], 600);
+    assert_eq!(cluster.answers[0], Some(1_u64.to_be_bytes().to_vec()));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! All of a replica as bytes, but for its keys and what the group's configuration says.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -17,14 +18,15 @@ use crate::view::WrittenView;
 /// Ballots for each device, by voter and the member that they state.
 type Ballots<B> = BTreeMap<u32, BTreeMap<(u32, u32), B>>;
 
+/// A replica that is written is borrowed: it may be as large as the memory that is left.
 #[derive(Deserialize, Serialize)]
-struct Snapshot {
+struct Snapshot<'a> {
     device: AttestorSnapshot,
-    streams: BTreeMap<(u32, u64), Stream>,
+    streams: Cow<'a, BTreeMap<(u32, u64), Stream>>,
     batches: Vec<Batch>,
-    views: BTreeMap<u64, WrittenView>,
-    ledger: WrittenLedger,
-    pending: BTreeMap<u32, Pending>,
+    views: BTreeMap<u64, WrittenView<'a>>,
+    ledger: WrittenLedger<'a>,
+    pending: Cow<'a, BTreeMap<u32, Pending>>,
     ballots: Ballots<WrittenBallot>,
     attempts: u32,
     waited: u32,
@@ -59,11 +61,11 @@ impl<S: Service> Replica<S> {
         let views = self.views.iter().map(|it| (*it.0, it.1.written(&mut batches))).collect();
         encode(&Snapshot {
             device: self.device.snapshot(),
-            streams: self.streams.clone(),
+            streams: Cow::Borrowed(&self.streams),
             views,
             batches: batches.all,
             ledger: self.ledger.written(),
-            pending: self.pending.clone(),
+            pending: Cow::Borrowed(&self.pending),
             ballots: converted(&self.ballots, |it| it.into()),
             attempts: self.attempts,
             waited: self.waited,
@@ -75,7 +77,7 @@ impl<S: Service> Replica<S> {
     /// Takes over all that a snapshot has, and goes on behind the statements that the device has
     /// attested before. False if it is none of this replica.
     pub(crate) fn restore(&mut self, bytes: &[u8]) -> Result<bool, AttestorError> {
-        let Some(snapshot) = decode::<Snapshot>(bytes) else {
+        let Some(snapshot) = decode::<Snapshot<'_>>(bytes) else {
             return Ok(false);
         };
         let views = snapshot.views.into_iter();
@@ -89,8 +91,8 @@ impl<S: Service> Replica<S> {
         }
         self.device.restore(snapshot.device)?;
         self.views = views;
-        self.streams = snapshot.streams;
-        self.pending = snapshot.pending;
+        self.streams = snapshot.streams.into_owned();
+        self.pending = snapshot.pending.into_owned();
         self.ballots = converted(&snapshot.ballots, |it| it.into());
         self.attempts = snapshot.attempts;
         self.waited = snapshot.waited;

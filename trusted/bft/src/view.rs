@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A view: its configuration and its log.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -27,37 +28,38 @@ pub(crate) struct View {
 
 /// A view for a snapshot. Its batches are numbers in that of all views.
 #[derive(Deserialize, Serialize)]
-pub(crate) struct WrittenView {
-    opening: Opening,
+pub(crate) struct WrittenView<'a> {
+    opening: Cow<'a, Opening>,
     digest: Digest,
     log: Vec<(u64, Digest, u32)>,
     end: u64,
     end_chain: Digest,
-    enters: BTreeMap<u32, Attested>,
+    enters: Cow<'a, BTreeMap<u32, Attested>>,
 }
 
-impl WrittenView {
+impl WrittenView<'_> {
     /// The view; nothing if there is no such batch.
     pub(crate) fn read(self, batches: &[Batch]) -> Option<View> {
         let Self { opening, digest, log, end, end_chain, enters } = self;
         let log = log.into_iter().map(|(place, chain, number)| {
             Some((place, (chain, batches.get(number as usize)?.clone())))
         });
+        let (opening, enters) = (opening.into_owned(), enters.into_owned());
         Some(View { opening, digest, log: log.collect::<Option<_>>()?, end, end_chain, enters })
     }
 }
 
 impl View {
-    pub(crate) fn written(&self, batches: &mut Batches) -> WrittenView {
+    pub(crate) fn written(&self, batches: &mut Batches) -> WrittenView<'_> {
         let log =
             self.log.iter().map(|(place, (chain, batch))| (*place, *chain, batches.number(batch)));
         WrittenView {
             log: log.collect(),
-            opening: self.opening.clone(),
+            opening: Cow::Borrowed(&self.opening),
             digest: self.digest,
             end: self.end,
             end_chain: self.end_chain,
-            enters: self.enters.clone(),
+            enters: Cow::Borrowed(&self.enters),
         }
     }
 

@@ -39,6 +39,14 @@ fn newcomers_are_admitted_though_a_liar_wants_every_view_ahead_of_time() {
     }
 }
 
+/// A device that had restarted had no vote for another one. Its replica asked for it again after
+/// each commit of that, and its log grew for ever.
+#[test]
+fn a_replica_whose_device_has_no_vote_asks_for_it_no_more_than_once() {
+    let outcome = run(&Scenario::with_logs(623));
+    assert_eq!(outcome.violations, []);
+}
+
 #[test]
 fn replicas_with_logs_that_are_killed_lose_nothing() {
     let first = std::env::var("SMT_BFT_SEED").map_or(0, |it| it.parse().unwrap());

@@ -11,13 +11,13 @@
 
 mod beginning;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use smt_attestor::{Attested, AttestorError, Given, Unverified};
 use smt_bft::{Digest, Group, Service};
-use smt_journal::{Disk, Journal, JournalError, SNAPSHOT_PART};
+use smt_journal::{Disk, Journal, JournalError, LogBytes, Questions, SNAPSHOT_PART, SnapshotLog};
 
 use beginning::{Beginning, Begun};
 
@@ -29,7 +29,7 @@ use crate::node::{Identity, Metrics, Node, Output};
 use crate::rule::Rule;
 
 /// The version of what a node makes of its inputs. A log of another version is refused.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 /// The beginning of a log's owner. The version follows.
 const LOG: &str = "SMT chain log";
 
@@ -80,11 +80,7 @@ pub struct Durable<S, D> {
     waiting: Vec<Input>,
     /// The hashes of the messages among them: a copy that comes meanwhile is not in the log again.
     hashes: BTreeSet<Digest>,
-    /// The last question of each that asks. Questions change nothing, and are not in the log.
-    questions: BTreeMap<Asker, Message>,
-    /// Those that had an answer since the last tick: the next one waits for the next tick, since an
-    /// answer is longer than its question.
-    answered: BTreeSet<Asker>,
+    questions: Questions<Asker, Message>,
     /// Whether time has passed that changes nothing: the node asks the others, and no more.
     asks: bool,
     outputs: Vec<Output>,
@@ -118,8 +114,7 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
             unverified: Unverified::default(),
             waiting: Vec::new(),
             hashes: BTreeSet::new(),
-            questions: BTreeMap::new(),
-            answered: BTreeSet::new(),
+            questions: Questions::new(),
             asks: false,
             outputs,
             replayed,
@@ -145,9 +140,7 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
         }
         match self.node.effect_of(&message) {
             Effect::Nothing => {}
-            Effect::Answer(asker) => {
-                self.questions.insert(asker, message);
-            }
+            Effect::Answer(asker) => self.questions.put(asker, message),
             Effect::Change if !self.journal.has_room(bytes.len()) => {}
             Effect::Change => {
                 self.hashes.insert(hash);
@@ -160,14 +153,12 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
     /// Takes a configuration and all before it, when that is durable. One that f + 1 nodes have not
     /// made is dropped.
     pub fn configure(&mut self, made: &Made) {
-        if self.node.is_news(made) {
-            self.receive(&Message::Made(made.clone()).encode());
-        }
+        self.receive(&Message::Made(made.clone()).encode());
     }
 
     /// A statement that is of use waits for the next commit, which verifies all of them together.
     fn arrive(&mut self, statement: Attested, hash: Digest) {
-        let bytes = self.unverified.bytes().saturating_add(statement.body.len());
+        let bytes = self.unverified.bytes_with(&statement);
         if self.node.may_take(&statement) && self.journal.has_room(bytes) {
             self.hashes.insert(hash);
             self.unverified.push(statement);
@@ -189,7 +180,7 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
 
     /// Time passes ([`Node::tick`]).
     pub fn tick(&mut self) {
-        self.answered.clear();
+        self.questions.tick();
         // The log does not grow while nothing happens but questions.
         if self.waiting.is_empty() && self.node.is_idle() {
             self.asks = true;
@@ -202,7 +193,8 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
     /// Makes the inputs durable, has the node take them, and returns what is to be done.
     ///
     /// # Errors
-    /// [`DurableError`]. The node must end: what it would say is not durable.
+    /// [`DurableError`]. The node must end: what it would say is not durable, or its device says
+    /// nothing more.
     pub fn commit(&mut self) -> Result<Vec<Output>, DurableError> {
         self.verify();
         self.journal.commit()?;
@@ -212,6 +204,8 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
 
     fn work(&mut self) -> Result<(), DurableError> {
         self.hashes.clear();
+        // A device that has failed since the last commit ends the node, also one that is idle.
+        self.take_outputs()?;
         for input in std::mem::take(&mut self.waiting) {
             match input {
                 Input::Tick => self.node.tick(),
@@ -231,11 +225,8 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
         if std::mem::take(&mut self.asks) {
             self.outputs.push(self.node.question());
         }
-        for (asker, question) in std::mem::take(&mut self.questions) {
-            match self.answered.insert(asker) {
-                true => self.outputs.extend(self.node.answer(&question)),
-                false => drop(self.questions.insert(asker, question)),
-            }
+        for question in self.questions.due() {
+            self.outputs.extend(self.node.answer(&question));
         }
         Ok(())
     }
@@ -271,19 +262,22 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
         self.replayed
     }
 
-    /// Bytes of the log behind the snapshot with which it begins, and bytes of that. When the first
-    /// are as many as the others, it is worth the work to begin the log anew.
-    pub fn log_growth(&self) -> (u64, u64) {
-        (self.journal.length().saturating_sub(self.begun), self.snapshot)
+    /// Bytes of the log.
+    pub fn log_length(&self) -> u64 {
+        self.journal.length()
+    }
+}
+
+impl<S: Service + Clone, D: Disk> SnapshotLog<D> for Durable<S, D> {
+    type Error = DurableError;
+
+    fn log_bytes(&self) -> LogBytes {
+        let length = self.journal.length();
+        let growth = length.saturating_sub(self.begun);
+        LogBytes { length, snapshot: self.snapshot, growth }
     }
 
-    /// Begins the log anew on an empty disk, with all that the node knows, and returns the old
-    /// disk, which is as it was. The caller puts the new disk into its place, durably, before
-    /// anything else: what follows is in the new log alone. Inputs that wait for a commit are kept.
-    ///
-    /// # Errors
-    /// [`DurableError`]. The old log goes on.
-    pub fn move_to(&mut self, disk: D) -> Result<D, DurableError> {
+    fn move_to(&mut self, disk: D) -> Result<D, DurableError> {
         let bytes = self.node.snapshot();
         let parts = bytes.chunks(SNAPSHOT_PART).map(|it| Record::Part(it.to_vec()));
         let records = parts.chain([Record::Whole]).map(|it| encode(&it));
@@ -298,11 +292,6 @@ impl<S: Service + Clone, D: Disk> Durable<S, D> {
         }
         (self.snapshot, self.begun) = (bytes.len() as u64, journal.length());
         Ok(std::mem::replace(&mut self.journal, journal).into_disk())
-    }
-
-    /// Bytes of the log.
-    pub fn log_length(&self) -> u64 {
-        self.journal.length()
     }
 }
 

@@ -31,6 +31,14 @@ pub(crate) struct From {
     pub(crate) mac: [u8; 32],
 }
 
+/// The word of a node that it has executed a place.
+struct Executed {
+    configuration: u64,
+    place: u64,
+    /// The hash of the answer.
+    output: Digest,
+}
+
 impl<S: Service + Clone> Node<S> {
     /// Takes what can be taken from all streams.
     pub(crate) fn drain(&mut self) {
@@ -128,12 +136,12 @@ impl<S: Service + Clone> Node<S> {
         match decode(&it.body) {
             None => Verdict::Faulty,
             Some(Statement::Order { configuration, place, request, output }) => {
-                let order = (configuration, place, output);
-                self.judge_order(track, from, order, request)
+                let it = Executed { configuration, place, output };
+                self.judge_order(track, from, it, request)
             }
             Some(Statement::Proof { configuration, place, output, before }) => {
-                let proof = (configuration, place, output);
-                self.judge_proof(track, from, proof, before)
+                let it = Executed { configuration, place, output };
+                self.judge_proof(track, from, it, before)
             }
             Some(Statement::Freeze { configuration }) => {
                 if !track.may_freeze(configuration) {
@@ -143,7 +151,7 @@ impl<S: Service + Clone> Node<S> {
                 Verdict::Taken
             }
             Some(Statement::Open { configuration, freezes }) => {
-                self.judge_open(track, from, (configuration, &freezes))
+                self.judge_open(track, from, configuration, &freezes)
             }
             Some(Statement::Enter { configuration, opening }) => {
                 self.judge_enter(track, configuration, opening)
@@ -162,9 +170,10 @@ impl<S: Service + Clone> Node<S> {
         &mut self,
         track: &mut Track,
         from: From,
-        (configuration, place, output): (u64, u64, Digest),
+        it: Executed,
         request: Request,
     ) -> Verdict {
+        let Executed { configuration, place, output } = it;
         if !self.may_speak(track, configuration) {
             return Verdict::Faulty;
         }
@@ -199,9 +208,10 @@ impl<S: Service + Clone> Node<S> {
         &mut self,
         track: &mut Track,
         from: From,
-        (configuration, place, output): (u64, u64, Digest),
+        it: Executed,
         before: [u8; 32],
     ) -> Verdict {
+        let Executed { configuration, place, output } = it;
         if !self.may_speak(track, configuration) || place != track.at.1 + 1 {
             return Verdict::Faulty;
         }

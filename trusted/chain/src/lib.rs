@@ -32,6 +32,7 @@ mod node;
 mod reconfigure;
 mod requests;
 mod rule;
+mod shared;
 #[cfg(feature = "sim")]
 pub mod sim;
 mod snapshot;

@@ -6,6 +6,7 @@
 //! not committed with it. Entries that nobody can refer to any more are left out, but for the state
 //! after them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -14,7 +15,8 @@ use smt_bft::{Digest, Request, Service};
 
 use crate::configuration::Configuration;
 use crate::digest::digest;
-use crate::state::{Base, State, WrittenBase};
+use crate::shared::Shared;
+use crate::state::{Base, State};
 
 /// An executed request.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -35,8 +37,8 @@ pub(crate) struct Log<S> {
     pub(crate) start: u64,
     /// The hash of those.
     begun: Digest,
-    /// The state after the first entries.
-    base: Base<S>,
+    /// The state after the first entries. Logs that begin with the same share it.
+    base: Arc<Base<S>>,
     /// The others.
     entries: Vec<Arc<Entry>>,
     state: State<S>,
@@ -44,21 +46,21 @@ pub(crate) struct Log<S> {
     proofs: BTreeMap<(u64, u32), [u8; 32]>,
 }
 
-/// A log for a snapshot. Its entries are numbers in those of all logs.
+/// A log for a snapshot. Its base and its entries are numbers in those of all logs.
 #[derive(Deserialize, Serialize)]
-pub(crate) struct WrittenLog {
-    configuration: Configuration,
+pub(crate) struct WrittenLog<'a> {
+    configuration: Cow<'a, Configuration>,
     start: u64,
     begun: Digest,
-    base: WrittenBase,
+    base: u32,
     entries: Vec<u32>,
-    proofs: BTreeMap<(u64, u32), [u8; 32]>,
+    proofs: Cow<'a, BTreeMap<(u64, u32), [u8; 32]>>,
 }
 
 impl<S: Service + Clone> Log<S> {
     /// The log with which the group begins.
     pub(crate) fn first(configuration: Configuration, service: S) -> Self {
-        let base = Base::new(service);
+        let base = Arc::new(Base::new(service));
         let (begun, state) = (base.chain, base.state.clone());
         let (entries, proofs) = (Vec::new(), BTreeMap::new());
         Self { configuration, start: 0, begun, base, entries, state, proofs }
@@ -96,11 +98,23 @@ impl<S: Service + Clone> Log<S> {
         }
     }
 
-    /// Leaves out the entries up to a place, which no statement refers to any more.
-    pub(crate) fn leave_out(&mut self, place: u64) {
-        let count = place.min(self.length()).saturating_sub(self.base.place);
-        for entry in self.entries.drain(..usize::try_from(count).unwrap_or(0)) {
-            self.base.append(entry);
+    /// Leaves out the entries up to a place, which no statement refers to any more. `before` is the
+    /// base of the log that has left them out before this one, and becomes that of this one.
+    pub(crate) fn leave_out(&mut self, place: u64, before: &mut Option<Arc<Base<S>>>) {
+        let place = place.min(self.length());
+        let count = usize::try_from(place.saturating_sub(self.base.place)).unwrap_or(0);
+        let chain = count.checked_sub(1).map_or(self.base.chain, |it| self.entries[it].chain);
+        let left_out = self.entries.drain(..count);
+        match before.as_ref().filter(|it| (it.place, it.chain) == (place, chain)) {
+            Some(same) => {
+                drop(left_out);
+                self.base = same.clone();
+            }
+            None => {
+                let base = Arc::make_mut(&mut self.base);
+                left_out.for_each(|entry| base.append(entry));
+                *before = Some(self.base.clone());
+            }
         }
         self.proofs = self.proofs.split_off(&(self.base.place + 1, 0));
     }
@@ -142,27 +156,35 @@ impl<S: Service + Clone> Log<S> {
         self.proofs.insert((place, node), mac);
     }
 
-    /// The log for a snapshot, with the number of each entry.
-    pub(crate) fn written(&self, mut number: impl FnMut(&Arc<Entry>) -> u32) -> WrittenLog {
+    /// The log for a snapshot.
+    pub(crate) fn written(
+        &self,
+        bases: &mut Shared<Base<S>>,
+        entries: &mut Shared<Entry>,
+    ) -> WrittenLog<'_> {
         WrittenLog {
-            configuration: self.configuration.clone(),
+            configuration: Cow::Borrowed(&self.configuration),
             start: self.start,
             begun: self.begun,
-            base: self.base.written(&mut number),
-            entries: self.entries.iter().map(number).collect(),
-            proofs: self.proofs.clone(),
+            base: bases.number(&self.base),
+            entries: self.entries.iter().map(|it| entries.number(it)).collect(),
+            proofs: Cow::Borrowed(&self.proofs),
         }
     }
 
-    /// The log of a snapshot, whose service has nothing of its own in `empty`. Nothing if it is
-    /// none.
-    pub(crate) fn read(written: WrittenLog, all: &[Arc<Entry>], empty: &S) -> Option<Self> {
+    /// The log of a snapshot with these bases and entries. Nothing if it is none.
+    pub(crate) fn read(
+        written: WrittenLog<'_>,
+        bases: &[Arc<Base<S>>],
+        all: &[Arc<Entry>],
+    ) -> Option<Self> {
         let WrittenLog { configuration, start, begun, base, entries, proofs } = written;
-        let base = Base::read(base, all, empty)?;
+        let base = bases.get(base as usize)?.clone();
         let entries: Option<Vec<_>> =
             entries.into_iter().map(|it| all.get(it as usize).cloned()).collect();
         let entries = entries?;
         let state = base.state_after(&entries);
+        let (configuration, proofs) = (configuration.into_owned(), proofs.into_owned());
         Some(Self { configuration, start, begun, base, entries, state, proofs })
     }
 }
@@ -170,4 +192,62 @@ impl<S: Service + Clone> Log<S> {
 /// The hash of an answer, which proofs state.
 pub(crate) fn output(answer: &[u8]) -> Digest {
     digest("output", &[answer])
+}
+
+#[cfg(all(test, feature = "sim"))]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+    use crate::sim::group::client_key;
+    use smt_bft::KeyValue;
+
+    fn request(client: u32, number: u64) -> Request {
+        Request::sign(&client_key(1), client, number, ([0; 16], vec![number as u8; 8]))
+    }
+
+    fn logs() -> [Log<KeyValue>; 2] {
+        let configuration = |number| Configuration::of_number(number, 3);
+        let mut first = Log::first(configuration(0), KeyValue::default());
+        for number in 1..=4 {
+            first.append(request(1, number));
+        }
+        let second = first.begin(configuration(1), 3).unwrap();
+        [first, second]
+    }
+
+    // Once, each log had a copy of its own, in memory and in each snapshot.
+    #[test]
+    fn logs_share_the_state_that_they_begin_with_also_when_more_is_left_out() {
+        let [mut first, mut second] = logs();
+        for place in [2, 3] {
+            let mut before = None;
+            for log in [&mut first, &mut second] {
+                log.leave_out(place, &mut before);
+            }
+            assert!(Arc::ptr_eq(&first.base, &second.base), "place {place}");
+            assert_eq!((first.left_out(), second.left_out()), (place, place));
+        }
+        let (mut bases, mut entries) = (Shared::new(), Shared::new());
+        let numbers = [&first, &second].map(|it| it.written(&mut bases, &mut entries).base);
+        assert_eq!((numbers, bases.into_all().len()), ([0, 0], 1));
+        assert_eq!(first.entry(4).map(|it| it.request.number), Some(4));
+    }
+
+    #[test]
+    fn a_log_that_is_shorter_or_has_gone_another_way_keeps_a_state_of_its_own() {
+        let [mut first, mut second] = logs();
+        let mut before = None;
+        for log in [&mut first, &mut second] {
+            log.leave_out(4, &mut before);
+        }
+        assert_eq!((first.left_out(), second.left_out()), (4, 3));
+        let [mut first, mut second] = logs();
+        second.append(request(2, 1));
+        let mut before = None;
+        for log in [&mut first, &mut second] {
+            log.leave_out(4, &mut before);
+        }
+        assert!(!Arc::ptr_eq(&first.base, &second.base));
+        assert_ne!(first.base.chain, second.base.chain);
+    }
 }

@@ -26,7 +26,8 @@ impl<S: Service + Clone> Node<S> {
     /// Takes a configuration that f + 1 nodes have made, and all before it: those were made too,
     /// and streams may refer to them.
     pub(crate) fn learn(&mut self, made: Made) {
-        if !self.is_news(&made) {
+        // A newer one may have come since its signatures were verified.
+        if !self.is_newer(&made) {
             return;
         }
         let nodes = self.group.replicas;
@@ -40,8 +41,11 @@ impl<S: Service + Clone> Node<S> {
 
     /// Whether a configuration is newer than all that were proved before, and proved.
     pub(crate) fn is_news(&self, made: &Made) -> bool {
-        let known = self.made.as_ref().map_or(0, |it| it.number);
-        made.number > known && made.is_proven(&self.group)
+        self.is_newer(made) && made.is_proven(&self.group)
+    }
+
+    fn is_newer(&self, made: &Made) -> bool {
+        self.made.as_ref().is_none_or(|it| it.number < made.number)
     }
 
     /// The newest configuration that was proved; nothing before the first reconfiguration.
@@ -59,7 +63,8 @@ impl<S: Service + Clone> Node<S> {
         &mut self,
         track: &Track,
         from: From,
-        (configuration, references): (u64, &[Reference]),
+        configuration: u64,
+        references: &[Reference],
     ) -> Verdict {
         // Before any wait: the statement is kept while it waits. A head opens the configuration
         // that it has frozen last: nobody goes back behind the places that it has proved.
@@ -164,7 +169,8 @@ impl<S: Service + Clone> Node<S> {
         if place < log.left_out() + self.group.options.interval.max(1) {
             return;
         }
-        self.logs.values_mut().for_each(|it| it.leave_out(place));
+        let mut before = None;
+        self.logs.values_mut().for_each(|it| it.leave_out(place, &mut before));
         self.forget_logs();
     }
 }

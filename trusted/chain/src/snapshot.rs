@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! All of a node as bytes, but for its keys and what the group's configuration says.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -14,18 +15,22 @@ use crate::late::Accused;
 use crate::log::{Entry, Log, WrittenLog};
 use crate::message::{decode, encode};
 use crate::node::{Metrics, Node, Pending};
+use crate::shared::Shared;
+use crate::state::{Base, WrittenBase};
 use crate::track::Stream;
 
+/// A node that is written is borrowed: it may be as large as the memory that is left.
 #[derive(Deserialize, Serialize)]
-struct Snapshot {
+struct Snapshot<'a> {
     device: AttestorSnapshot,
-    streams: Vec<Stream>,
-    configurations: BTreeMap<u64, Configuration>,
+    streams: Cow<'a, [Stream]>,
+    configurations: Cow<'a, BTreeMap<u64, Configuration>>,
     made: Option<Made>,
-    /// The entries of all logs, each once: a log begins with those of an earlier one.
+    /// The bases and the entries of all logs, each once: a log begins with those of an earlier one.
+    bases: Vec<WrittenBase>,
     entries: Vec<Arc<Entry>>,
-    logs: BTreeMap<u64, WrittenLog>,
-    pending: BTreeMap<u32, Pending>,
+    logs: BTreeMap<u64, WrittenLog<'a>>,
+    pending: Cow<'a, BTreeMap<u32, Pending>>,
     committed: (u64, u64),
     replied: u64,
     waited: u32,
@@ -36,22 +41,19 @@ struct Snapshot {
 impl<S: Service + Clone> Node<S> {
     /// The node as bytes, between two inputs.
     pub(crate) fn snapshot(&self) -> Vec<u8> {
-        let (mut entries, mut places) = (Vec::new(), BTreeMap::new());
-        let mut number = |entry: &Arc<Entry>| {
-            *places.entry(Arc::as_ptr(entry).addr()).or_insert_with(|| {
-                entries.push(entry.clone());
-                entries.len() as u32 - 1
-            })
-        };
-        let logs = self.logs.iter().map(|it| (*it.0, it.1.written(&mut number))).collect();
+        let (mut bases, mut entries) = (Shared::new(), Shared::new());
+        let logs = self.logs.iter();
+        let logs = logs.map(|it| (*it.0, it.1.written(&mut bases, &mut entries))).collect();
+        let bases = bases.into_all();
         encode(&Snapshot {
             device: self.device.snapshot(),
-            streams: self.streams.clone(),
-            configurations: self.configurations.clone(),
+            streams: Cow::Borrowed(&self.streams),
+            configurations: Cow::Borrowed(&self.configurations),
             made: self.made.clone(),
             logs,
-            entries,
-            pending: self.pending.clone(),
+            bases: bases.iter().map(|it| it.written(&mut entries)).collect(),
+            entries: entries.into_all(),
+            pending: Cow::Borrowed(&self.pending),
             committed: self.committed,
             replied: self.replied,
             waited: self.waited,
@@ -63,12 +65,17 @@ impl<S: Service + Clone> Node<S> {
     /// Takes over all that a snapshot has, and goes on behind the statements that the device has
     /// attested before. False if it is none of this node.
     pub(crate) fn restore(&mut self, bytes: &[u8]) -> Result<bool, AttestorError> {
-        let Some(snapshot) = decode::<Snapshot>(bytes) else {
+        let Some(snapshot) = decode::<Snapshot<'_>>(bytes) else {
             return Ok(false);
         };
         let (entries, empty) = (&snapshot.entries, &self.empty);
+        let bases = snapshot.bases.into_iter();
+        let bases = bases.map(|it| Some(Arc::new(Base::read(it, entries, empty)?)));
+        let Some(bases) = bases.collect::<Option<Vec<_>>>() else {
+            return Ok(false);
+        };
         let logs = snapshot.logs.into_iter();
-        let logs = logs.map(|(number, it)| Some((number, Log::read(it, entries, empty)?)));
+        let logs = logs.map(|(number, it)| Some((number, Log::read(it, &bases, entries)?)));
         let Some(logs) = logs.collect::<Option<_>>() else {
             return Ok(false);
         };
@@ -77,10 +84,10 @@ impl<S: Service + Clone> Node<S> {
         }
         self.device.restore(snapshot.device)?;
         self.logs = logs;
-        self.streams = snapshot.streams;
-        self.configurations = snapshot.configurations;
+        self.streams = snapshot.streams.into_owned();
+        self.configurations = snapshot.configurations.into_owned();
         self.made = snapshot.made;
-        self.pending = snapshot.pending;
+        self.pending = snapshot.pending.into_owned();
         self.committed = snapshot.committed;
         self.replied = snapshot.replied;
         self.waited = snapshot.waited;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use smt_bft::{Digest, Request, Service};
 
 use crate::log::Entry;
+use crate::shared::Shared;
 
 /// Number and place of each client's last request. The operator has formed the list of clients.
 type Table = BTreeMap<u32, (u64, u64)>;
@@ -76,13 +77,13 @@ impl<S: Service + Clone> Base<S> {
         state
     }
 
-    pub(crate) fn written(&self, mut number: impl FnMut(&Arc<Entry>) -> u32) -> WrittenBase {
+    pub(crate) fn written(&self, entries: &mut Shared<Entry>) -> WrittenBase {
         WrittenBase {
             place: self.place,
             chain: self.chain,
             service: self.state.service.snapshot(),
             table: self.state.table.clone(),
-            last: self.last.iter().map(|it| (*it.0, number(it.1))).collect(),
+            last: self.last.iter().map(|it| (*it.0, entries.number(it.1))).collect(),
         }
     }
 

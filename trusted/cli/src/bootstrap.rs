@@ -20,8 +20,8 @@ use smt_device::{RunError, Store, StoreError};
 use smt_device_client::SecretNumber;
 use zeroize::Zeroizing;
 
-use crate::a2m::CommandError;
 use crate::certification::CertifyRemote;
+use crate::command_error::CommandError;
 use crate::device::DevicePlace;
 use crate::event_log::{read_accepted, read_log};
 

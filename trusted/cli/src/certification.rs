@@ -16,8 +16,8 @@ use smt_bootstrap::{
 use smt_device::tpm::{EndorsementKind, QuotingKey, TpmError, Transport, endorsement_certificate};
 use smt_device::{RunError, Store, StoreError, confinement};
 
-use crate::a2m::CommandError;
 use crate::bootstrap::{connect, hex, listen, random, read_key, take_first, wrong};
+use crate::command_error::CommandError;
 use crate::device::DevicePlace;
 
 #[derive(Args)]

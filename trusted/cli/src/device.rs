@@ -14,9 +14,9 @@ use smt_device::{RunError, RunOptions, Store, StoreError, run};
 use smt_device_client::{Client, Device, SecretNumber};
 use zeroize::Zeroizing;
 
-use crate::a2m::CommandError;
 use crate::bootstrap::{self, Vendors};
 use crate::certification::{Manufacturers, wait_for_manufacturer};
+use crate::command_error::CommandError;
 use crate::event_log;
 
 #[derive(Subcommand)]

@@ -10,8 +10,8 @@ use smt_bootstrap::{
     AcceptSyntaxError, AcceptedEvents, EVENT_LOG_LEN_MAX, EventLog, EventLogError,
 };
 
-use crate::a2m::CommandError;
 use crate::bootstrap::wrong;
+use crate::command_error::CommandError;
 
 /// Prints the events of a log as the lines by which a vendor accepts them, and before them the
 /// digest of the registers that they lead to.

@@ -7,6 +7,7 @@ mod bft;
 mod bootstrap;
 mod certification;
 mod chain;
+mod command_error;
 mod device;
 mod event_log;
 mod keys;

@@ -1,25 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The device of a group's member: a kernel in its process, or a device process of this host.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use serde::Deserialize;
 use smt_attestation::DeviceId;
 use smt_bft::{AttestorError, OwnDevice};
 use smt_device_client::{Client, Device, DeviceError, SecretNumber};
-use smt_trusted_process::{ConfigError, Source, read_secret};
+use smt_trusted_process::{ConfigError, OwnSecret, Source};
 use toml::Spanned;
 use zeroize::Zeroizing;
 
-use crate::a2m::device_fault;
-
-/// The table `[device]` of a member's file.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct DeviceEntry {
-    socket: PathBuf,
-    secret: u32,
-}
+use crate::command_error::device_fault;
 
 /// Where a member's attestations come from.
 pub(crate) enum DeviceConfig {
@@ -72,30 +63,18 @@ impl From<DeviceError> for OwnDeviceError {
     }
 }
 
-impl DeviceConfig {
-    /// Reads the secret `field` of a member's file, or the table `[device]` in its place.
-    pub(crate) fn read(
-        source: &Source,
-        (field, secret): (&'static str, Option<&Path>),
-        device: Option<&Spanned<DeviceEntry>>,
-    ) -> Result<Self, ConfigError> {
-        match (secret, device) {
-            (Some(secret), None) => Ok(Self::Library(read_secret(&source.beside(secret))?)),
-            (None, Some(entry)) => {
-                let DeviceEntry { socket, secret } = entry.get_ref();
-                let (socket, secret) = (source.beside(socket), SecretNumber(*secret));
-                Ok(Self::Process(DeviceProcess { socket, secret }))
-            }
-            (None, None) => {
-                Err(source.field(field, 0..0, "is missing, and so is device".to_owned()))
-            }
-            (Some(_), Some(entry)) => {
-                let why = format!("a device has its secrets itself: remove {field}");
-                Err(source.field("device", entry.span(), why))
+impl From<OwnSecret> for DeviceConfig {
+    fn from(secret: OwnSecret) -> Self {
+        match secret {
+            OwnSecret::File(secret) => Self::Library(secret),
+            OwnSecret::Device { socket, number } => {
+                Self::Process(DeviceProcess { socket, secret: SecretNumber(number) })
             }
         }
     }
+}
 
+impl DeviceConfig {
     /// Tells the log who can forge.
     pub(crate) fn tell(&self) {
         match self {

@@ -4,7 +4,7 @@
 use std::fmt::{Debug, Display};
 use std::io::{self, Write};
 
-use crate::a2m::CommandError;
+use crate::command_error::CommandError;
 
 /// A search of many seeds.
 pub(crate) struct Search<'a, R, T> {

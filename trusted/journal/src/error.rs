@@ -15,6 +15,12 @@ pub enum JournalError {
         "the host or its disk: the block at byte {0} of the log is damaged, though it was durable"
     )]
     Damaged(u64),
+    /// No block is damaged, and the records in them are none, or not in an order that is written.
+    #[error(
+        "the host or its disk: the records of the log do not fit, though no block is damaged: it \
+         was cut or put together from others"
+    )]
+    Unfit,
     /// The log is of another owner or configuration.
     #[error("your request: the log was written under another configuration")]
     OtherOwner,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The inputs of a state machine, each of which is on the disk before it is taken.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::disk::Disk;
 use crate::error::JournalError;
@@ -98,52 +98,6 @@ impl<I, D: Disk> Inputs<I, D> {
     }
 }
 
-/// Questions to a state machine: they change nothing, and are in no log. Each asker has one answer
-/// in each tick, since an answer is longer than its question.
-#[derive(Debug)]
-pub struct Questions<A, Q> {
-    /// The last question of each that asks.
-    waiting: BTreeMap<A, Q>,
-    /// Those that had an answer since the last tick.
-    answered: BTreeSet<A>,
-}
-
-impl<A: Ord + Copy, Q> Questions<A, Q> {
-    /// No question.
-    #[must_use]
-    pub fn new() -> Self {
-        Self { waiting: BTreeMap::new(), answered: BTreeSet::new() }
-    }
-
-    /// Has a question wait, in the place of the asker's last one.
-    pub fn put(&mut self, asker: A, question: Q) {
-        self.waiting.insert(asker, question);
-    }
-
-    /// Time passes.
-    pub fn tick(&mut self) {
-        self.answered.clear();
-    }
-
-    /// Those that are to be answered now. Others wait for the next tick.
-    pub fn due(&mut self) -> Vec<Q> {
-        let mut due = Vec::new();
-        for (asker, question) in std::mem::take(&mut self.waiting) {
-            match self.answered.insert(asker) {
-                true => due.push(question),
-                false => drop(self.waiting.insert(asker, question)),
-            }
-        }
-        due
-    }
-}
-
-impl<A: Ord + Copy, Q> Default for Questions<A, Q> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 #[cfg(all(test, feature = "model"))]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -180,18 +134,5 @@ mod tests {
         let mut records = Vec::new();
         Journal::open(inputs.into_disk(), b"owner", |it| records.push(it.to_vec())).unwrap();
         assert_eq!(records, [&b"one"[..], b"tick", b"one", b"note"]);
-    }
-
-    #[test]
-    fn an_asker_has_the_answer_to_its_last_question_once_in_each_tick() {
-        let mut questions = Questions::new();
-        questions.put('a', 1);
-        questions.put('b', 2);
-        questions.put('a', 3);
-        assert_eq!(questions.due(), [3, 2]);
-        questions.put('a', 4);
-        assert_eq!(questions.due(), []);
-        questions.tick();
-        assert_eq!(questions.due(), [4]);
     }
 }

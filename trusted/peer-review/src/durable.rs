@@ -20,7 +20,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use smt_attestation::{GroupSecret, SigningKey};
 use smt_attestor::{AttestorError, Given, OwnDevice};
-use smt_journal::{Disk, Journal, JournalError, SNAPSHOT_PART};
+use smt_journal::{Disk, Journal, JournalError, LogBytes, SNAPSHOT_PART, SnapshotLog};
 use zeroize::Zeroizing;
 
 use beginning::{Beginning, Begun, Host};
@@ -97,6 +97,9 @@ pub enum DurableError {
     /// The device cannot be used.
     #[error(transparent)]
     Device(#[from] AttestorError),
+    /// The node does not begin for another reason.
+    #[error(transparent)]
+    Node(NodeError),
     /// The node has failed, and no snapshot of it is taken.
     #[error("the node has failed, and its journal is not begun anew")]
     Failed,
@@ -110,7 +113,7 @@ impl From<NodeError> for DurableError {
         match error {
             NodeError::Group(error) => error.into(),
             NodeError::Device(error) => error.into(),
-            NodeError::Application(_) | NodeError::OldLog { .. } => Self::Failed,
+            error @ (NodeError::Application(_) | NodeError::OldLog { .. }) => Self::Node(error),
         }
     }
 }
@@ -155,7 +158,7 @@ impl<A: Application, D: Disk> Durable<A, D> {
         let node = Node::with_journal(group, device, *nonces, application)?;
         let mut beginning = Beginning::new(Host { node, deliver });
         let mut journal = Journal::open(disk, &owner, |record| beginning.take(record))?;
-        if !beginning.has_begun {
+        if beginning.is_empty() {
             journal.append(&encode(&Record::Nonces(*nonces)));
             journal.commit()?;
         }
@@ -275,20 +278,33 @@ impl<A: Application, D: Disk> Durable<A, D> {
         }
     }
 
-    /// Bytes of the journal behind the snapshot with which it begins, and bytes of that. When the
-    /// first are as many as the others, it is worth the work to begin it anew.
-    pub fn journal_growth(&self) -> (u64, u64) {
-        (self.journal.length().saturating_sub(self.begun), self.begun)
+    /// The node, to look at.
+    pub fn node(&self) -> &Node<A> {
+        &self.node
     }
 
-    /// Begins the journal anew on an empty disk, with all that the node knows, and returns the old
-    /// disk, which is as it was. The caller has kept what was delivered, and puts the new disk into
-    /// its place, durably, before anything else: what follows is in the new journal alone. Inputs
-    /// that wait for a commit are kept.
-    ///
-    /// # Errors
-    /// [`DurableError`]. The old journal goes on.
-    pub fn move_to(&mut self, disk: D) -> Result<D, DurableError> {
+    /// How many inputs the journal had behind its snapshot when it was opened.
+    pub fn replayed(&self) -> u64 {
+        self.replayed
+    }
+
+    /// How many entries the device has signed again, since the journal did not have the signatures.
+    pub fn reissued(&self) -> u64 {
+        self.node.device.reissues()
+    }
+}
+
+impl<A: Application, D: Disk> SnapshotLog<D> for Durable<A, D> {
+    type Error = DurableError;
+
+    fn log_bytes(&self) -> LogBytes {
+        let length = self.journal.length();
+        let growth = length.saturating_sub(self.begun);
+        LogBytes { length, snapshot: self.begun, growth }
+    }
+
+    /// The caller has kept what was delivered.
+    fn move_to(&mut self, disk: D) -> Result<D, DurableError> {
         // The application of a node that has failed has gone on, and the log has not.
         if self.node.failure().is_some() {
             return Err(DurableError::Failed);
@@ -308,26 +324,6 @@ impl<A: Application, D: Disk> Durable<A, D> {
         }
         self.begun = journal.length();
         Ok(std::mem::replace(&mut self.journal, journal).into_disk())
-    }
-
-    /// The node, to look at.
-    pub fn node(&self) -> &Node<A> {
-        &self.node
-    }
-
-    /// How many inputs the journal had behind its snapshot when it was opened.
-    pub fn replayed(&self) -> u64 {
-        self.replayed
-    }
-
-    /// How many entries the device has signed again, since the journal did not have the signatures.
-    pub fn reissued(&self) -> u64 {
-        self.node.device.reissues()
-    }
-
-    /// Bytes of the journal.
-    pub fn journal_length(&self) -> u64 {
-        self.journal.length()
     }
 }
 

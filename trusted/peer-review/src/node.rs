@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use smt_attestor::{Attestor, AttestorError, OwnDevice};
+use smt_attestor::{Attestor, AttestorError, OwnDevice, REISSUED_MAX, UNLOGGED_MAX};
 
 use crate::application::Application;
 use crate::audited::{Audited, Suspicion};
@@ -76,8 +76,8 @@ pub enum NodeError {
 
 /// Messages that a node takes of itself as a witness in one tick.
 const BROUGHT_MAX: usize = 16;
-// An entry may need a checkpoint before it, and 31 entries may wait for the journal.
-const _: () = assert!(2 * BROUGHT_MAX + 31 < 64, "a device issues its last 64 again");
+// An entry may need a checkpoint before it, and others may wait for the journal.
+const _: () = assert!(2 * BROUGHT_MAX + UNLOGGED_MAX - 1 < REISSUED_MAX, "all are issued again");
 
 /// A host's knowledge of its own log. A liar may restore it; the device it cannot. Its state is a
 /// [`State`], or the bytes of one while the node is written.
@@ -120,7 +120,9 @@ pub struct Node<A> {
     informed: BTreeMap<u32, u64>,
     /// When a message of each sender was taken last that a witness had brought.
     challenged: BTreeMap<u32, u64>,
-    /// How many messages this node has brought to itself, as a witness, in this tick.
+    /// How many messages this node has brought to itself, as a witness, in this tick. It does so in
+    /// [`Node::tick`] alone, which begins with none: between two inputs, where snapshots are made,
+    /// nothing depends on it.
     brought: usize,
     /// How many messages were not taken because a receiver is slow.
     held: u64,

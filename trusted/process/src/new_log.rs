@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The log of a member that is begun anew once it has grown: it would grow for ever.
 
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
-use smt_journal::{FileDisk, JournalError};
+use smt_journal::{FileDisk, JournalError, LogBytes, SnapshotLog};
 
 use crate::state::rename;
 
@@ -23,15 +22,6 @@ pub struct NewLog {
     growth: u64,
     /// When it may be begun anew.
     next: Instant,
-}
-
-/// Bytes of a log.
-#[derive(Clone, Copy)]
-pub struct LogBytes {
-    /// Those behind the snapshot with which it begins.
-    pub growth: u64,
-    /// Those of the snapshot.
-    pub snapshot: u64,
 }
 
 impl NewLog {
@@ -53,27 +43,23 @@ impl NewLog {
         bytes.growth >= self.growth.max(bytes.snapshot) && Instant::now() >= self.next
     }
 
-    /// Begins the log anew. `write` writes all to a new disk, and returns the old one with the
-    /// bytes of the new log.
+    /// Begins the log of a state machine anew, in a file that gets the name of the old one.
     ///
     /// # Errors
     /// The new log has not the name of the old one. The process must end: what follows would be in
     /// the new log alone.
-    pub fn begin<E: Display + From<JournalError>>(
-        &mut self,
-        before: u64,
-        write: impl FnOnce(FileDisk) -> Result<(FileDisk, u64), E>,
-    ) -> io::Result<()> {
+    pub fn begin<L: SnapshotLog<FileDisk>>(&mut self, log: &mut L) -> io::Result<()> {
+        let before = log.log_bytes().length;
         let new = self.new_path();
         let disk = match fs::remove_file(&new) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(JournalError::from(error)),
             _ => FileDisk::open(&new),
         };
-        match disk.map_err(E::from).and_then(write) {
+        match disk.map_err(L::Error::from).and_then(|disk| log.move_to(disk)) {
             // The old file is locked until the new one, which is locked too, has its name.
-            Ok((_old, after)) => {
+            Ok(_old) => {
                 rename(&new, &self.path)?;
-                tracing::info!(before, after, "log begun anew");
+                tracing::info!(before, after = log.log_bytes().length, "log begun anew");
             }
             Err(error) => {
                 tracing::error!(%error, "the log cannot be begun anew, and grows on");

@@ -7,6 +7,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -72,11 +73,13 @@ pub trait System {
 /// A process that has begun, and whose system is not there yet.
 pub struct Process {
     metrics: Option<MetricsFile>,
-    signals: Signals,
+    /// The end of the sessions, once there are some.
+    closer: Arc<OnceLock<Closer>>,
 }
 
 impl Process {
-    /// Opens the file of metrics, and catches signals.
+    /// Opens the file of metrics, and catches signals. Until there are sessions, as while a log is
+    /// read, the first one ends the process.
     ///
     /// # Errors
     /// [`ProcessError`]
@@ -85,7 +88,10 @@ impl Process {
         let metrics = metrics.map_err(|it| ProcessError::System("the file of --metrics", it))?;
         let signals = Signals::new([SIGINT, SIGTERM]);
         let signals = signals.map_err(|it| ProcessError::System("catching signals", it))?;
-        Ok(Self { metrics, signals })
+        let closer = Arc::new(OnceLock::new());
+        let known = closer.clone();
+        std::thread::spawn(move || end_by_signal(signals, &known));
+        Ok(Self { metrics, closer })
     }
 
     /// Opens sessions, and works until a signal asks for the end.
@@ -94,8 +100,8 @@ impl Process {
     /// [`ProcessError`]
     pub fn run<S: System>(self, system: S, place: &Place, tick: Duration) -> Result<(), S::Error> {
         let mesh = Mesh::open(place).map_err(ProcessError::from)?;
-        let (closer, signals) = (mesh.closer(), self.signals);
-        std::thread::spawn(move || end_by_signal(signals, &closer));
+        // It is set here alone.
+        let _ = self.closer.set(mesh.closer());
         let mut out = io::stdout().lock();
         let told = writeln!(out, "listening on {}", mesh.local_address());
         told.and_then(|()| out.flush())
@@ -132,7 +138,7 @@ impl<S: System> Running<S> {
                         taken += self.take(member, &packet);
                     }
                     Arrival::Nothing => break,
-                    Arrival::End => return Ok(()),
+                    Arrival::End => return self.commit_last(),
                 }
                 // Only those that are there already become durable together.
                 wait = Duration::ZERO;
@@ -149,6 +155,13 @@ impl<S: System> Running<S> {
                 self.write_metrics();
             }
         }
+    }
+
+    /// Commits what has come, and then what that commit has noted, such as a digest of the steps
+    /// that followed.
+    fn commit_last(&mut self) -> Result<(), S::Error> {
+        self.system.commit(&self.mesh)?;
+        self.system.commit(&self.mesh)
     }
 
     /// Takes a packet, and returns how many messages it had.
@@ -186,12 +199,81 @@ impl<S: System> Running<S> {
     }
 }
 
-/// Has the mesh end on the first signal, and ends the process on the second.
-fn end_by_signal(mut signals: Signals, closer: &Closer) {
-    let mut signals = signals.forever();
-    signals.next();
-    closer.end();
-    if let Some(signal) = signals.next() {
-        std::process::exit(128 + signal);
+/// Has the mesh end on the first signal, and ends the process on the second, or if there is no mesh
+/// yet.
+fn end_by_signal(mut signals: Signals, closer: &OnceLock<Closer>) {
+    let mut is_asked = false;
+    for signal in signals.forever() {
+        match closer.get() {
+            Some(closer) if !is_asked => closer.end(),
+            _ => std::process::exit(128 + signal),
+        }
+        is_asked = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+    use super::*;
+    use crate::new_group::NewGroup;
+    use smt_mesh::Certificates;
+
+    /// A system that counts its commits.
+    struct Commits(u64);
+
+    impl System for Commits {
+        type Error = ProcessError;
+
+        fn take(&mut self, _: Member, _: &[u8]) -> Taken {
+            Taken::default()
+        }
+
+        fn tick(&mut self) {}
+
+        fn commit(&mut self, _: &Mesh) -> Result<(), ProcessError> {
+            self.0 += 1;
+            Ok(())
+        }
+
+        fn numbers(&self) -> Value {
+            Value::Null
+        }
+    }
+
+    /// A member with sessions, of a group that has files for a moment.
+    fn mesh() -> Mesh {
+        let directory = std::env::temp_dir().join(format!("smt-process-{}", std::process::id()));
+        let group = NewGroup::create(&directory).unwrap();
+        let own = Member::Replica(0);
+        group.member(own, "node").unwrap();
+        let file = |name: &str| directory.join(name);
+        let mesh = Mesh::open(&Place {
+            own,
+            certificates: Certificates {
+                authority: file("authority.pem"),
+                certificate: file("node-0.pem"),
+                key: file("node-0.key"),
+            },
+            addresses: vec!["127.0.0.1:0".to_owned()],
+            clients: [].into(),
+            boot: None,
+            packet_max: None,
+        });
+        std::fs::remove_dir_all(&directory).unwrap();
+        mesh.unwrap()
+    }
+
+    // Once, what a commit notes of the inputs that it had was lost at the end: it is durable with
+    // the next one.
+    #[test]
+    fn a_system_is_committed_twice_when_the_end_is_asked_for() {
+        let mesh = mesh();
+        mesh.closer().end();
+        let began = Instant::now();
+        let mut running = Running { system: Commits(0), mesh, metrics: None, began };
+        running.work(Duration::from_secs(1)).unwrap();
+        running.mesh.close(Duration::ZERO);
+        assert_eq!(running.system.0, 2);
     }
 }

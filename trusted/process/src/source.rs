@@ -12,11 +12,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use smt_mesh::Certificates;
 use toml::Spanned;
-
-use crate::new_log::{GROWTH, GROWTH_RANGE};
 use zeroize::Zeroizing;
 
 use crate::keys::{PublicKey, is_public_key};
+use crate::new_log::{GROWTH, GROWTH_RANGE};
 
 /// Why a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -16,11 +16,14 @@ use smt_journal::{FileDisk, JournalError};
 pub enum StateError {
     /// There is no epoch.
     #[error(
-        "your files: {0} has no epoch: if the state was lost, start with --epoch and a number above all that this replica had; if the group is new, with --epoch 1"
+        "your files: {0} has no epoch: is `state` right, and the disk mounted? `init` has made the \
+         directory of a new member"
     )]
     Missing(String),
     /// The epoch is not new.
-    #[error("your request: the replica is in epoch {current} already, and {asked} is not above it")]
+    #[error(
+        "your request: the directory is in epoch {current} already, and {asked} is not above it"
+    )]
     NotNewer {
         /// The epoch of the directory.
         current: u64,
@@ -28,10 +31,7 @@ pub enum StateError {
         asked: u64,
     },
     /// The log is gone.
-    #[error(
-        "your files: the log of epoch {0} is gone: start with --epoch {next}, or restart the \
-         replica's device", next = .0 + 1
-    )]
+    #[error("your files: the log of epoch {0} is gone: the member goes on in a later epoch alone")]
     LogGone(u64),
     /// The file is no epoch.
     #[error("your files: {0} is no epoch")]
@@ -133,7 +133,7 @@ impl State {
     }
 }
 
-/// Makes the directory of a replica of a new group.
+/// Makes the directory of a member of a new group.
 ///
 /// # Errors
 /// Those of the operating system.

@@ -10,8 +10,15 @@ use serde::Deserialize;
 use smt_attestation::GroupSecret;
 use smt_mesh::{Certificates, Member, Place};
 use smt_transform::{Group, Identity, Options};
-use smt_trusted_process::{ClientEntry, ConfigError, MemberFile, NodeFiles, Source, refuse_count};
+use smt_trusted_process::{
+    ClientEntry, ConfigError, MemberFile, ServingAlone, Source, refuse_count,
+};
 use toml::Spanned;
+
+/// The longest step that a group may have, in bytes.
+const STEP_MAX: u32 = Options::STEP_MAX as u32;
+/// The shortest such bound. A step has room for the longest operation, sent on to eight nodes.
+const STEP_MIN: u32 = 16 << 20;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -34,15 +41,21 @@ struct NodeEntry {
 #[serde(default, deny_unknown_fields)]
 struct OptionsEntry {
     operation_bytes: Spanned<u32>,
-    retained: Spanned<u32>,
+    step_bytes: Spanned<u32>,
+    retained_bytes: Spanned<u32>,
     tick_ms: Spanned<u32>,
 }
 
 impl Default for OptionsEntry {
     fn default() -> Self {
         let own = |value| Spanned::new(0..0, value);
-        // A node that missed more steps than these does not catch up.
-        Self { operation_bytes: own(65_536), retained: own(1_000_000), tick_ms: own(50) }
+        Self {
+            operation_bytes: own(65_536),
+            step_bytes: own(STEP_MAX),
+            // A node that missed more steps than these does not catch up.
+            retained_bytes: own(64 << 20),
+            tick_ms: own(50),
+        }
     }
 }
 
@@ -72,9 +85,9 @@ pub(crate) struct ClientConfig {
 impl NodeConfig {
     /// Reads and checks the files of a node.
     pub(crate) fn read(path: &Path) -> Result<Self, ConfigError> {
-        let (file, NodeFiles { state, group_secret }) = MemberFile::of_node(path)?;
+        let (file, ServingAlone { state, group_secret }) = MemberFile::serving_alone(path)?;
         let group = GroupConfig::read(&file.group)?;
-        file.refuse_other_node(&group.group.nodes)?;
+        file.refuse_other(&group.group.nodes)?;
         let MemberFile { number: device, certificates, signing_key, .. } = file;
         let (secret, key) = (GroupSecret::new(*group_secret), SigningKey::from_bytes(&signing_key));
         let mut place = group.place(Member::Replica(device), certificates);
@@ -107,11 +120,14 @@ impl GroupConfig {
         let clients = source.clients(&file.clients)?;
         let entry = &file.options;
         let operation = source.bounded("operation_bytes", &entry.operation_bytes, 1..1_048_577)?;
-        let retained = source.bounded("retained", &entry.retained, 64..100_000_001)?;
+        let step = source.bounded("step_bytes", &entry.step_bytes, STEP_MIN..STEP_MAX + 1)?;
+        let retained = &entry.retained_bytes;
+        let retained = source.bounded("retained_bytes", retained, 1 << 20..(1 << 30) + 1)?;
         let tick_ms = source.bounded("tick_ms", &entry.tick_ms, 1..10_001)?;
         let options = Options {
             operation: operation as usize,
-            retained: retained.into(),
+            step: step as usize,
+            retained: retained as usize,
             ..Options::default()
         };
         let group = Arc::new(Group { stream: file.stream, nodes, clients, options });
@@ -121,7 +137,7 @@ impl GroupConfig {
     fn place(&self, own: Member, certificates: Certificates) -> Place {
         let clients = self.group.clients.keys().copied().collect();
         let addresses = self.addresses.clone();
-        // A step is as long as the protocol's messages, and SMT takes what is longest.
+        // SMT takes the longest step.
         Place { own, certificates, addresses, clients, boot: None, packet_max: None }
     }
 }

@@ -95,7 +95,7 @@ impl<P: Protocol> Node<P> {
     }
 
     /// Whether a request may be a step. One that was a step already, and has no reply, is a step
-    /// again: the node that was to reply may have stopped.
+    /// again: the node that was to reply may have stopped. [`Node::let_in`] bounds how often.
     pub(crate) fn is_new(&self, request: &Request) -> bool {
         let client = request.client;
         let done = self.histories[self.own as usize].requested.get(&client).copied();
@@ -112,10 +112,10 @@ impl<P: Protocol> Node<P> {
     /// Sends to another node what it lacks, of all streams: a liar that speaks to some only is
     /// heard by all. A step that was sent just before is on its way, and is not sent again.
     fn send_missing(&mut self, status: &Status) {
-        let most = self.group.options.resend;
+        let bytes_max = self.group.options.resend;
         for (device, held) in (0..).zip(&status.held).filter(|it| it.0 != status.from) {
             let asker = Asker { node: status.from, held: *held, now: self.now };
-            let missing = self.histories[device as usize].missing(asker, most);
+            let missing = self.histories[device as usize].missing(asker, bytes_max);
             let steps = missing.into_iter().map(|it| Message::Step(it).encode());
             self.outputs.extend(steps.map(|it| Output::Node(status.from, it)));
         }

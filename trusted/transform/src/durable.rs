@@ -20,9 +20,10 @@ use smt_attestation::Misuse;
 use smt_journal::{Disk, Inputs, Journal, JournalError, Questions};
 
 use crate::consequence::{Consequence, Party};
+use crate::error::NodeError;
 use crate::group::Group;
 use crate::message::{Message, decode, digest, encode};
-use crate::node::{Identity, Made, Node, NodeError, Output};
+use crate::node::{Identity, Made, Node, Output};
 use crate::protocol::Protocol;
 
 /// The version of what a node makes of its inputs. A log of another version is refused.
@@ -93,9 +94,14 @@ impl<P: Protocol, D: Disk> Durable<P, D> {
         protocol: impl Fn(u32) -> P,
         disk: D,
     ) -> Result<Self, DurableError> {
+        let node = Node::new(group, identity, protocol).map_err(DurableError::Device)?;
+        Self::of_node(node, disk)
+    }
+
+    /// The same with a new node, which may lack a check.
+    pub(crate) fn of_node(mut node: Node<P>, disk: D) -> Result<Self, DurableError> {
         Journal::refuse_older(&disk, (0..VERSION).map(|it| encode(&(LOG, it))))?;
-        let owner = owner(&group, identity.device);
-        let mut node = Node::new(group, identity, protocol).map_err(DurableError::Device)?;
+        let owner = owner(&node.group, node.own);
         node.is_silent = true;
         let mut replay = Replay { node, noted: Made::default(), count: 0, failure: None };
         let journal = Journal::open(disk, &owner, |record| replay.take(record))?;
@@ -116,7 +122,7 @@ impl<P: Protocol, D: Disk> Durable<P, D> {
         let Some(message) = Message::decode(bytes) else {
             return;
         };
-        match self.node.consequence_of(&message) {
+        match self.node.let_in(&message) {
             Consequence::Nothing => {}
             Consequence::Answer(party) => self.questions.put(party, message),
             Consequence::Change => {

@@ -19,21 +19,28 @@ pub struct Group {
     pub options: Options,
 }
 
-/// Sizes of a group.
+/// Sizes of a group, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// The longest operation of a request, in bytes.
+    /// The longest operation of a request.
     pub operation: usize,
-    /// How many steps of each stream a node keeps for others. One that is further behind has
-    /// stopped.
-    pub retained: u64,
-    /// How many steps of each stream are sent at once to a node that lacks them.
+    /// The longest step. A node whose protocol makes a longer one stops before it attests it.
+    pub step: usize,
+    /// The steps of each stream that a node keeps for others, with some 256 for each; the last one
+    /// is always kept. A node that is further behind has stopped.
+    pub retained: usize,
+    /// The steps of each stream that go at once to a node that lacks them.
     pub resend: usize,
+}
+
+impl Options {
+    /// The longest step that any group may have: SMT takes no message above 64 MiB.
+    pub const STEP_MAX: usize = 60 << 20;
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { operation: 65_536, retained: 65_536, resend: 64 }
+        Self { operation: 65_536, step: Self::STEP_MAX, retained: 64 << 20, resend: 1 << 20 }
     }
 }
 

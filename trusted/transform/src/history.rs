@@ -11,7 +11,8 @@ use crate::steps::{Asker, Steps, Ticks};
 
 /// How many steps may wait for an earlier one.
 const AHEAD: u64 = 4096;
-/// Bytes of such steps from which on only the next one is kept: a liar fills no memory and no disk.
+/// Bytes of such steps from which on only the next one is kept: those of a liar that wait for ever
+/// fill no memory and no disk.
 const AHEAD_BYTES: usize = 64 << 20;
 
 /// The fate of a step.
@@ -191,10 +192,10 @@ impl<P: Protocol> History<P> {
         if broken.lacks(Rule::Gap) { self.steps.from(counter) } else { self.steps.at(counter) }
     }
 
-    /// A step was taken; keeps `retained` of them.
-    pub(crate) fn took(&mut self, counter: u64, retained: u64) {
+    /// A step was taken; keeps so many bytes of them.
+    pub(crate) fn took(&mut self, counter: u64, bytes_max: usize) {
         self.taken = counter;
-        self.steps.took(counter, retained);
+        self.steps.took(counter, bytes_max);
     }
 
     /// The steps that are kept.
@@ -203,9 +204,9 @@ impl<P: Protocol> History<P> {
         self.steps.all()
     }
 
-    /// Steps for a node that asks, at most so many.
-    pub(crate) fn missing(&mut self, asker: Asker, most: usize) -> Vec<Attested> {
-        self.steps.missing(asker, most)
+    /// Steps for a node that asks, of so many bytes.
+    pub(crate) fn missing(&mut self, asker: Asker, bytes_max: usize) -> Vec<Attested> {
+        self.steps.missing(asker, bytes_max)
     }
 }
 
@@ -317,8 +318,8 @@ mod tests {
         assert_eq!(kept(&history), 4);
         history.put(1, step(1), 0);
         assert_eq!(kept(&history), 5, "the next one is always kept");
-        history.took(1, 9);
-        history.took(2, 9);
+        history.took(1, AHEAD_BYTES);
+        history.took(2, AHEAD_BYTES);
         history.put(6, step(6), 0);
         history.put(7, step(7), 0);
         assert_eq!(kept(&history), 6);

@@ -8,8 +8,9 @@ use ed25519_dalek::SigningKey;
 use smt_attestation::{GroupSecret, Misuse};
 
 use crate::client::Client;
+use crate::error::NodeError;
 use crate::group::{Group, Options};
-use crate::node::{Identity, Node, NodeError, Output};
+use crate::node::{Identity, Node, Output};
 use crate::protocol::Protocol;
 
 /// After so many ticks a call has failed.
@@ -26,7 +27,7 @@ pub struct Local<P> {
 pub enum LocalError {
     /// The group cannot be formed.
     Group(Misuse),
-    /// A node has stopped: its protocol is not deterministic.
+    /// A node has stopped, by the protocol's fault.
     Node(NodeError),
     /// There was no answer in 2,000 ticks.
     NoAnswer,

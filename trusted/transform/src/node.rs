@@ -7,24 +7,23 @@ use std::sync::Arc;
 use ed25519_dalek::SigningKey;
 use serde::{Deserialize, Serialize};
 use smt_attestation::{
-    Algorithm, DeviceId, Epoch, GroupSecret, Kernel, Kind, Member, Misuse, Start, StreamId,
+    Algorithm, DeviceId, Epoch, GroupSecret, Kernel, Member, Misuse, Start, StreamId,
 };
 
 use crate::consequence::Consequence;
+use crate::error::NodeError;
 use crate::group::Group;
-use crate::history::{History, Known, Verdict, run};
-use crate::message::{
-    Attested, Digest, Endorsement, Input, Message, Request, Step, decode, digest, encode,
-};
+use crate::history::{History, run};
+use crate::message::{Attested, Digest, Input, Message, Request, Step, digest, encode};
 use crate::protocol::{Effect, Protocol};
-use crate::rule::{Broken, Rule};
+use crate::rule::Broken;
 use crate::steps::Ticks;
 
 /// A device for groups of up to nine nodes.
 type Device = Kernel<1, 8, 64>;
 
-/// How many replies to clients are kept, for requests that come again.
-const REPLIES: usize = 4;
+/// How many requests of a client are taken in a tick, until one of it has a reply.
+const UNANSWERED: u32 = 4;
 
 /// Bytes that a node or a client wants sent. Nothing need arrive: all is asked for again.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -48,21 +47,6 @@ pub struct Identity {
     pub key: SigningKey,
 }
 
-/// Why a node stops.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum NodeError {
-    /// Two runs of the protocol had different effects on the same inputs. The step was not
-    /// attested, so that the node has stopped, and not lied.
-    #[error(
-        "the protocol: two runs of it had different effects on {0}: it depends on something else \
-         than its inputs, as on a clock, random numbers or the order of a hash table"
-    )]
-    NotDeterministic(Input),
-    /// The device gives no more attestations.
-    #[error("the device gives no more attestations: {0:?}")]
-    Device(Misuse),
-}
-
 /// The own steps that were attested: the last counter, and a digest of all.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub(crate) struct Made {
@@ -81,6 +65,9 @@ pub struct Node<P> {
     pub(crate) histories: Vec<History<P>>,
     /// The newest request of each client that is no step yet.
     pub(crate) requests: BTreeMap<u32, Request>,
+    /// How many requests of each client were let in since the last tick, or the last reply to it.
+    /// No other node can tell, and no step depends on it: a log has those alone that were let in.
+    pub(crate) unanswered: BTreeMap<u32, u32>,
     /// The last request of each client that came from the client itself.
     pub(crate) genuine: BTreeMap<u32, Request>,
     /// Ticks since each armed timer was armed.
@@ -134,6 +121,7 @@ impl<P: Protocol> Node<P> {
             machine: protocol(own),
             histories,
             requests: BTreeMap::new(),
+            unanswered: BTreeMap::new(),
             genuine: BTreeMap::new(),
             waited: BTreeMap::new(),
             replies: BTreeMap::new(),
@@ -155,13 +143,29 @@ impl<P: Protocol> Node<P> {
     /// [`NodeError`]; the node does nothing more.
     pub fn receive(&mut self, bytes: &[u8]) -> Result<(), NodeError> {
         if let Some(message) = Message::decode(bytes) {
-            match self.consequence_of(&message) {
+            match self.let_in(&message) {
                 Consequence::Nothing => {}
                 Consequence::Answer(_) => self.answer(&message),
                 Consequence::Change => return self.take(message),
             }
         }
         self.advance()
+    }
+
+    /// The consequence of a message. A client's requests without a reply are steps each, and beyond
+    /// some in a tick they have none: no step says how often a client asked, so that only the node
+    /// itself can refuse them.
+    pub(crate) fn let_in(&mut self, message: &Message) -> Consequence {
+        let consequence = self.consequence_of(message);
+        let (Message::Request(request), Consequence::Change) = (message, consequence) else {
+            return consequence;
+        };
+        let count = self.unanswered.entry(request.client).or_default();
+        if *count == UNANSWERED {
+            return Consequence::Nothing;
+        }
+        *count += 1;
+        consequence
     }
 
     /// Takes a message whose consequence is, or was, a change: it is authentic.
@@ -180,6 +184,7 @@ impl<P: Protocol> Node<P> {
     /// [`NodeError`]; the node does nothing more.
     pub fn tick(&mut self) -> Result<(), NodeError> {
         self.now += 1;
+        self.unanswered.clear();
         let armed = self.histories[self.own as usize].armed.clone();
         self.waited.retain(|timer, _| armed.contains_key(timer));
         let mut due = Vec::new();
@@ -287,6 +292,12 @@ impl<P: Protocol> Node<P> {
     /// Has a step attested.
     pub(crate) fn attest(&mut self, step: &Step) -> Option<(u64, Attested)> {
         let body = encode(step);
+        let (bytes, max) = (body.len(), self.group.options.step);
+        if bytes > max {
+            let input = step.input.clone();
+            self.error = Some(NodeError::StepTooLong { input, bytes, max });
+            return None;
+        }
         let stream = self.kernel.stream_mut(StreamId(self.group.stream))?;
         match stream.attest(&body) {
             Ok(attestation) => {
@@ -314,101 +325,6 @@ impl<P: Protocol> Node<P> {
         let own = &mut self.histories[self.own as usize];
         own.put(counter, said, self.now);
         own.took(counter, retained);
-    }
-
-    /// The device and the counter of an authentic step.
-    pub(crate) fn authenticate(&self, it: &Attested) -> Option<(u32, u64)> {
-        // `check`, not `accept`: steps come out of order, and `History` keeps their order.
-        let stream = self.kernel.stream(StreamId(self.group.stream))?;
-        let header = match stream.check(&it.attestation(), &it.body) {
-            Ok(header) => header,
-            Err(_) if self.broken.lacks(Rule::Mac) => it.attestation().claim()?,
-            Err(_) => return None,
-        };
-        // A device that has restarted has forgotten what it said: it has stopped.
-        let is_step = header.kind == Kind::Message && header.epoch == Epoch(1);
-        (is_step && header.device.0 < self.group.size())
-            .then_some((header.device.0, header.counter))
-    }
-
-    fn take_step(&mut self, step: Attested) {
-        if let Some(claim) = step.attestation().claim()
-            && let Some(history) = self.histories.get_mut(claim.device.0 as usize)
-        {
-            history.put(claim.counter, step, self.now);
-        }
-    }
-
-    /// Takes what can be taken from all streams.
-    fn take_steps(&mut self) {
-        loop {
-            let mut took = false;
-            for device in 0..self.group.size() {
-                while device != self.own && self.take_next(device) {
-                    took = true;
-                }
-            }
-            if !took {
-                return;
-            }
-        }
-    }
-
-    fn take_next(&mut self, device: u32) -> bool {
-        let (group, genuine, broken) = (self.group.clone(), &self.genuine, self.broken);
-        let history = &mut self.histories[device as usize];
-        let next = history.next(broken).filter(|_| !history.is_faulty);
-        let Some((counter, step)) = next.map(|it| (it.0, decode::<Step>(&it.1.body))) else {
-            return false;
-        };
-        let verdict = match step {
-            None => Verdict::Faulty,
-            Some(step) => history.judge(&step, Known { group: &group, genuine, broken }),
-        };
-        match verdict {
-            Verdict::Wait => false,
-            Verdict::Faulty => {
-                history.end();
-                false
-            }
-            Verdict::Valid(effects) => {
-                history.took(counter, group.options.retained);
-                self.follow(device, counter, effects);
-                true
-            }
-        }
-    }
-
-    /// Delivers the messages of a valid step, and endorses its replies.
-    fn follow(&mut self, device: u32, counter: u64, effects: Vec<Effect>) {
-        for effect in effects {
-            match effect {
-                Effect::Send { to, message } if to < self.group.size() && to != device => {
-                    let receiver = &mut self.histories[to as usize];
-                    if !receiver.is_faulty {
-                        let waiting = receiver.inbox.entry(device).or_default();
-                        waiting.push_back((counter, message));
-                    }
-                }
-                Effect::Reply { client, number, answer } => {
-                    let known = self.replies.entry(client).or_default();
-                    known.insert(number, answer.clone());
-                    while known.len() > REPLIES {
-                        known.pop_first();
-                    }
-                    self.endorse(client, number, answer);
-                }
-                Effect::Send { .. } | Effect::Arm { .. } | Effect::Disarm { .. } => {}
-            }
-        }
-    }
-
-    pub(crate) fn endorse(&mut self, client: u32, number: u64, answer: Vec<u8>) {
-        if self.is_silent {
-            return;
-        }
-        let it = Endorsement::sign(&self.key, self.own, client, (number, answer));
-        self.outputs.push(Output::Client(client, Message::Endorsement(it).encode()));
     }
 
     fn take_request(&mut self, request: Request) {

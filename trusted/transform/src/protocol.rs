@@ -39,6 +39,10 @@ pub enum Effect {
 
 /// A crash-tolerant protocol: one node of it, as a deterministic state machine. The same inputs in
 /// the same order have the same effects, on every machine.
+///
+/// A step is an input with all its effects, a message to two nodes twice. It has at most
+/// [`Options::step`](crate::Options) bytes, or its node stops before it attests: a protocol that
+/// sends a log which grows for ever comes to its end so.
 pub trait Protocol {
     /// A message of another node.
     fn message(&mut self, from: u32, message: &[u8]) -> Vec<Effect>;

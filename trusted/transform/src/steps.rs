@@ -8,6 +8,8 @@ use crate::message::Attested;
 
 /// After so many ticks a step goes again to a node that still lacks it.
 const AGAIN: u64 = 4;
+/// Bytes that a step costs beside its body.
+const BESIDE: usize = 256;
 
 /// A moment, in ticks since the node's start.
 pub(crate) type Ticks = u64;
@@ -18,6 +20,13 @@ struct Kept {
     sent: Vec<Ticks>,
 }
 
+impl Kept {
+    /// Bytes that the step costs here.
+    fn cost(&self) -> usize {
+        self.step.body.len() + BESIDE
+    }
+}
+
 /// Steps that were taken, for others, and steps that wait.
 pub(crate) struct Steps {
     kept: BTreeMap<u64, Kept>,
@@ -25,13 +34,15 @@ pub(crate) struct Steps {
     held: u64,
     /// Bytes of the steps that were not taken.
     waiting: usize,
+    /// Bytes of those that were.
+    taken: usize,
     nodes: u32,
 }
 
 impl Steps {
     /// No step of a group of so many nodes.
     pub(crate) fn new(nodes: u32) -> Self {
-        Self { kept: BTreeMap::new(), held: 0, waiting: 0, nodes }
+        Self { kept: BTreeMap::new(), held: 0, waiting: 0, taken: 0, nodes }
     }
 
     /// The counter up to which no step is missing.
@@ -47,8 +58,9 @@ impl Steps {
     /// are sent it only later.
     pub(crate) fn put(&mut self, counter: u64, step: Attested, now: Ticks) {
         if let Entry::Vacant(place) = self.kept.entry(counter) {
-            self.waiting += step.body.len();
-            place.insert(Kept { step, sent: vec![now; self.nodes as usize] });
+            let kept = Kept { step, sent: vec![now; self.nodes as usize] };
+            self.waiting += kept.cost();
+            place.insert(kept);
         }
         while self.kept.contains_key(&(self.held + 1)) {
             self.held += 1;
@@ -76,26 +88,35 @@ impl Steps {
         self.kept.range(counter..).next().map(|it| (*it.0, &it.1.step))
     }
 
-    /// All up to a counter were taken; keeps `retained` of them.
-    pub(crate) fn took(&mut self, counter: u64, retained: u64) {
+    /// All up to a counter were taken. The last one stays, and those before it up to so many bytes
+    /// in all: a liar whose steps are long does not fill the memory of others.
+    pub(crate) fn took(&mut self, counter: u64, bytes_max: usize) {
         self.held = self.held.max(counter);
-        let taken = self.kept.get(&counter).map_or(0, |it| it.step.body.len());
-        self.waiting = self.waiting.saturating_sub(taken);
-        if let Some(last) = counter.checked_sub(retained) {
-            self.kept.remove(&last);
+        let cost = self.kept.get(&counter).map_or(0, Kept::cost);
+        self.waiting = self.waiting.saturating_sub(cost);
+        self.taken += cost;
+        while self.taken > bytes_max
+            && let Some(first) = self.kept.first_entry().filter(|it| *it.key() < counter)
+        {
+            self.taken = self.taken.saturating_sub(first.remove().cost());
         }
     }
 
-    /// Those of the `most` steps after `held` that were not sent to this node just before; none if
-    /// the first of them is gone. The time is kept for each step that was sent, not for each
-    /// question: a question in another node's name keeps no step from that node.
-    pub(crate) fn missing(&mut self, asker: Asker, most: usize) -> Vec<Attested> {
+    /// Those of the steps after `held`, of so many bytes in all and at least one, that were not
+    /// sent to this node just before; none if the first of them is gone. The time is kept for each
+    /// step that was sent, not for each question: a question in another node's name keeps no step
+    /// from that node.
+    pub(crate) fn missing(&mut self, asker: Asker, bytes_max: usize) -> Vec<Attested> {
         let first = asker.held.saturating_add(1);
         if !self.has(first) {
             return Vec::new();
         }
-        let mut missing = Vec::new();
-        for kept in self.kept.range_mut(first..).take(most).map(|it| it.1) {
+        let (mut missing, mut bytes) = (Vec::new(), 0);
+        for kept in self.kept.range_mut(first..).map(|it| it.1) {
+            bytes += kept.cost();
+            if bytes > bytes_max && bytes > kept.cost() {
+                break;
+            }
             if let Some(sent) = kept.sent.get_mut(asker.node as usize)
                 && asker.now >= *sent + AGAIN
             {
@@ -135,7 +156,7 @@ mod tests {
     }
 
     fn sent(steps: &mut Steps, node: u32, held: u64, now: Ticks) -> Vec<u8> {
-        let missing = steps.missing(Asker { node, held, now }, 64);
+        let missing = steps.missing(Asker { node, held, now }, 1 << 20);
         missing.iter().map(|it| it.body[0]).collect()
     }
 
@@ -162,5 +183,37 @@ mod tests {
         let mut steps = steps();
         assert_eq!(sent(&mut steps, 1, u64::MAX, AGAIN), []);
         assert_eq!(sent(&mut steps, 1, 0, AGAIN), [1, 2, 4]);
+    }
+
+    #[test]
+    fn an_answer_has_so_many_bytes_and_at_least_one_step() {
+        let mut steps = steps();
+        let mut sent = |node, bytes| {
+            let asker = Asker { node, held: 0, now: AGAIN };
+            steps.missing(asker, bytes).len()
+        };
+        assert_eq!([sent(1, 1), sent(2, 2 * (BESIDE + 1))], [1, 2]);
+    }
+
+    // Once, a client's long operations filled the memory of all nodes.
+    #[test]
+    fn steps_that_were_taken_are_kept_up_to_so_many_bytes_and_the_last_one_always() {
+        let mut steps = Steps::new(3);
+        let long = |number: u64| Attested {
+            attestation: [[0; 32]; 2],
+            body: vec![0; 1000 * number as usize],
+        };
+        let kept = |steps: &Steps| (1..9).filter(|it| steps.has(*it)).collect::<Vec<_>>();
+        for number in 1..5 {
+            steps.put(number, long(number), 0);
+            steps.took(number, 8000);
+        }
+        assert_eq!((kept(&steps), steps.waiting()), (vec![3, 4], 0));
+        steps.put(5, long(9), 0);
+        steps.put(6, long(1), 0);
+        steps.took(5, 8000);
+        assert_eq!(kept(&steps), [5, 6], "one that was not taken is kept too");
+        steps.took(6, 8000);
+        assert_eq!(kept(&steps), [6]);
     }
 }

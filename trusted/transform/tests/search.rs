@@ -49,6 +49,19 @@ fn nodes_that_send_before_their_inputs_are_durable_are_found() {
     assert!(found.is_some());
 }
 
+#[test]
+fn a_missing_check_of_effects_is_found_in_nodes_with_logs() {
+    let found = (0..40).find_map(|seed| {
+        let lacking = Some(Rule::Effects);
+        let mut scenario = Scenario { lacking, ..Scenario::with_logs(seed) };
+        scenario.liars.iter_mut().for_each(|it| it.1 = Attack::WrongEffects);
+        let found = run(&scenario).violations;
+        found.into_iter().find(|it| matches!(it, Violation::WrongAnswer(..)))
+    });
+    println!("{found:?}");
+    assert!(found.is_some());
+}
+
 /// The first violation of so many runs in which all nodes and clients lack a check, and liars
 /// tell the lie that it is against.
 fn violation_without(rule: Rule, attack: Attack) -> Option<(u64, Violation)> {

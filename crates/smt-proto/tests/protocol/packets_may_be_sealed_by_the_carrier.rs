@@ -4,15 +4,15 @@
 
 use std::sync::Arc;
 
-use smt_carrier::Arrival;
-use smt_carrier::Path;
+use smt_carrier::{Arrival, Associations, Path};
 use smt_proto::{Config, Statistics};
 use smt_record::KeyLimits;
 use smt_testkit::PacketSealer;
-use smt_wire::{Packet, PacketType, SessionIndex, VERSION, parse};
+use smt_wire::{AssociationFields, Body, Packet, PacketType, SessionIndex, VERSION, parse};
 
 use super::support::configs::ethernet;
 use super::support::load::assert_nothing_is_left;
+use super::support::rogue::Rogue;
 use super::support::rule::trouble;
 use super::support::{Datagram, Load, Node, Random, Verdict, World, body, ms};
 
@@ -244,4 +244,60 @@ fn an_association_that_is_lost_is_told_again() {
     let (client, _) = world.connect(0, 1).unwrap();
     let rpc = world.call(0, client, body(1, 5_000));
     assert_eq!(world.outcome(0, rpc), Ok(body(1, 5_000)));
+}
+
+/// Words about associations that a peer may say at any time.
+fn words(version: u8) -> [Body<'static>; 3] {
+    let fields = AssociationFields {
+        serial: 9,
+        spi: 77,
+        version,
+    };
+    [
+        Body::Association(fields),
+        Body::AssociationAck { serial: 9 },
+        Body::AssociationRequest { serial: 9 },
+    ]
+}
+
+// SMT [15.4-2]
+#[test]
+fn words_about_associations_count_for_nothing_in_a_session_with_sealed_records() {
+    let (mut world, client, server) = World::connected();
+    Rogue::client(server).say(&mut world, &words(1));
+    assert_eq!(statistics(&world)[1].violations, 3);
+    let rpc = world.call(0, client, body(1, 5_000));
+    assert_eq!(world.outcome(0, rpc), Ok(body(1, 5_000)));
+}
+
+// SMT [15.4-8]
+#[test]
+fn an_association_of_another_version_is_not_taken() {
+    let (mut world, ends, sealers) = connected(&ethernet());
+    let before = sealers[1].installed();
+    Rogue::client(ends[1]).say(&mut world, &words(0));
+    assert_eq!(sealers[1].installed(), before);
+    assert_eq!(statistics(&world)[1].violations, 1);
+    let rpc = world.call(0, ends[0], body(1, 5_000));
+    assert_eq!(world.outcome(0, rpc), Ok(body(1, 5_000)));
+}
+
+// SMT [15.4-11]
+#[test]
+fn a_peer_that_asks_and_acknowledges_without_end_gets_few_associations() {
+    let (mut world, ends, sealers) = connected(&ethernet());
+    let mut rogue = Rogue::client(ends[1]);
+    for serial in 1..1_000 {
+        let serial = 1 + serial % 20;
+        rogue.say(
+            &mut world,
+            &[
+                Body::AssociationAck { serial },
+                Body::AssociationRequest { serial },
+            ],
+        );
+        world.run_for(ms(1));
+    }
+    let next = sealers[1].allocate(1).unwrap().spi;
+    assert!((8..15).contains(&next), "{next} in a second");
 }

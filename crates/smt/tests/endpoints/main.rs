@@ -9,6 +9,7 @@ mod a_carrier_may_fail;
 mod a_carrier_may_seal_records;
 mod a_deadline_holds;
 mod a_lost_peer_is_replaced;
+mod a_nic_may_seal_packets;
 mod a_nic_may_seal_records;
 mod a_pool_avoids_servers_that_are_down;
 mod a_reply_leaves_before_the_end;

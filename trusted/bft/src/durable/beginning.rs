@@ -15,7 +15,7 @@ use crate::service::Service;
 /// The replica as the records come.
 pub(super) struct Beginning<S> {
     /// The parts of the replica, until the log tells its nonce.
-    pub(super) parts: Option<(Arc<Group>, Identity, S)>,
+    parts: Option<(Arc<Group>, Identity, S)>,
     replica: Option<Logged<S>>,
     replay: Replay<Record>,
     failure: Option<DurableError>,
@@ -42,6 +42,11 @@ impl<S: Service> Beginning<S> {
         Self { parts, replica, replay, failure, bytes, snapshot: 0, inputs: 0 }
     }
 
+    /// Whether the log has no record.
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.is_some() && self.failure.is_none()
+    }
+
     pub(super) fn take(&mut self, record: &[u8]) {
         if self.failure.is_some() {
             return;
@@ -61,11 +66,11 @@ impl<S: Service> Beginning<S> {
                 self.replay = Replay::default();
                 match replica.0.restore(&bytes) {
                     Ok(true) => {}
-                    Ok(false) => self.failure = Some(JournalError::OtherOwner.into()),
+                    Ok(false) => self.failure = Some(JournalError::Unfit.into()),
                     Err(error) => self.failure = Some(error.into()),
                 }
             }
-            _ => self.failure = Some(JournalError::OtherOwner.into()),
+            _ => self.failure = Some(JournalError::Unfit.into()),
         }
     }
 
@@ -96,9 +101,9 @@ impl<S: Service> Beginning<S> {
         }
         // A snapshot is durable before the log has its place.
         if !self.bytes.is_empty() {
-            return Err(JournalError::OtherOwner.into());
+            return Err(JournalError::Unfit.into());
         }
-        let mut replica = self.replica.ok_or(JournalError::OtherOwner)?;
+        let mut replica = self.replica.ok_or(JournalError::Unfit)?;
         self.replay.finish(&mut replica, |given| {
             journal.append(&encode(&Record::Given(given)));
             journal.commit().map_err(DurableError::from)

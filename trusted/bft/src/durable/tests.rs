@@ -2,7 +2,7 @@
 //! Replicas with logs: what is written, what is refused, what is answered.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use smt_attestor::Attested;
+use smt_attestor::{Attested, Attestor};
 
 use super::*;
 use crate::message::{Opening, Reference, Statement};
@@ -276,7 +276,8 @@ fn a_log_that_was_begun_anew_has_the_replica_as_it_was_and_the_inputs_that_wait(
     let before = leader.replica.snapshot();
     let old = leader.move_to(ModelDisk::default()).unwrap();
     assert_eq!(leader.replica.snapshot(), before);
-    assert_eq!(leader.log_growth(), (0, before.len() as u64));
+    let LogBytes { snapshot, growth, .. } = leader.log_bytes();
+    assert_eq!((growth, snapshot), (0, before.len() as u64));
     // Killed before the new log has its place: what waited is lost, and nobody had an answer.
     let mut of_old = reopen(group(3), old).unwrap();
     assert_eq!((of_old.metrics(), of_old.replayed()), (leader.metrics(), 2));
@@ -299,13 +300,17 @@ fn a_log_that_was_begun_anew_has_the_replica_as_it_was_and_the_inputs_that_wait(
 }
 
 #[test]
-fn a_log_whose_snapshot_is_cut_off_is_refused() {
+fn a_log_whose_snapshot_is_cut_off_or_comes_before_its_start_is_refused_as_it_is() {
     let leader = durable();
-    let part = leader.replica.snapshot();
-    let records = [Record::Start([0; 16]), Record::Part(part)].map(|it| encode(&it));
-    let journal = Journal::begin(ModelDisk::default(), &leader.owner, records).unwrap();
-    let error = reopen(group(3), journal.into_disk()).err();
-    assert!(matches!(error, Some(DurableError::Journal(JournalError::OtherOwner))));
+    let part = || Record::Part(leader.replica.snapshot());
+    let start = || Record::Start([0; 16]);
+    for records in [vec![start(), part()], vec![part(), Record::Whole], vec![start(), start()]] {
+        let records = records.iter().map(encode);
+        let journal = Journal::begin(ModelDisk::default(), &leader.owner, records).unwrap();
+        let disk = journal.into_disk();
+        let error = reopen(group(3), disk.clone()).err();
+        assert!(matches!(error, Some(DurableError::Journal(JournalError::Unfit))), "{error:?}");
+    }
 }
 
 // Streams, views and checkpoints are bounded by the options, whatever came before.
@@ -330,7 +335,7 @@ fn a_log_that_is_begun_anew_does_not_grow_with_age() {
             }
         }
         for replica in &mut replicas {
-            let (growth, snapshot) = replica.log_growth();
+            let LogBytes { snapshot, growth, .. } = replica.log_bytes();
             if growth >= snapshot.max(4096) {
                 replica.move_to(ModelDisk::default()).unwrap();
             }
@@ -347,14 +352,60 @@ fn a_log_that_is_begun_anew_does_not_grow_with_age() {
 }
 
 /// The first statement of device 2 in an epoch.
-fn hello(epoch: u64) -> (Attested, Vec<u8>) {
-    let start = Start { device: DeviceId(2), epoch: Epoch(epoch), nonce: [epoch as u8; 16] };
-    let mut group = group(3);
-    group.unlogged_max = None;
-    let mut device = group.open(library(start)).unwrap();
-    let body = encode(&Statement::Hello { nonce: start.nonce });
-    let said = Attested::new(&device.attest(&body).unwrap(), body);
-    (said.clone(), Message::Statement(said).encode())
+fn hello(epoch: u64) -> Vec<u8> {
+    let body = encode(&Statement::Hello { nonce: start_of(2, epoch).nonce });
+    let said = Attested::new(&device_of(2, epoch).attest(&body).unwrap(), body);
+    Message::Statement(said).encode()
+}
+
+/// The device of a replica in an epoch, without the replica.
+fn device_of(device: u32, epoch: u64) -> Attestor {
+    group(3).open(library(start_of(device, epoch))).unwrap().without_log()
+}
+
+fn start_of(device: u32, epoch: u64) -> Start {
+    Start { device: DeviceId(device), epoch: Epoch(epoch), nonce: [epoch as u8; 16] }
+}
+
+/// A vote of device 2 in an epoch for another one of device 1.
+fn vote_of(epoch: u64, newcomer: u64) -> Vec<u8> {
+    let (mut device, own) = (device_of(2, epoch), start_of(2, epoch));
+    let one = DeviceId(1);
+    // A device that has restarted votes when others have told it where the newcomer stood.
+    let ballots = [0, 1].map(|it| device_of(it, 1).vote(own, one).unwrap());
+    device.synchronize(one, &ballots);
+    let newcomer = Start { device: one, epoch: Epoch(newcomer), nonce: [1; 16] };
+    let ballot = device.vote(newcomer, DeviceId(2)).unwrap();
+    let said = Attested::new(&ballot.attestation, ballot.vote.encode().to_vec());
+    Message::Statement(said).encode()
+}
+
+// Once, each of them was logged in each tick for ever: others repeat what a replica says that it
+// does not have, and a replica that has restarted does not follow the old epochs of others.
+#[test]
+fn statements_of_a_stream_that_is_not_followed_let_no_log_grow() {
+    let mut replica = durable();
+    let mut device = device_of(2, 3);
+    let mut said = |view| {
+        let body = encode(&Statement::ViewChange { view });
+        Message::Statement(Attested::new(&device.attest(&body).unwrap(), body)).encode()
+    };
+    let all = [said(1), said(2)];
+    assert_eq!(growth(&mut replica, |it| all.iter().for_each(|bytes| it.receive(bytes))), 0);
+    assert_eq!(epochs_of(&replica, 2), [1]);
+    let Some(Message::Statement(said)) = Message::decode(&all[0]) else { panic!("it is one") };
+    assert!(replica.replica.authenticate(&said).is_some(), "it is no forgery");
+}
+
+#[test]
+fn a_vote_is_heard_before_its_turn_and_logged_once_in_whatever_order_votes_come() {
+    let mut replica = durable();
+    let [first, second, third] = [(2, 2), (3, 2), (2, 3)].map(|it| vote_of(it.0, it.1));
+    let mut grows = |bytes: &[u8]| growth(&mut replica, |it| it.receive(bytes)) > 0;
+    assert!(grows(&first) && grows(&second), "the later one of two for one epoch is newer");
+    assert!(!grows(&first) && !grows(&second));
+    assert!(grows(&third) && !grows(&second) && !grows(&third));
+    assert_eq!(epochs_of(&replica, 2), [1]);
 }
 
 fn epochs_of(replica: &Core, device: u32) -> Vec<u64> {
@@ -367,7 +418,7 @@ fn epochs_of(replica: &Core, device: u32) -> Vec<u64> {
 fn a_device_that_restarts_ever_again_takes_bounded_memory_of_others() {
     let mut replica = durable();
     for epoch in 2..=200 {
-        replica.receive(&hello(epoch).1);
+        replica.receive(&hello(epoch));
         replica.commit().unwrap();
         assert!(epochs_of(&replica, 2).len() <= 5, "epoch {epoch}");
     }
@@ -379,18 +430,18 @@ fn a_device_that_restarts_ever_again_takes_bounded_memory_of_others() {
 fn an_epoch_that_was_forgotten_is_followed_again_once_a_view_has_it() {
     let mut replica = durable();
     for epoch in 2..=9 {
-        replica.receive(&hello(epoch).1);
+        replica.receive(&hello(epoch));
         replica.commit().unwrap();
     }
     assert_eq!(epochs_of(&replica, 2), [1, 6, 7, 8, 9]);
-    replica.receive(&hello(3).1);
+    replica.receive(&hello(3));
     replica.commit().unwrap();
     assert_eq!(epochs_of(&replica, 2), [1, 6, 7, 8, 9], "nobody has admitted it");
     // Others have, since they had heard of no later one.
     let (epochs, votes) = (vec![1, 1, 3], Vec::new());
     let opening = Opening { view: 1, epochs, start: 0, chain: [0; 32], votes };
     replica.replica.views.insert(1, View::new(opening, BTreeMap::new()));
-    replica.receive(&hello(3).1);
+    replica.receive(&hello(3));
     replica.commit().unwrap();
     assert_eq!(epochs_of(&replica, 2), [1, 3, 6, 7, 8, 9]);
     assert_eq!(replica.replica.streams[&(2, 3)].track.counter, 1, "it was taken");

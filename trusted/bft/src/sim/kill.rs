@@ -3,7 +3,7 @@
 
 use smt_attestation::{DeviceId, Epoch, SigningKey, Start};
 use smt_attestor::OutlivingDevice;
-use smt_journal::ModelDisk;
+use smt_journal::{ModelDisk, SnapshotLog};
 
 use crate::any_service::AnyService;
 use crate::durable::Durable;

@@ -43,17 +43,17 @@ impl<S: Service + Clone> Beginning<S> {
     }
 
     fn step(&mut self, record: &[u8]) -> Result<(), DurableError> {
-        match decode(record).ok_or(JournalError::OtherOwner)? {
+        match decode(record).ok_or(JournalError::Unfit)? {
             Record::Given(given) => self.replay.given(&mut self.node, given),
             Record::Part(part) if self.inputs == 0 => self.bytes.extend(part),
             Record::Whole if self.inputs == 0 => {
                 let bytes = std::mem::take(&mut self.bytes);
                 self.snapshot = bytes.len() as u64;
                 if !self.node.0.restore(&bytes)? {
-                    return Err(JournalError::OtherOwner.into());
+                    return Err(JournalError::Unfit.into());
                 }
             }
-            Record::Part(_) | Record::Whole => return Err(JournalError::OtherOwner.into()),
+            Record::Part(_) | Record::Whole => return Err(JournalError::Unfit.into()),
             input @ (Record::Tick | Record::Message(_)) => {
                 self.inputs += 1;
                 self.replay.input(&mut self.node, input);
@@ -68,7 +68,7 @@ impl<S: Service + Clone> Beginning<S> {
         }
         // A snapshot is durable before the log has its place.
         if !self.bytes.is_empty() {
-            return Err(JournalError::OtherOwner.into());
+            return Err(JournalError::Unfit.into());
         }
         let mut node = self.node;
         self.replay.finish(&mut node, |given| {

@@ -189,6 +189,22 @@ fn a_log_of_another_node_is_refused() {
     assert!(matches!(error, DurableError::Journal(JournalError::OtherOwner)));
 }
 
+// Once, the check of the statement failed, and the node had no input at which it would have ended.
+#[test]
+fn an_idle_node_ends_when_its_device_has() {
+    let device = OutlivingDevice::start(start(0), secret(), SigningKey::new(&[5; 32]));
+    let identity = Identity { device: device.own_device(), reply_key: reply_key(0) };
+    let group = Arc::new(group(3));
+    let mut node =
+        Durable::open(group, identity, KeyValue::default(), ModelDisk::default()).unwrap();
+    let mut other = open(1, ModelDisk::default()).unwrap();
+    let said = other.node.attest(&Statement::Freeze { configuration: 1 }).unwrap();
+    device.end_for(u32::MAX);
+    assert!(node.commit().is_ok(), "nothing has come");
+    node.receive(&Message::Statement(said).encode());
+    assert!(matches!(node.commit(), Err(DurableError::Device(AttestorError::Device(_)))));
+}
+
 #[test]
 fn a_node_whose_device_is_in_another_epoch_than_the_group_has_of_it_does_not_start() {
     let start = Start { epoch: Epoch(2), ..start(0) };
@@ -246,14 +262,15 @@ fn a_log_that_was_begun_anew_has_the_node_as_it_was_and_the_inputs_that_wait() {
     let before = head.node.snapshot();
     let old = head.move_to(ModelDisk::default()).unwrap();
     assert_eq!(head.node.snapshot(), before);
-    assert_eq!(head.log_growth(), (0, before.len() as u64));
+    let LogBytes { snapshot, growth, .. } = head.log_bytes();
+    assert_eq!((growth, snapshot), (0, before.len() as u64));
     // Killed before the new log has its place: what waited is lost, and nobody had an answer.
     assert_eq!(open(0, old).unwrap().node.snapshot(), before);
     head.commit().unwrap();
     let after = head.node.snapshot();
     let again = open(0, head.into_disk()).unwrap();
     assert_eq!((again.replayed(), again.node.snapshot()), (1, after));
-    assert_ne!(again.node.own_track().counter, 10, "it has ordered what waited");
+    assert_eq!(again.node.own_track().counter, 11, "it has ordered what waited");
 }
 
 #[test]
@@ -262,7 +279,7 @@ fn a_log_whose_snapshot_is_cut_off_is_refused() {
     let records = [encode(&Record::Part(head.node.snapshot()))];
     let journal = Journal::begin(ModelDisk::default(), &head.owner, records).unwrap();
     let error = open(0, journal.into_disk()).err().unwrap();
-    assert!(matches!(error, DurableError::Journal(JournalError::OtherOwner)));
+    assert!(matches!(error, DurableError::Journal(JournalError::Unfit)));
 }
 
 // Once, all entries stayed in memory, and the log on disk had each input since the beginning.
@@ -283,7 +300,7 @@ fn a_log_and_its_snapshot_do_not_grow_with_age_while_all_nodes_run() {
             settle(&mut nodes);
         }
         for node in &mut nodes {
-            let (growth, snapshot) = node.log_growth();
+            let LogBytes { snapshot, growth, .. } = node.log_bytes();
             if growth >= snapshot.max(4096) {
                 node.move_to(ModelDisk::default()).unwrap();
             }

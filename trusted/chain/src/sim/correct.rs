@@ -7,7 +7,7 @@ use std::sync::Arc;
 use smt_attestation::SigningKey;
 use smt_attestor::OutlivingDevice;
 use smt_bft::{Group, KeyValue};
-use smt_journal::ModelDisk;
+use smt_journal::{ModelDisk, SnapshotLog};
 use smt_simulation::Random;
 
 use crate::accusation::Made;

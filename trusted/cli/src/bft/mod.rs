@@ -9,11 +9,11 @@ mod sim;
 
 use clap::Subcommand;
 
-use crate::a2m::CommandError;
 use crate::bft::client::ClientArguments;
 use crate::bft::init::InitArguments;
 use crate::bft::replica::ReplicaArguments;
 use crate::bft::sim::SimArguments;
+use crate::command_error::CommandError;
 
 pub(crate) use crate::bft::replica::ReplicaError;
 

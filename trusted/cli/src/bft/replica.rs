@@ -12,11 +12,10 @@ use smt_bft::{
     SigningKey,
 };
 use smt_device_client::Device;
-use smt_journal::{FileDisk, JournalError};
+use smt_journal::{FileDisk, JournalError, SnapshotLog};
 use smt_mesh::{Member, Mesh, messages};
 use smt_trusted_process::{
-    ConfigError, LogBytes, NewLog, Process, ProcessError, State, StateError, System, Taken,
-    log_path,
+    ConfigError, NewLog, Process, ProcessError, State, StateError, System, Taken, log_path,
 };
 
 use crate::bft::config::ReplicaConfig;
@@ -47,7 +46,19 @@ pub(crate) enum ReplicaError {
     Config(#[from] ConfigError),
     /// The directory cannot be used.
     #[error(transparent)]
-    State(#[from] StateError),
+    State(StateError),
+    /// The directory has no epoch.
+    #[error(
+        "your files: {0} has no epoch: if the state was lost, start with --epoch and a number \
+         above all that this replica had; if the group is new, with --epoch 1"
+    )]
+    Missing(String),
+    /// The log is gone.
+    #[error(
+        "your files: the log of epoch {0} is gone: start with --epoch {next}, or restart the \
+         replica's device", next = .0 + 1
+    )]
+    LogGone(u64),
     /// The process does not begin.
     #[error(transparent)]
     Process(#[from] ProcessError),
@@ -78,6 +89,16 @@ pub(crate) enum ReplicaError {
     /// The log cannot be used, for a reason of a later version of it.
     #[error("the operating system failed: {0}")]
     File(String, #[source] io::Error),
+}
+
+impl From<StateError> for ReplicaError {
+    fn from(error: StateError) -> Self {
+        match error {
+            StateError::Missing(name) => Self::Missing(name),
+            StateError::LogGone(epoch) => Self::LogGone(epoch),
+            error => Self::State(error),
+        }
+    }
 }
 
 impl From<DurableError> for ReplicaError {
@@ -218,15 +239,10 @@ impl System for Replica {
 impl Replica {
     /// Begins the log anew when it has grown.
     fn begin_log_anew(&mut self) -> Result<(), ReplicaError> {
-        let ((growth, snapshot), length) = (self.core.log_growth(), self.core.log_length());
-        if !self.new_log.is_due(LogBytes { growth, snapshot }) {
+        if !self.new_log.is_due(self.core.log_bytes()) {
             return Ok(());
         }
-        let core = &mut self.core;
-        let begun = self.new_log.begin::<DurableError>(length, |disk| {
-            let old = core.move_to(disk)?;
-            Ok((old, core.log_length()))
-        });
+        let begun = self.new_log.begin(&mut self.core);
         let name = self.new_log.path().display().to_string();
         begun.map_err(|error| ReplicaError::File(name, error))
     }

@@ -11,8 +11,7 @@ use smt_mesh::Mesh;
 use smt_trusted_process::{Caller, ClientProtocol, Terms, last_number};
 
 use crate::chain::config::ClientConfig;
-use crate::operation::ClientError;
-use crate::operation::Operation;
+use crate::operation::{ClientError, Operation};
 
 /// Calls a chain, and prints the answer that f + 1 nodes give
 #[derive(Args)]

@@ -8,13 +8,13 @@ use serde::Deserialize;
 use smt_bft::{Group, Options};
 use smt_mesh::{Certificates, Member, Place};
 use smt_trusted_process::{
-    ClientEntry, ConfigError, Source, public_key, read_secret, refuse_count,
+    ClientEntry, ConfigError, MemberFile, Role, Serving, Source, refuse_count,
 };
 use toml::Spanned;
 use ureq::http::Uri;
 use zeroize::Zeroizing;
 
-use crate::own_device::{DeviceConfig, DeviceEntry, read_epoch};
+use crate::own_device::{DeviceConfig, read_epoch};
 use crate::service::ServiceName;
 
 /// The longest packet between members. The longest message, a request that is ordered, is far
@@ -74,28 +74,6 @@ impl Default for OptionsEntry {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct MemberFile {
-    group: PathBuf,
-    node: Option<Spanned<u32>>,
-    client: Option<Spanned<u32>>,
-    state: Option<PathBuf>,
-    authority: PathBuf,
-    certificate: PathBuf,
-    certificate_key: PathBuf,
-    signing_key: PathBuf,
-    group_secret: Option<PathBuf>,
-    log_bytes: Option<Spanned<u32>>,
-    device: Option<Spanned<DeviceEntry>>,
-}
-
-impl MemberFile {
-    fn session_files(&self) -> [&Path; 3] {
-        [&self.authority, &self.certificate, &self.certificate_key]
-    }
-}
-
 /// Where the group's configurations are.
 #[derive(Clone, Debug)]
 pub(crate) struct EtcdConfig {
@@ -139,50 +117,26 @@ pub(crate) struct ClientConfig {
 impl NodeConfig {
     /// Reads and checks the files of a node.
     pub(crate) fn read(path: &Path) -> Result<Self, ConfigError> {
-        let (source, file) = Source::read::<MemberFile>(path)?;
-        let Some(node) = &file.node else {
-            return Err(source.lacks("node"));
-        };
-        let group = GroupConfig::read(&source.beside(&file.group))?;
-        let number = *node.get_ref();
-        let Some(expected) = group.group.reply_keys.get(number as usize) else {
-            let why = format!("the group has nodes 0 to {}", group.addresses.len() - 1);
-            return Err(source.field("node", node.span(), why));
-        };
-        let state = file.state.as_ref().ok_or_else(|| source.lacks("state"))?;
-        let secret = ("group_secret", file.group_secret.as_deref());
-        let device = DeviceConfig::read(&source, secret, file.device.as_ref())?;
-        let log_bytes = source.growth("log_bytes", file.log_bytes.as_ref())?;
-        let signing_key = read_secret(&source.beside(&file.signing_key))?;
-        if *expected != public_key(&signing_key) {
-            let why = "signing_key is not the one of which the group has the public key";
-            return Err(source.field("node", node.span(), why.to_owned()));
-        }
-        let certificates = source.certificates(file.session_files());
-        let mut place = group.place(Member::Replica(number), certificates);
-        let state = source.beside(state);
+        let (file, serving) = MemberFile::serving(path, Role::Node)?;
+        let Serving { state, secret, log_bytes } = serving;
+        let group = GroupConfig::read(&file.group)?;
+        file.refuse_other(&group.group.reply_keys)?;
+        let MemberFile { number: node, certificates, signing_key, .. } = file;
+        let mut place = group.place(Member::Replica(node), certificates);
         place.boot = Some(state.join("boot"));
-        Ok(Self { node: number, state, place, signing_key, device, log_bytes, group })
+        Ok(Self { node, state, place, signing_key, device: secret.into(), log_bytes, group })
     }
 }
 
 impl ClientConfig {
     /// Reads and checks the files of a client.
     pub(crate) fn read(path: &Path) -> Result<Self, ConfigError> {
-        let (source, file) = Source::read::<MemberFile>(path)?;
-        let Some(client) = &file.client else {
-            return Err(source.lacks("client"));
-        };
-        let group = GroupConfig::read(&source.beside(&file.group))?;
-        let signing_key = read_secret(&source.beside(&file.signing_key))?;
-        let own = public_key(&signing_key);
-        if group.group.clients.get(client.get_ref()) != Some(&own) {
-            let why = "the group has no client of this number with the key of signing_key";
-            return Err(source.field("client", client.span(), why.to_owned()));
-        }
-        let certificates = source.certificates(file.session_files());
-        let place = group.place(Member::Client(*client.get_ref()), certificates);
-        Ok(Self { client: *client.get_ref(), place, signing_key, group })
+        let file = MemberFile::of_client(path)?;
+        let group = GroupConfig::read(&file.group)?;
+        file.refuse_other_client(group.group.clients.get(&file.number))?;
+        let MemberFile { number: client, certificates, signing_key, .. } = file;
+        let place = group.place(Member::Client(client), certificates);
+        Ok(Self { client, place, signing_key, group })
     }
 }
 

@@ -14,11 +14,11 @@ mod sim;
 
 use clap::Subcommand;
 
-use crate::a2m::CommandError;
 use crate::chain::client::ClientArguments;
 use crate::chain::init::InitArguments;
 use crate::chain::node::NodeArguments;
 use crate::chain::sim::SimArguments;
+use crate::command_error::CommandError;
 
 pub(crate) use crate::chain::node::NodeError;
 

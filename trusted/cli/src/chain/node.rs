@@ -13,11 +13,10 @@ use clap::Args;
 use smt_attestation::{DeviceId, Epoch, GroupSecret, Start};
 use smt_bft::{AnyService, AttestorError, OwnDevice, SigningKey};
 use smt_chain::{Configuration, Durable, DurableError, Identity, Message, Output};
-use smt_journal::{FileDisk, JournalError};
+use smt_journal::{FileDisk, JournalError, SnapshotLog};
 use smt_mesh::{Member, Mesh, messages};
 use smt_trusted_process::{
-    ConfigError, LogBytes, NewLog, Process, ProcessError, State, StateError, System, Taken,
-    log_path,
+    ConfigError, NewLog, Process, ProcessError, State, StateError, System, Taken, log_path,
 };
 
 use crate::chain::config::NodeConfig;
@@ -55,8 +54,9 @@ pub(crate) enum NodeError {
     /// The log is of another node, or its configuration was changed.
     #[error(
         "your files: {0} was written under another configuration, or by another version: `node`, \
-         `stream`, `service`, the `reply_key` and `epoch` of each node, the clients with their keys, and the \
-         options `operation_bytes`, `window`, `retained` and `timeout_ticks` must be as they were"
+         `stream`, `service`, the `reply_key` and `epoch` of each node, the clients with their \
+         keys, and the options `operation_bytes`, `window`, `retained` and `timeout_ticks` must be \
+         as they were"
     )]
     OtherOwner(String),
     /// The log is lost, and the node's counter with it.
@@ -271,15 +271,10 @@ impl System for ChainNode {
 impl ChainNode {
     /// Begins the log anew when it has grown.
     fn begin_log_anew(&mut self) -> Result<(), NodeError> {
-        let ((growth, snapshot), length) = (self.core.log_growth(), self.core.log_length());
-        if !self.new_log.is_due(LogBytes { growth, snapshot }) {
+        if !self.new_log.is_due(self.core.log_bytes()) {
             return Ok(());
         }
-        let core = &mut self.core;
-        let begun = self.new_log.begin::<DurableError>(length, |disk| {
-            let old = core.move_to(disk)?;
-            Ok((old, core.log_length()))
-        });
+        let begun = self.new_log.begin(&mut self.core);
         begun.map_err(|error| NodeError::NewLog(self.new_log.path().to_owned(), error))
     }
 

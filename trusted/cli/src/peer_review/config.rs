@@ -9,10 +9,10 @@ use serde::Deserialize;
 use smt_attestation::SigningKey;
 use smt_mesh::{Certificates, Member, Place};
 use smt_peer_review::{Group, Options, Tree};
-use smt_trusted_process::{ConfigError, Source};
+use smt_trusted_process::{ConfigError, DeviceEntry, OwnSecret, SecretField, Source};
 use toml::Spanned;
 
-use crate::own_device::{DeviceConfig, DeviceEntry, read_epoch};
+use crate::own_device::{DeviceConfig, read_epoch};
 
 /// A device has no group of more.
 pub(crate) const NODES_MAX: usize = 9;
@@ -118,8 +118,8 @@ impl NodeConfig {
             let why = format!("the group has nodes 0 to {}", group.addresses.len() - 1);
             return Err(source.field("node", file.node.span(), why));
         };
-        let seed = ("signing_key", file.signing_key.as_deref());
-        let device = DeviceConfig::read(&source, seed, file.device.as_ref())?;
+        let seed = SecretField { name: "signing_key", path: file.signing_key.as_deref() };
+        let device = OwnSecret::read(&source, seed, file.device.as_ref())?.into();
         if let DeviceConfig::Library(seed) = &device
             && *expected != SigningKey::new(seed).public_key()
         {

@@ -11,7 +11,7 @@ mod verify;
 
 use clap::Subcommand;
 
-use crate::a2m::CommandError;
+use crate::command_error::CommandError;
 use crate::peer_review::init::InitArguments;
 use crate::peer_review::node::NodeArguments;
 use crate::peer_review::sim::SimArguments;

@@ -8,12 +8,11 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use smt_device_client::Device;
-use smt_journal::{FileDisk, JournalError};
+use smt_journal::{FileDisk, JournalError, SnapshotLog};
 use smt_mesh::{Member, Mesh, messages};
 use smt_peer_review::{AttestorError, Durable, DurableError, Identity, Output, Suspicion, Tree};
 use smt_trusted_process::{
-    ConfigError, LogBytes, NewLog, Process, ProcessError, State, StateError, System, Taken,
-    log_path, replace,
+    ConfigError, NewLog, Process, ProcessError, State, StateError, System, Taken, log_path, replace,
 };
 use zeroize::Zeroizing;
 
@@ -314,7 +313,7 @@ impl System for ReviewedNode {
             return Err(ReviewedError::Failed(failure.to_string()));
         }
         self.tell_verdicts()?;
-        if self.new_log.is_due(self.log_bytes()) {
+        if self.new_log.is_due(self.core.log_bytes()) {
             self.begin_anew()?;
         }
         Ok(())
@@ -334,7 +333,7 @@ impl System for ReviewedNode {
             "suspected": self.suspected.keys().collect::<Vec<_>>(),
             "exposed": self.exposed,
             "signatures_reissued": self.core.reissued(),
-            "journal_bytes": self.core.journal_length(),
+            "journal_bytes": self.core.log_bytes().length,
         })
     }
 }
@@ -383,17 +382,7 @@ impl ReviewedNode {
         if let Some((path, output)) = &self.output {
             output.sync().map_err(|error| ReviewedError::File(path.clone(), error))?;
         }
-        let before = self.core.journal_length();
-        let core = &mut self.core;
-        let begun = self.new_log.begin::<DurableError>(before, |disk| {
-            let old = core.move_to(disk)?;
-            Ok((old, core.journal_length()))
-        });
+        let begun = self.new_log.begin(&mut self.core);
         begun.map_err(|error| ReviewedError::File(self.new_log.path().to_owned(), error))
-    }
-
-    fn log_bytes(&self) -> LogBytes {
-        let (growth, snapshot) = self.core.journal_growth();
-        LogBytes { growth, snapshot }
     }
 }

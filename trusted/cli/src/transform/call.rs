@@ -7,7 +7,7 @@ use clap::Args;
 use data_encoding::HEXLOWER_PERMISSIVE;
 use smt_transform_process::ClientArguments;
 
-use crate::a2m::CommandError;
+use crate::command_error::CommandError;
 
 /// Makes a request, and prints the answer that f + 1 nodes endorse
 #[derive(Args)]

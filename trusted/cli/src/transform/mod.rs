@@ -7,7 +7,7 @@ mod sim;
 use clap::Subcommand;
 use smt_transform_process::InitArguments;
 
-use crate::a2m::CommandError;
+use crate::command_error::CommandError;
 use crate::transform::call::CallArguments;
 use crate::transform::sim::SimArguments;
 

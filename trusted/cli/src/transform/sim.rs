@@ -4,7 +4,7 @@
 use clap::Args;
 use smt_transform::sim::{Report, Scenario, run};
 
-use crate::a2m::CommandError;
+use crate::command_error::CommandError;
 use crate::search::Search;
 
 /// Runs simulations in which nodes and clients lie, and prints what happened in how many

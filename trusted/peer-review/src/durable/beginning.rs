@@ -42,7 +42,7 @@ impl<A: Application, F: FnMut(Vec<u8>)> Machine for Host<A, F> {
 pub(super) struct Beginning<A, F> {
     host: Host<A, F>,
     replay: Replay<Record>,
-    pub(super) has_begun: bool,
+    has_begun: bool,
     /// The parts of a snapshot so far.
     parts: Vec<u8>,
     /// Bytes of the snapshot that was whole.
@@ -65,6 +65,11 @@ impl<A: Application, F: FnMut(Vec<u8>)> Beginning<A, F> {
         let (replay, has_begun) = (Replay::default(), false);
         let (parts, snapshot, inputs, failure) = (Vec::new(), 0, 0, None);
         Self { host, replay, has_begun, parts, snapshot, inputs, failure }
+    }
+
+    /// Whether the journal has no record.
+    pub(super) fn is_empty(&self) -> bool {
+        !self.has_begun && self.failure.is_none()
     }
 
     pub(super) fn take(&mut self, record: &[u8]) {

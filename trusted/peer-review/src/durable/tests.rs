@@ -109,10 +109,10 @@ fn keep(parts: &mut BTreeMap<u64, Vec<u8>>, bytes: &[u8]) {
 
 /// Bytes by which the journal has grown.
 fn growth(host: &mut Host, act: impl FnOnce(&mut Core)) -> u64 {
-    let length = host.core().journal_length();
+    let length = host.core().log_bytes().length;
     act(host.core());
     host.commit();
-    host.core().journal_length() - length
+    host.core().log_bytes().length - length
 }
 
 /// A tick of all, and all messages that follow, but those that the network loses.
@@ -396,12 +396,12 @@ fn a_journal_that_was_opened_again_has_grown_by_all_behind_its_snapshot() {
     (0..50).for_each(|_| host.core().tick());
     host.commit();
     host.core().move_to(ModelDisk::default()).unwrap();
-    let (before, snapshot) = host.core().journal_growth();
+    let LogBytes { growth: before, snapshot, .. } = host.core().log_bytes();
     assert!(before == 0 && snapshot > 0);
     for count in [1, 2] {
         (0..100).for_each(|_| host.core().tick());
         host.commit();
         host.crash(&mut Random::new(1));
-        assert!(host.core().journal_growth().0 > count * 100, "{count}");
+        assert!(host.core().log_bytes().growth > count * 100, "{count}");
     }
 }

@@ -3,6 +3,9 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use crate::cluster::{Cluster, command, fails};
 
@@ -23,12 +26,15 @@ fn a_mistake_in_the_configuration_is_told_in_one_line() {
     refuses(member, ("node = 1", "node = 3"), &[member, "line 1", "nodes 0 to 2"]);
     refuses(member, ("node = 1", "node = 2"), &[member, "line 1", "signing_key"]);
     refuses(member, ("node = 1", "client = 1"), &[member, "node: is missing"]);
+    refuses(member, ("node = 1", "node = 1\nclient = 1"), &[member, "line 2: client: "]);
+    refuses(member, ("node = 1", "node = 1\nlog_bytes = 65536"), &["log_bytes: nodes of this"]);
     refuses(member, ("node-1.pem", "node-2.pem"), &["node-1.key", "node-2.pem"]);
     refuses(member, ("node-1.signing", "nowhere"), &["nowhere cannot be read"]);
     refuses(member, ("group_secret = \"group.secret\"\n", ""), &[member, "group_secret"]);
     let group = "group.toml";
     refuses(group, ("tick_ms = 20", "tick_ms = 0"), &[group, "tick_ms: 0 is not 1 to 10000"]);
-    refuses(group, ("tick_ms = 20", "retained = 1"), &[group, "retained: 1 is not 64"]);
+    refuses(group, ("tick_ms = 20", "retained_bytes = 1"), &[group, "retained_bytes: 1 is not"]);
+    refuses(group, ("tick_ms = 20", "step_bytes = 1"), &[group, "step_bytes: 1 is not"]);
     refuses(group, (&cluster.addresses[1], &cluster.addresses[0]), &[group, "another node"]);
     let secret = cluster.path("group.secret");
     fs::set_permissions(&secret, PermissionsExt::from_mode(0o644)).unwrap();
@@ -43,6 +49,9 @@ fn groups_and_requests_that_cannot_be_are_refused() {
     let cluster = Cluster::of_files();
     let text = fails(cluster.client(1, &["--deadline-s", "0", "1"]));
     assert!(text.contains("the nodes: no answer of f + 1 of them in 0 seconds"), "{text}");
+    cluster.edit("client-2.toml", |text| format!("state = \"s\"\n{text}"));
+    let text = fails(cluster.client(2, &["1"]));
+    assert!(text.contains("client-2.toml, line 1: state: clients have none"), "{text}");
     cluster.edit("group.toml", |text| text.replace("tick_ms = 20", "operation_bytes = 7"));
     let text = fails(cluster.client(1, &["1"]));
     assert!(text.contains("8 bytes are more than the group's operation_bytes, 7"), "{text}");
@@ -67,6 +76,23 @@ fn a_node_whose_files_are_lost_or_of_another_group_does_not_start() {
     fs::remove_dir_all(cluster.path("node-2.state")).unwrap();
     assert!(fails(cluster.node(2)).contains("is not the directory that `init` has made"));
     cluster.start(0);
+}
+
+// Once, signals did nothing until a log was read, which may take minutes.
+#[test]
+fn a_signal_ends_a_node_that_does_not_listen_yet() {
+    let cluster = Cluster::of_files();
+    let epoch = cluster.path("node-0.state/epoch");
+    fs::remove_file(&epoch).unwrap();
+    assert!(Command::new("mkfifo").arg(&epoch).status().unwrap().success());
+    let mut child = cluster.node(0).stdout(Stdio::piped()).spawn().unwrap();
+    // It is opened when the node reads it, and the node waits for the number.
+    let _writer = fs::OpenOptions::new().write(true).open(&epoch).unwrap();
+    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+    let (sender, ended) = channel();
+    std::thread::spawn(move || sender.send(child.wait().unwrap()));
+    let status = ended.recv_timeout(Duration::from_secs(20)).expect("the node goes on");
+    assert_eq!(status.code(), Some(128 + 15));
 }
 
 #[test]

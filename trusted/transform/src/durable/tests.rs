@@ -6,7 +6,7 @@ use std::cell::Cell;
 
 use super::*;
 use crate::counter::Counter;
-use crate::message::{Attested, Endorsement, Request, Status, Step};
+use crate::message::{Endorsement, Request, Status};
 use crate::protocol::Effect;
 use crate::sim::group::{client_key, group, identity};
 use smt_journal::ModelDisk;
@@ -46,7 +46,11 @@ fn settle(nodes: &mut [Core]) -> Vec<Vec<u8>> {
         }
         for (from, output) in sent {
             match output {
-                Output::Node(to, bytes) => nodes[to as usize].receive(&bytes),
+                Output::Node(to, bytes) => {
+                    // One that is off hears nothing.
+                    let to = nodes.get_mut(to as usize);
+                    to.into_iter().for_each(|it| it.receive(&bytes));
+                }
                 Output::Nodes(bytes) => {
                     let others = nodes.iter_mut().enumerate().filter(|it| it.0 != from);
                     others.for_each(|it| it.1.receive(&bytes));
@@ -70,14 +74,26 @@ fn question() -> Vec<u8> {
     Message::Status(Status { from: 1, held: vec![0; 3] }).encode()
 }
 
+/// A step of which one bit of the body is another one.
+fn altered(step: &[u8]) -> Vec<u8> {
+    let Some(Message::Step(mut step)) = Message::decode(step) else {
+        panic!("it is a step");
+    };
+    *step.body.last_mut().unwrap() ^= 1;
+    Message::Step(step).encode()
+}
+
 #[test]
 fn messages_that_change_nothing_let_no_log_grow() {
     let [mut durable, mut other, _] = nodes();
-    let body = encode(&Step { input: crate::Input::Timeout { timer: 0 }, effects: Vec::new() });
-    let forged = Message::Step(Attested { attestation: [[0; 32]; 2], body }).encode();
-    let mut unsigned = Request::sign(&client_key(2), 1, 1, vec![0; 8]);
-    unsigned.client = 1;
-    let unsigned = Message::Request(unsigned).encode();
+    other.receive(&add(1, 5));
+    let outputs = other.commit().unwrap();
+    other.commit().unwrap();
+    let Some(Output::Nodes(step)) = outputs.first() else {
+        panic!("it makes a step");
+    };
+    let forged = altered(step);
+    let unsigned = Message::Request(Request::sign(&client_key(2), 1, 1, vec![0; 8])).encode();
     let endorsement = Endorsement::sign(&client_key(1), 1, 1, (1, Vec::new()));
     let endorsement = Message::Endorsement(endorsement).encode();
     let too_long = request(1, &[0; 65]);
@@ -87,12 +103,6 @@ fn messages_that_change_nothing_let_no_log_grow() {
     assert_eq!(growth(&mut durable, Durable::tick), 0);
     assert!(growth(&mut durable, |it| it.receive(&add(1, 5))) > 0);
     assert!(growth(&mut durable, Durable::tick) > 0, "a timer is armed");
-    other.receive(&add(1, 5));
-    let outputs = other.commit().unwrap();
-    other.commit().unwrap();
-    let Some(Output::Nodes(step)) = outputs.first() else {
-        panic!("it makes a step");
-    };
     assert!(growth(&mut durable, |it| it.receive(step)) > 0);
     assert_eq!(growth(&mut durable, |it| it.receive(step)), 0, "it is known");
     assert_eq!(growth(&mut other, |it| it.receive(step)), 0, "it is its own");
@@ -133,6 +143,47 @@ fn a_node_that_lost_its_outputs_sends_its_steps_when_it_is_asked() {
     };
     // It could be that the first ones are on their way.
     assert_eq!([steps(), steps(), steps(), steps(), steps()], [0, 0, 0, 1, 0]);
+}
+
+// Once, 64 steps went to it in each tick, and more were made.
+#[test]
+fn a_node_that_was_off_catches_up_while_the_others_go_on() {
+    let mut nodes = nodes();
+    let mut number = 0;
+    let mut load = |nodes: &mut [Core], count| {
+        for _ in 0..count {
+            number += 1;
+            nodes.iter_mut().for_each(|it| it.receive(&add(number, 1)));
+            settle(nodes);
+        }
+    };
+    let steps = |node: &Core| node.node().taken(0).unwrap();
+    load(&mut nodes[..2], 1200);
+    assert!(steps(&nodes[0]) > 2000 && steps(&nodes[2]) == 0);
+    for _ in 0..20 {
+        nodes.iter_mut().for_each(Durable::tick);
+        load(&mut nodes, 60);
+    }
+    assert_eq!(steps(&nodes[2]), steps(&nodes[0]));
+}
+
+#[test]
+fn requests_without_a_reply_are_taken_a_few_times_in_a_tick() {
+    let [mut durable, ..] = nodes();
+    // It is no number, and the counter does nothing.
+    let mut steps = |numbers: std::ops::Range<u64>| {
+        let before = durable.node().made.counter;
+        for number in numbers {
+            (0..3).for_each(|_| durable.receive(&request(number, b"none")));
+            durable.commit().unwrap();
+        }
+        durable.tick();
+        durable.commit().unwrap();
+        durable.node().made.counter - before
+    };
+    assert_eq!([steps(1..2), steps(1..2), steps(2..9), steps(9..12)], [1, 1, 2, 2]);
+    let made = durable.node().made;
+    assert_eq!(open(0, durable.into_disk()).unwrap().node().made, made);
 }
 
 #[test]
@@ -204,6 +255,25 @@ fn a_program_that_makes_other_steps_of_its_log_is_refused() {
     let disk = durable.into_disk();
     assert!(open(1, disk.clone()).is_ok());
     assert!(matches!(open(2, disk).err().unwrap(), DurableError::OtherSteps(1)));
+}
+
+#[test]
+fn a_step_that_is_too_long_is_not_attested_until_the_group_permits_it() {
+    let open = |step, disk| {
+        let mut group = group(3);
+        group.options.step = step;
+        Durable::open(Arc::new(group), identity(0), |_| Fixed(1), disk)
+    };
+    let mut durable = open(81, ModelDisk::default()).unwrap();
+    durable.receive(&add(1, 5));
+    let error = durable.commit().unwrap_err().to_string();
+    assert!(error.starts_with("the protocol: its effects on request 1 of client 1 "), "{error}");
+    assert!(error.ends_with("a step of this group has at most 81"), "{error}");
+    assert_eq!(durable.node().made.counter, 0);
+    let disk = durable.into_disk();
+    let is_too_long = |it| matches!(it, DurableError::Node(NodeError::StepTooLong { .. }));
+    assert!(is_too_long(open(81, disk.clone()).err().unwrap()));
+    assert_eq!(open(82, disk).unwrap().node().made.counter, 1);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use crate::counter::Counter;
 use crate::durable::Durable;
 use crate::group::Group;
 use crate::node::{Node, Output};
+use crate::rule::Broken;
 use crate::sim::group::identity;
 
 /// A correct node.
@@ -28,10 +29,18 @@ pub(super) struct Logged {
     group: Arc<Group>,
     own: u32,
     random: Random,
-    /// Whether it sends before what it sends is durable: what it must not do.
-    is_eager: bool,
+    terms: Terms,
     /// Bytes that have not left yet. A kill loses them.
     outputs: Vec<Output>,
+}
+
+/// The faults of a node with a log in control runs.
+#[derive(Clone, Copy)]
+pub(super) struct Terms {
+    /// Whether it sends before what it sends is durable: what it must not do.
+    pub(super) is_eager: bool,
+    /// The check that it lacks.
+    pub(super) broken: Broken,
 }
 
 impl Correct {
@@ -98,10 +107,10 @@ impl Correct {
 }
 
 impl Logged {
-    pub(super) fn new(group: &Arc<Group>, own: u32, seed: u64, is_eager: bool) -> Self {
+    pub(super) fn new(group: &Arc<Group>, own: u32, seed: u64, terms: Terms) -> Self {
         let (group, random) = (group.clone(), Random::new(seed));
         let (durable, disk, outputs) = (None, None, Vec::new());
-        let mut it = Self { durable, disk, group, own, random, is_eager, outputs };
+        let mut it = Self { durable, disk, group, own, random, terms, outputs };
         it.open(ModelDisk::default());
         it
     }
@@ -109,8 +118,12 @@ impl Logged {
     fn open(&mut self, disk: ModelDisk) {
         let (group, nodes) = (self.group.clone(), self.group.size());
         let protocol = |own| Counter::new(own, nodes);
-        let durable = Durable::open(group, identity(self.own), protocol, disk);
-        self.durable = durable.ok().map(Box::new);
+        let node = Node::new(group, identity(self.own), protocol).ok();
+        let durable = node.and_then(|mut node| {
+            node.broken = self.terms.broken;
+            Durable::of_node(node, disk).ok()
+        });
+        self.durable = durable.map(Box::new);
     }
 
     fn has_failed(&self) -> bool {
@@ -122,7 +135,7 @@ impl Logged {
             return;
         };
         // The disk of one that is eager takes most later, if no kill comes first.
-        let is_early = self.is_eager && self.random.chance(70);
+        let is_early = self.terms.is_eager && self.random.chance(70);
         let worked = match is_early {
             true => durable.outputs_before_commit(),
             false => durable.commit(),

@@ -64,7 +64,7 @@ pub fn node(group: &Arc<Group>, own: u32, lacking: Option<Rule>) -> Result<Node<
     let nodes = group.size();
     let identity = Identity { secret: secret(), device: own, key: host_key(own) };
     let mut node = Node::new(group.clone(), identity, |it| Counter::new(it, nodes))?;
-    node.broken = Broken { rule: lacking };
+    node.broken = Broken::without(lacking);
     Ok(node)
 }
 
@@ -72,7 +72,7 @@ pub fn node(group: &Arc<Group>, own: u32, lacking: Option<Rule>) -> Result<Node<
 #[must_use]
 pub fn client(group: &Arc<Group>, number: u32, lacking: Option<Rule>) -> Client {
     let mut client = Client::new(group.clone(), number, keys::client_key(number), 0);
-    client.broken = Broken { rule: lacking };
+    client.broken = Broken::without(lacking);
     client
 }
 
@@ -93,7 +93,7 @@ fn fingerprint(node: &Node<Counter>) -> [u8; 32] {
     // Writing to a string does not fail. Times are left out at which steps were sent again: the
     // steps themselves do not depend on them.
     let _ = write!(all, "{}{:?}{:?}", node.own, node.protocol(), node.requests);
-    let _ = write!(all, "{:?}{:?}", node.waited, node.replies());
+    let _ = write!(all, "{:?}{:?}{:?}", node.waited, node.unanswered, node.replies());
     for it in &node.histories {
         let _ = write!(all, "{}{}{:?}", it.taken, it.is_faulty, it.machine());
         let _ = write!(all, "{:?}{:?}{:?}", it.inbox, it.armed, it.requested);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A run: nodes, clients, and the network between them.
 
+mod judge;
+mod kill;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -11,7 +14,8 @@ use crate::counter::Counter;
 use crate::group::Group;
 use crate::message::{Message, Request};
 use crate::node::{Node, Output};
-use crate::sim::correct::{Correct, Logged};
+use crate::rule::Broken;
+use crate::sim::correct::{Correct, Logged, Terms};
 use crate::sim::group::{CLIENTS, LIAR_CLIENT, client_key, group, identity};
 use crate::sim::liar::{Liar, To};
 use crate::sim::scenario::Scenario;
@@ -137,12 +141,8 @@ impl<'a> World<'a> {
             world.hosts.push(host);
         }
         for client in CLIENTS {
-            #[allow(unused_mut, reason = "only control runs change it")]
             let mut it = Client::new(group.clone(), client, client_key(client), 0);
-            #[cfg(feature = "broken")]
-            {
-                it.broken.rule = scenario.lacking;
-            }
+            it.broken = Broken::without(scenario.lacking);
             world.clients.insert(client, it);
         }
         for node in &scenario.stops {
@@ -159,70 +159,23 @@ impl<'a> World<'a> {
     fn host(&mut self, group: &Arc<Group>, device: u32) -> Host {
         let nodes = self.scenario.nodes;
         let lie = self.scenario.liars.iter().find(|it| it.0 == device);
+        let broken = Broken::without(self.scenario.lacking);
         if self.scenario.has_logs && lie.is_none() {
-            let (seed, is_eager) = (self.kills.next_u64(), self.scenario.sends_before_sync);
-            let logged = Logged::new(group, device, seed, is_eager);
+            let is_eager = self.scenario.sends_before_sync;
+            let terms = Terms { is_eager, broken };
+            let logged = Logged::new(group, device, self.kills.next_u64(), terms);
             return Host::Correct(Correct::Logged(Box::new(logged)));
         }
         let node = Node::new(group.clone(), identity(device), |own| Counter::new(own, nodes));
-        #[allow(unused_mut, reason = "only control runs change it")]
         let Ok(mut node) = node else {
             return Host::Stopped;
         };
-        #[cfg(feature = "broken")]
-        {
-            node.broken.rule = self.scenario.lacking;
-        }
+        node.broken = broken;
         match lie {
             Some((_, attack)) => {
                 Host::Liar(Box::new(Liar::new(*attack, node, self.random.next_u64())))
             }
             None => Host::Correct(Correct::Plain(Box::new(node))),
-        }
-    }
-
-    /// Plans kills of any one, and of all at once.
-    fn plan_kills(&mut self) {
-        let all: Vec<u32> = (0..self.scenario.nodes).collect();
-        for _ in 0..1 + self.kills.below(5) {
-            let killed = match self.kills.chance(40) {
-                true => all.clone(),
-                false => vec![all[self.kills.below(all.len() as u64) as usize]],
-            };
-            let at = 100 + self.kills.below(HONEST);
-            for node in &killed {
-                let until = at + 1 + self.kills.below(400);
-                self.schedule.at(until, Happening::Resume(*node));
-            }
-            self.schedule.at(at, Happening::Kill(killed));
-        }
-    }
-
-    /// Kills nodes that have logs, often in the middle of a write.
-    fn kill(&mut self, nodes: &[u32]) {
-        let mut count = 0;
-        for node in nodes {
-            if let Host::Correct(it) = &mut self.hosts[*node as usize]
-                && let Some(is_unsynced) = it.kill()
-            {
-                count += 1;
-                self.events.insert("kill".to_owned());
-                self.events.extend(is_unsynced.then(|| "write that is not synced".to_owned()));
-                self.compared[*node as usize] = Compared::default();
-            }
-        }
-        if count > 1 {
-            self.events.insert("kill of all".to_owned());
-        }
-    }
-
-    /// Nodes that were killed go on.
-    fn resume(&mut self, node: u32) {
-        if let Host::Correct(it) = &mut self.hosts[node as usize] {
-            if !it.resume() {
-                self.violations.push(Violation::LogRefused(node));
-            }
-            self.look(node as usize);
         }
     }
 
@@ -415,58 +368,6 @@ impl<'a> World<'a> {
                     self.schedule.at(again, Happening::Message(to.clone(), bytes.clone()));
                 }
                 self.schedule.at(at, Happening::Message(to, bytes));
-            }
-        }
-    }
-
-    /// Checks all properties: the log that the correct nodes have executed is the order that must
-    /// explain each answer, and it keeps the order in time.
-    fn judge(&mut self) {
-        self.compared.fill(Compared::default());
-        for at in 0..self.hosts.len() {
-            self.look(at);
-            if let Host::Liar(liar) = &self.hosts[at]
-                && liar.lies > 0
-            {
-                self.events.insert(format!("{:?}", liar.attack));
-                let correct = self.hosts.iter().filter_map(|it| match it {
-                    Host::Correct(it) => it.node(),
-                    Host::Liar(_) | Host::Stopped => None,
-                });
-                let is_found = { correct }.all(|it| it.faulty().any(|it| it == at as u32));
-                if liar.attack.is_found() && !is_found && self.scenario.lacking.is_none() {
-                    self.violations.push(Violation::NotFound(at as u32));
-                }
-            }
-        }
-        let mut answers = BTreeMap::<(u32, u64), (usize, Vec<u8>)>::new();
-        let mut sum = 0_u64;
-        for (place, (client, number, added)) in &self.log {
-            sum = sum.wrapping_add(*added);
-            let made =
-                self.operations.iter().any(|it| (it.client, it.number) == (*client, *number));
-            if *client != LIAR_CLIENT && !made {
-                self.violations.push(Violation::Invented(*client, *number));
-            }
-            let answer = (*place, sum.to_be_bytes().to_vec());
-            if answers.insert((*client, *number), answer).is_some() && *client != LIAR_CLIENT {
-                self.violations.push(Violation::Twice(*client, *number));
-            }
-        }
-        let mut ended = Vec::new();
-        for it in &self.operations {
-            let known = answers.get(&(it.client, it.number));
-            match (&it.ended, known) {
-                (None, _) => self.violations.push(Violation::Stuck(it.client, it.number)),
-                (Some((at, answer)), Some((place, right))) if right == answer => {
-                    ended.push((it, *at, *place));
-                }
-                _ => self.violations.push(Violation::WrongAnswer(it.client, it.number)),
-            }
-        }
-        for (one, at, place) in &ended {
-            if ended.iter().any(|(other, _, later)| at < &other.begun && place > later) {
-                self.violations.push(Violation::Order(one.client, one.number));
             }
         }
     }

@@ -79,7 +79,7 @@ impl Given {
             return;
         }
         let soonest = self.allocated_at + ASSOCIATION_INTERVAL_MIN;
-        self.next_at.get_or_insert(now.max(soonest));
+        self.next_at.get_or_insert_with(|| now.max(soonest));
     }
 
     /// The ASSOCIATION that is due: of a new association, or again of one that the peer has not

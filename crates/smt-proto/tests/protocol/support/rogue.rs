@@ -216,8 +216,12 @@ impl Rogue {
         };
         let mut packet = vec![0; ControlHeader::packet_len(body)];
         let length = header.emit(smt_wire::VERSION, body, &mut packet);
-        let (aad, tag) = packet.split_at_mut(length);
-        tag.copy_from_slice(&self.tag_of(number.to_u64(), aad));
+        let (aad, sealed) = packet.split_at_mut(length);
+        // A token or a key that is encrypted is all zeros.
+        let (plaintext, tag) = sealed.split_at_mut(sealed.len() - TAG_LEN);
+        let cipher = self.keys.control().unwrap();
+        let computed = cipher.seal(number.to_u64(), aad, plaintext).unwrap();
+        tag.copy_from_slice(&computed);
         packet
     }
 }

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The steps of all nodes as one follows them: taken when they are valid, and their messages and
+//! replies delivered.
+
+use smt_attestation::{Epoch, Kind, StreamId};
+
+use crate::history::{Known, Verdict};
+use crate::message::{Attested, Endorsement, Message, Step, decode};
+use crate::node::{Node, Output};
+use crate::protocol::{Effect, Protocol};
+use crate::rule::Rule;
+
+/// How many replies to clients are kept, for requests that come again.
+const REPLIES: usize = 4;
+
+impl<P: Protocol> Node<P> {
+    /// The device and the counter of an authentic step.
+    pub(crate) fn authenticate(&self, it: &Attested) -> Option<(u32, u64)> {
+        // `check`, not `accept`: steps come out of order, and `History` keeps their order.
+        let stream = self.kernel.stream(StreamId(self.group.stream))?;
+        let header = match stream.check(&it.attestation(), &it.body) {
+            Ok(header) => header,
+            Err(_) if self.broken.lacks(Rule::Mac) => it.attestation().claim()?,
+            Err(_) => return None,
+        };
+        // A device that has restarted has forgotten what it said: it has stopped.
+        let is_step = header.kind == Kind::Message && header.epoch == Epoch(1);
+        (is_step && header.device.0 < self.group.size())
+            .then_some((header.device.0, header.counter))
+    }
+
+    pub(crate) fn take_step(&mut self, step: Attested) {
+        if let Some(claim) = step.attestation().claim()
+            && let Some(history) = self.histories.get_mut(claim.device.0 as usize)
+        {
+            history.put(claim.counter, step, self.now);
+        }
+    }
+
+    /// Takes what can be taken from all streams.
+    pub(crate) fn take_steps(&mut self) {
+        loop {
+            let mut took = false;
+            for device in 0..self.group.size() {
+                while device != self.own && self.take_next(device) {
+                    took = true;
+                }
+            }
+            if !took {
+                return;
+            }
+        }
+    }
+
+    fn take_next(&mut self, device: u32) -> bool {
+        let (group, genuine, broken) = (self.group.clone(), &self.genuine, self.broken);
+        let history = &mut self.histories[device as usize];
+        let next = history.next(broken).filter(|_| !history.is_faulty);
+        let Some((counter, step)) = next.map(|it| (it.0, decode::<Step>(&it.1.body))) else {
+            return false;
+        };
+        let verdict = match step {
+            None => Verdict::Faulty,
+            Some(step) => history.judge(&step, Known { group: &group, genuine, broken }),
+        };
+        match verdict {
+            Verdict::Wait => false,
+            Verdict::Faulty => {
+                history.end();
+                false
+            }
+            Verdict::Valid(effects) => {
+                history.took(counter, group.options.retained);
+                self.follow(device, counter, effects);
+                true
+            }
+        }
+    }
+
+    /// Delivers the messages of a valid step, and endorses its replies.
+    pub(crate) fn follow(&mut self, device: u32, counter: u64, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Send { to, message } if to < self.group.size() && to != device => {
+                    let receiver = &mut self.histories[to as usize];
+                    if !receiver.is_faulty {
+                        let waiting = receiver.inbox.entry(device).or_default();
+                        waiting.push_back((counter, message));
+                    }
+                }
+                Effect::Reply { client, number, answer } => {
+                    self.unanswered.remove(&client);
+                    let known = self.replies.entry(client).or_default();
+                    known.insert(number, answer.clone());
+                    while known.len() > REPLIES {
+                        known.pop_first();
+                    }
+                    self.endorse(client, number, answer);
+                }
+                Effect::Send { .. } | Effect::Arm { .. } | Effect::Disarm { .. } => {}
+            }
+        }
+    }
+
+    pub(crate) fn endorse(&mut self, client: u32, number: u64, answer: Vec<u8>) {
+        if self.is_silent {
+            return;
+        }
+        let it = Endorsement::sign(&self.key, self.own, client, (number, answer));
+        self.outputs.push(Output::Client(client, Message::Endorsement(it).encode()));
+    }
+}
