@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Tables and plots of the model.
 
+mod transport;
+
 use smt_report::{Axis, Line, Plot, Table, number};
 
-use crate::machine::Machine;
 use crate::model::{DESCRIPTOR_CYCLES, HostModel};
 use crate::paper::{self, HARDWARE, Row, gain};
-use crate::rings::{HostWork, TransportPlace, measured};
 use crate::work::{Offload, Sessions, Setup, of_message, of_sessions};
+
+pub use transport::Transport;
 
 /// Lengths of messages in the tables of work.
 const LENGTHS: [usize; 8] = [64, 256, 1_024, 4_096, 8_192, 65_536, 262_144, 1_048_576];
@@ -179,69 +181,6 @@ pub fn saved_plot(model: &HostModel, mtu: usize) -> String {
             .collect(),
     };
     plot.svg()
-}
-
-/// A host's work at the calling end, measured here, by the place of the transport.
-#[derive(Clone, Debug)]
-pub struct Transport(Vec<(usize, [HostWork; 3])>);
-
-impl Transport {
-    /// Measures it; `rounds` of calls for each length and place.
-    #[must_use]
-    pub fn measured(rounds: u32) -> Self {
-        use TransportPlace::{Device, Host, HostBehindCipher};
-        let of = |length: usize| {
-            let places = [Host, HostBehindCipher, Device];
-            (length, places.map(|place| measured(length, rounds, place)))
-        };
-        Self([64, 256, 1_024, 4_096, 8_192, 65_536].map(of).to_vec())
-    }
-
-    /// The table, in cycles of this machine.
-    #[must_use]
-    pub fn table(&self, machine: &Machine) -> Table {
-        let columns = [
-            "host does all",
-            "NIC seals and opens",
-            "transport in the NIC",
-            "datagrams",
-            "PCIe bytes of the rings",
-        ];
-        let row = |(length, works): &(usize, [HostWork; 3])| {
-            let cycles = works.map(|work| number(machine.cycles(work.time).round()));
-            let mut values = cycles.to_vec();
-            values.push(number(works[0].datagrams));
-            values.push(works[2].rings.pcie_bytes.to_string());
-            (length.to_string(), values)
-        };
-        table("bytes", &columns, self.0.iter().map(row).collect())
-    }
-
-    /// The plot, in cycles of this machine.
-    #[must_use]
-    pub fn plot(&self, machine: &Machine) -> String {
-        let names = [
-            "host does all",
-            "NIC seals and opens",
-            "transport in the NIC",
-        ];
-        let line = |(at, name): (usize, &str)| Line {
-            name: name.to_owned(),
-            color: at,
-            points: self
-                .0
-                .iter()
-                .map(|(length, works)| (*length as f64, machine.cycles(works[at].time)))
-                .collect(),
-        };
-        let plot = Plot {
-            title: "A host's cycles for a call, by the place of the transport".to_owned(),
-            x: Axis::logarithmic("bytes of a message", 64.0, 65_536.0),
-            y: Axis::logarithmic("cycles at the calling end", 10.0, 1e5),
-            lines: (0..).zip(names).map(line).collect(),
-        };
-        plot.svg()
-    }
 }
 
 /// All tables in Markdown, with a heading each.

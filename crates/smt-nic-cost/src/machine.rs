@@ -2,9 +2,10 @@
 //! The cycles that a machine needs for the bytes of a message, measured where this runs.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
 
 use smt_record::{Aead, AeadProvider, AwsLc, Suite};
+
+use crate::stopwatch::{Stopwatch, least};
 
 /// A cost that grows with bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,8 +54,8 @@ impl Machine {
     #[must_use]
     pub fn measured() -> Self {
         let clock_hz = clock();
-        let cycles = |time: Duration| time.as_secs_f64() * clock_hz;
-        let both = |of: fn(usize) -> Duration| {
+        let cycles = |seconds: f64| seconds * clock_hz;
+        let both = |of: fn(usize) -> f64| {
             Linear::through([SHORT, LONG].map(|bytes| (bytes, cycles(of(bytes)))))
         };
         Self {
@@ -65,16 +66,10 @@ impl Machine {
         }
     }
 
-    /// The time of so many cycles here.
+    /// The cycles of so many seconds here.
     #[must_use]
-    pub fn time(&self, cycles: f64) -> Duration {
-        Duration::from_secs_f64(cycles / self.clock_hz)
-    }
-
-    /// The cycles of a time here.
-    #[must_use]
-    pub fn cycles(&self, time: Duration) -> f64 {
-        time.as_secs_f64() * self.clock_hz
+    pub fn cycles(&self, seconds: f64) -> f64 {
+        seconds * self.clock_hz
     }
 }
 
@@ -91,43 +86,46 @@ fn aead() -> Box<dyn Aead> {
     aead.expect("a library that always can")
 }
 
-fn sealing(bytes: usize) -> Duration {
+/// Seconds to seal a record.
+fn sealing(bytes: usize) -> f64 {
     let (aead, mut buffer) = (aead(), vec![0; bytes]);
-    least(|number| {
+    seconds(|number| {
         let sealed = aead.seal(number, &HEADER, &mut buffer);
         black_box(sealed.expect("a library that always can"));
     })
 }
 
-fn opening(bytes: usize) -> Duration {
+/// Seconds to open one.
+fn opening(bytes: usize) -> f64 {
     let (aead, mut record) = (aead(), vec![0; bytes]);
     let tag = aead.seal(0, &HEADER, &mut record);
     record.extend_from_slice(&tag.expect("a library that always can"));
     let mut buffer = record.clone();
-    least(|_| {
+    let both = seconds(|_| {
         buffer.copy_from_slice(&record);
-        black_box(aead.open_in_place(0, &HEADER, &mut buffer).is_ok());
-    })
-    .saturating_sub(least(|_| buffer.copy_from_slice(black_box(&record))))
+        let opened = aead.open_in_place(0, &HEADER, &mut buffer);
+        opened.expect("a record that was sealed above");
+        black_box(&buffer);
+    });
+    both - seconds(|_| buffer.copy_from_slice(black_box(&record)))
 }
 
-fn copying(bytes: usize) -> Duration {
+/// Seconds to copy bytes.
+fn copying(bytes: usize) -> f64 {
     let (from, mut to) = (vec![1_u8; bytes], vec![0; bytes]);
-    least(|_| {
+    seconds(|_| {
         to.copy_from_slice(black_box(&from));
         black_box(&to);
     })
 }
 
-fn least(mut of: impl FnMut(u64)) -> Duration {
-    let mut round = |number: u64| {
-        let began = Instant::now();
-        for inner in 0..INNER {
-            of(number * INNER + inner);
-        }
-        began.elapsed() / INNER as u32
-    };
-    (0..ROUNDS).map(&mut round).min().unwrap_or_default()
+/// The least seconds of one in a round of calls, which get numbers from 0.
+fn seconds(mut of: impl FnMut(u64)) -> f64 {
+    let stopwatch = Stopwatch::new();
+    least(ROUNDS, |round| {
+        let first = u64::from(round) * INNER;
+        stopwatch.seconds(|| (first..first + INNER).for_each(&mut of)) / INNER as f64
+    })
 }
 
 const HEADER: [u8; 5] = [0x17, 3, 3, 0, 0];
@@ -136,7 +134,7 @@ const SHORT: usize = 64;
 const LONG: usize = 16_384;
 /// Bytes that are copied: more than the second cache has.
 const COPIED: usize = 4 << 20;
-const ROUNDS: u64 = 100;
+const ROUNDS: u32 = 100;
 const INNER: u64 = 8;
 
 #[cfg(test)]

@@ -19,7 +19,7 @@
 use thiserror::Error;
 
 use crate::machine::Machine;
-use crate::paper::{CLOCK_HZ, LINK_BITS, Ratio, SHORT_ROUND_TRIP};
+use crate::paper::{CLOCK_HZ, LINK_BITS, Range, SHORT_ROUND_TRIP};
 use crate::work::{MessageWork, Offload, Setup, of_message, records};
 
 /// The model, fitted.
@@ -41,7 +41,7 @@ pub struct Fitted {
     /// The setup that takes more cycles, and the one that takes fewer.
     pub setups: [Setup; 2],
     /// Their ratio.
-    pub ratio: Ratio,
+    pub ratio: Range,
 }
 
 /// No constants give these rows.

@@ -8,20 +8,46 @@
 use crate::model::{Fitted, HostModel};
 use crate::work::{Offload, Setup};
 
-/// A range of ratios that the paper gives.
+/// A range of values that the paper gives.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ratio {
+pub struct Range {
     /// The least.
     pub least: f64,
     /// The most.
     pub most: f64,
 }
 
-impl Ratio {
-    /// The one in the middle.
+impl Range {
+    const fn of(least: f64, most: f64) -> Self {
+        Self { least, most }
+    }
+
+    const fn at_least(least: f64) -> Self {
+        Self::of(least, f64::INFINITY)
+    }
+
+    const fn at_most(most: f64) -> Self {
+        Self::of(f64::NEG_INFINITY, most)
+    }
+
+    /// The value in the middle.
     #[must_use]
     pub fn middle(self) -> f64 {
         f64::midpoint(self.least, self.most)
+    }
+
+    /// How far a value is beyond; 0 within.
+    fn beyond(self, value: f64) -> f64 {
+        value - value.clamp(self.least, self.most)
+    }
+
+    fn text(self) -> String {
+        let Self { least, most } = self;
+        match (least.is_finite(), most.is_finite()) {
+            (true, true) => format!("{least:.0} to {most:.0}"),
+            (true, false) => format!("at least {}", smt_report::number(least)),
+            (false, _) => format!("at most {}", smt_report::number(most)),
+        }
     }
 }
 
@@ -50,18 +76,12 @@ pub const FITTED: [Fitted; 2] = [
     Fitted {
         length: 1_024,
         setups: [SOFTWARE, HARDWARE],
-        ratio: Ratio {
-            least: 1.05,
-            most: 1.11,
-        },
+        ratio: Range::of(1.05, 1.11),
     },
     Fitted {
         length: 8_192,
         setups: [SOFTWARE, at(9_000, Offload::Segments)],
-        ratio: Ratio {
-            least: 1.16,
-            most: 1.31,
-        },
+        ratio: Range::of(1.16, 1.31),
     },
 ];
 
@@ -81,24 +101,21 @@ pub struct Row {
 }
 
 impl Row {
-    fn new(
-        name: &'static str,
-        unit: &'static str,
-        [least, most]: [f64; 2],
-        predicted: f64,
-    ) -> Self {
-        let told = match (least.is_finite(), most.is_finite()) {
-            (true, true) if least == most => format!("{least:.0}"),
-            (true, true) => format!("{least:.0} to {most:.0}"),
-            (true, false) => format!("at least {}", smt_report::number(least)),
-            (false, _) => format!("at most {}", smt_report::number(most)),
-        };
+    fn new(name: &'static str, unit: &'static str, range: Range, predicted: f64) -> Self {
         Self {
             name,
-            told,
+            told: range.text(),
             predicted,
             unit,
-            error: predicted - predicted.clamp(least, most),
+            error: range.beyond(predicted),
+        }
+    }
+
+    /// The same where the paper has other words than its range.
+    fn told(self, told: &str) -> Self {
+        Self {
+            told: told.to_owned(),
+            ..self
         }
     }
 
@@ -125,47 +142,53 @@ pub fn predicted(model: &HostModel) -> Vec<Row> {
         Row::new(
             "§5.2 throughput at 8 KB with the engine: MTU 9000 over 1500",
             "% more",
-            [13.0, 28.0],
+            Range::of(13.0, 28.0),
             gain(model, 8_192, [HARDWARE, at(9_000, Offload::SegmentsAndTls)]),
         ),
         Row::new(
             "§5.2 the engine's gain of throughput is largest at 1 KB: at 64 B less",
             "% more",
-            [f64::NEG_INFINITY, engine(1_024)],
+            Range::at_most(engine(1_024)),
             engine(64),
-        ),
+        )
+        .told(LESS),
         Row::new(
             "§5.2 the same: at 8 KB less",
             "% more",
-            [f64::NEG_INFINITY, engine(1_024)],
+            Range::at_most(engine(1_024)),
             engine(8_192),
-        ),
+        )
+        .told(LESS),
         Row::new(
             "§5.2 1.2 million calls of 1 KB a second on 16 cores, by all systems",
             "million/s",
-            [1.2, f64::INFINITY],
+            Range::at_least(1.2),
             rate,
         ),
         Row::new(
             "§5.2 a core of interrupts ends at 700,000 calls of 64 B a second: one for all",
             "thousand/s",
-            [f64::NEG_INFINITY, 700.0],
+            Range::at_most(700.0),
             one_core,
         ),
         Row::new(
             "§5.1 round trip alone: saved by the engine, 64 B to 64 KB",
             "% of it",
-            [f64::NEG_INFINITY, 7.0],
+            Range::at_most(7.0),
             most_saved,
         ),
         Row::new(
             "§5.1 round trip alone: saved by the engine at 500 KB",
             "% of it",
-            [1.0, 1.0],
+            Range::of(0.5, 1.5),
             saved(500_000),
-        ),
+        )
+        .told("1"),
     ]
 }
+
+/// The paper's word on gains whose numbers are in its plots alone.
+const LESS: &str = "less than at 1 KB";
 
 /// Percent of throughput that the second of two setups has more, where the CPU bounds it.
 #[must_use]
@@ -177,13 +200,44 @@ pub fn gain(model: &HostModel, length: usize, setups: [Setup; 2]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::{Linear, Machine};
 
     #[test]
     fn a_row_is_wrong_by_its_distance_from_the_range() {
-        let row = |predicted| Row::new("", "", [13.0, 28.0], predicted).error;
+        let row = |predicted| Row::new("", "", Range::of(13.0, 28.0), predicted).error;
         assert_eq!([row(20.0), row(10.0), row(30.5)], [0.0, -3.0, 2.5]);
-        let most = Row::new("", "", [f64::NEG_INFINITY, 7.0], 8.0);
+        let most = Row::new("", "", Range::at_most(7.0), 8.0);
         assert_eq!((most.error, most.told.as_str()), (1.0, "at most 7"));
         assert!(!most.holds());
     }
+    #[test]
+    fn the_papers_word_is_no_value_of_the_model() {
+        let machine = Machine {
+            clock_hz: CLOCK_HZ,
+            seal: LINE,
+            open: LINE,
+            copy_per_byte: 0.15,
+        };
+        let model = HostModel::fitted(machine, &FITTED).expect("positive costs");
+        let rows = predicted(&model);
+        let told: Vec<_> = rows.iter().map(|row| row.told.as_str()).collect();
+        let expected = [
+            "13 to 28",
+            "less than at 1 KB",
+            "less than at 1 KB",
+            "at least 1.20",
+            "at most 700",
+            "at most 7",
+            "1",
+        ];
+        assert_eq!(told, expected);
+        // The paper's 1 % is rounded.
+        let last = Range::of(0.5, 1.5).beyond(rows[6].predicted);
+        assert_eq!(rows[6].error, last);
+    }
+
+    const LINE: Linear = Linear {
+        fixed: 400.0,
+        per_byte: 0.7,
+    };
 }

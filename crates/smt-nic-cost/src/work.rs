@@ -118,8 +118,9 @@ pub struct Sessions {
 pub fn of_sessions(length: usize, setup: Setup, sessions: Sessions) -> MessageWork {
     let mut scene = Scene::new(sessions);
     let records = records(length);
-    // The first message of a session makes its contexts, one in each queue.
-    let rounds = [WARMING, MESSAGES.div_ceil(sessions.count as u64)];
+    // The first message of a session in a queue makes its context there.
+    let warming = u64::from(scene.driver.queues());
+    let counted = MESSAGES.div_ceil(sessions.count as u64);
     let mut id = 0;
     let mut send = |scene: &mut Scene, rounds: u64| {
         for _ in 0..rounds {
@@ -129,13 +130,13 @@ pub fn of_sessions(length: usize, setup: Setup, sessions: Sessions) -> MessageWo
             }
         }
     };
-    send(&mut scene, rounds[0]);
+    send(&mut scene, warming);
     let before = *scene.nic.counters();
-    send(&mut scene, rounds[1]);
+    send(&mut scene, counted);
     mean(
         &before,
         scene.nic.counters(),
-        rounds[1] * sessions.count as u64,
+        counted * sessions.count as u64,
     )
 }
 
@@ -283,8 +284,6 @@ const HEADERS: usize = 64;
 const STREAM_MAX: usize = 65_000;
 /// Messages that are counted.
 const MESSAGES: u64 = 32;
-/// Messages of each session before that: as many as there are queues, so that each has a context.
-const WARMING: u64 = 2;
 
 #[cfg(test)]
 mod tests {

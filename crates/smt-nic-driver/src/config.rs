@@ -4,7 +4,8 @@
 /// The choices of a driver.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DriverConfig {
-    /// Transmit queues of each class; at least 1. On a host with as many cores, each core has one.
+    /// Transmit queues of each class, 1 to 4,096, so that those of all classes have numbers. On a
+    /// host with as many cores, each core has one.
     pub queues: u16,
     /// Classes of priorities, 1 to 8: each has as many transmit queues, and its segments leave
     /// before those of lower classes. With 1 the device knows no priorities, and packets have their
@@ -43,6 +44,18 @@ pub struct DriverConfig {
     pub waiting_max: usize,
 }
 
+impl DriverConfig {
+    /// The transmit queues of each class, within their bounds.
+    pub(crate) fn queues_of_class(&self) -> usize {
+        usize::from(self.queues.clamp(1, QUEUES_MAX))
+    }
+
+    /// The classes of priorities, within their bounds.
+    pub(crate) fn classes(&self) -> usize {
+        usize::from(self.priority_classes.clamp(1, PRIORITIES))
+    }
+}
+
 impl Default for DriverConfig {
     /// A trusted device, two queues of 256 descriptors in one class of priorities, and two with 32
     /// buffers, one context for each session and queue, 1,024 contexts a queue and as many for
@@ -67,3 +80,8 @@ impl Default for DriverConfig {
         }
     }
 }
+
+/// Transmit queues of a class at most: eight times as many have numbers of 16 bits.
+const QUEUES_MAX: u16 = 4_096;
+/// Priorities of batches, from 0 (SPEC §15.1).
+pub(crate) const PRIORITIES: u8 = 8;

@@ -13,7 +13,7 @@ use smt_nic::{Nic, QueueError, Step, tls};
 use zeroize::Zeroizing;
 
 use crate::arrived_packet::{ArrivedPacket, OpenedPacket};
-use crate::config::DriverConfig;
+use crate::config::{DriverConfig, PRIORITIES};
 use crate::flow_contexts::{ContextBounds, Preparation, RecordRun};
 use crate::host_regions::HostRegions;
 use crate::ip_packet::OutgoingAddresses;
@@ -51,8 +51,7 @@ impl Driver {
         let mut memory = HostRegions::default();
         let entries = config.ring_entries.max(RING_ENTRIES_MIN);
         let ring = |_| TransmitRing::new(entries, &mut memory);
-        let classes = usize::from(config.priority_classes.clamp(1, PRIORITIES));
-        let count = classes * usize::from(config.queues.max(1));
+        let count = config.classes() * config.queues_of_class();
         let rings = (0..count).map(ring).collect();
         let receive_ring = |_| ReceiveRing::new(config.receive_buffers, &mut memory);
         Self {
@@ -72,7 +71,7 @@ impl Driver {
     pub fn attach<E: Engine>(&self, nic: &mut Nic<E>) {
         for (number, ring) in self.rings.iter().enumerate() {
             let [descriptors, completions] = ring.rings();
-            let class = (number / self.queues_of_class()) as u8;
+            let class = (number / self.config.queues_of_class()) as u8;
             nic.add_queue_of_class(class, descriptors, completions);
         }
         for ring in &self.receive_rings {
@@ -254,16 +253,12 @@ impl Driver {
     /// All segments of a message have one queue of their class (SMT paper §4.4.2). A message whose
     /// priority changes takes another queue, with a context of its own there.
     fn queue_of(&self, segment: &Segment, priority: u8) -> usize {
-        let queues = self.queues_of_class();
+        let queues = self.config.queues_of_class();
         let classes = self.rings.len() / queues;
         let priority = usize::from(priority.min(PRIORITIES - 1));
         let class = priority * classes / usize::from(PRIORITIES);
         // The low bit of an id tells its side, and ids count by two.
         class * queues + ((segment.flow >> 1) % queues as u64) as usize
-    }
-
-    fn queues_of_class(&self) -> usize {
-        usize::from(self.config.queues.max(1))
     }
 
     fn bounds(&self) -> ContextBounds {
@@ -450,7 +445,5 @@ pub(crate) fn addresses_of(batch: &Batch<'_>, local: SocketAddr) -> OutgoingAddr
 
 /// Descriptors that a segment takes at most: an evicted context's, its own context's, and its own.
 const DESCRIPTORS_A_SEGMENT: usize = 3;
-/// Priorities of batches, from 0 (SPEC §15.1).
-const PRIORITIES: u8 = 8;
 /// Entries of the smallest ring.
 const RING_ENTRIES_MIN: u32 = 8;

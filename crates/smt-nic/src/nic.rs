@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The device: queues, contexts and one engine, turned step by step.
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use thiserror::Error;
 
@@ -57,8 +58,8 @@ impl Default for NicConfig {
 #[derive(Clone, Debug)]
 pub struct Nic<E: Engine> {
     queues: Vec<TransmitQueue>,
-    /// The queue that took the last step.
-    served: u16,
+    /// The queue of each class that took its last step.
+    served: BTreeMap<u8, u16>,
     executor: Executor<E>,
     pub(crate) receive: ReceiveSide,
 }
@@ -98,7 +99,7 @@ impl<E: Engine> Nic<E> {
     pub fn new(config: NicConfig, engine: E) -> Self {
         Self {
             queues: Vec::new(),
-            served: 0,
+            served: BTreeMap::new(),
             executor: Executor::new(config, engine),
             receive: ReceiveSide::new(config.receive, config.smt_protocol, config.associations_max),
         }
@@ -125,8 +126,8 @@ impl<E: Engine> Nic<E> {
     }
 
     /// The queue whose turn it is: one of the highest class that has something to do, in strict
-    /// priority as between the classes of IEEE 802.1Q; queues of one class take turns. A queue
-    /// whose completions were not read holds up no other.
+    /// priority as between the classes of IEEE 802.1Q; queues of one class take turns, whatever
+    /// other classes send between. A queue whose completions were not read holds up no other.
     ///
     /// A segment that has begun leaves whole. A caller who steps queues in other orders has a
     /// device that gives no class precedence.
@@ -143,7 +144,8 @@ impl<E: Engine> Nic<E> {
                 .filter(|(_, queue)| queue.class == class)
                 .map(|(number, _)| number)
         };
-        let behind = numbers().find(|number| *number > self.served);
+        let served = self.served.get(&class);
+        let behind = numbers().find(|number| served.is_some_and(|served| number > served));
         behind.or_else(|| numbers().next())
     }
 
@@ -169,6 +171,7 @@ impl<E: Engine> Nic<E> {
         self.executor.contexts.clear();
         self.executor.receive_contexts.clear();
         self.queues.clear();
+        self.served.clear();
         self.receive.clear();
     }
 
@@ -274,7 +277,7 @@ impl<E: Engine> Nic<E> {
         if !of.has_work() {
             return Ok(Step::Idle);
         }
-        self.served = queue;
+        self.served.insert(of.class, queue);
         if !of.has_fetched() {
             self.executor.counters.descriptors += 1;
             let fetched = of.fetch(&mut self.executor.counted(memory));

@@ -16,23 +16,15 @@ use crate::{FakeKeyExchange, FakeTokenMac, NullCipher};
 pub struct EndpointPair {
     /// The end that calls.
     pub client: Endpoint,
+    /// The end that echoes.
+    pub server: Endpoint,
     /// The client's sessions, all with the server.
     pub sessions: Vec<SessionIndex>,
     /// The time of both.
     pub now: Time,
     /// Datagrams that have arrived, at either end.
     pub datagrams: usize,
-    server: Endpoint,
-    to_server: Wire,
-    to_client: Wire,
     buffer: TransmitBuffer,
-}
-
-/// Datagrams on their way, in memory that is used again.
-#[derive(Default)]
-struct Wire {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
 }
 
 impl EndpointPair {
@@ -57,8 +49,6 @@ impl EndpointPair {
             // Cookies are valid for seconds since the beginning.
             now: Time::default() + Duration::from_secs(60),
             buffer: TransmitBuffer::default(),
-            to_server: Wire::default(),
-            to_client: Wire::default(),
             datagrams: 0,
         }
     }
@@ -69,7 +59,7 @@ impl EndpointPair {
     /// If a session cannot begin.
     pub fn connect(&mut self, sessions: usize) {
         while self.sessions.len() < sessions {
-            let (path, patience) = (to_server(), Duration::from_secs(5));
+            let (path, patience) = (Self::server_path(), Duration::from_secs(5));
             let begun = self.client.connect(self.now, path, "server", patience);
             begun.expect("a session may begin");
             self.turn(&mut 0);
@@ -100,10 +90,15 @@ impl EndpointPair {
         }
     }
 
+    /// Time goes on by a step.
+    pub fn step(&mut self) {
+        self.now = self.now + STEP;
+    }
+
     /// All that is ready goes to the server, and what it answers comes back, without a copy. Counts
     /// replies.
     fn turn(&mut self, ended: &mut usize) {
-        self.now = self.now + STEP;
+        self.step();
         let now = self.now;
         let Self {
             client,
@@ -111,9 +106,15 @@ impl EndpointPair {
             buffer,
             ..
         } = self;
-        self.datagrams += deliver(now, client, server, to_client(), buffer);
-        answer(now, server);
-        self.datagrams += deliver(now, server, client, to_server(), buffer);
+        self.datagrams += deliver(now, client, server, Self::client_path(), buffer);
+        self.answer();
+        let Self {
+            client,
+            server,
+            buffer,
+            ..
+        } = self;
+        self.datagrams += deliver(now, server, client, Self::server_path(), buffer);
         while let Some(event) = self.client.poll_event() {
             match event {
                 Event::Connected { session, .. } => self.sessions.push(session),
@@ -123,38 +124,29 @@ impl EndpointPair {
         }
     }
 
-    /// All that the client has ready leaves it, and waits for [`Self::server_answers`].
-    pub fn client_sends(&mut self) {
-        self.now = self.now + STEP;
-        let Self { client, buffer, .. } = self;
-        self.to_server.fill(self.now, client, buffer);
-    }
-
-    /// The server takes what has left the client, and echoes all requests.
+    /// The server echoes all requests that have come.
     ///
     /// # Panics
     /// If a request cannot be answered.
-    pub fn server_answers(&mut self) {
-        let Self { server, buffer, .. } = self;
-        self.datagrams += self.to_server.empty(self.now, server, to_client());
-        answer(self.now, server);
-        self.to_client.fill(self.now, server, buffer);
-    }
-
-    /// The client takes what has left the server; its events wait in it.
-    pub fn client_takes(&mut self) {
-        self.datagrams += self
-            .to_client
-            .empty(self.now, &mut self.client, to_server());
-    }
-}
-
-/// A server echoes all requests that have come.
-fn answer(now: Time, server: &mut Endpoint) {
-    while let Some(event) = server.poll_event() {
-        if let Event::Request { rpc, body, .. } = event {
-            server.reply(now, rpc, body).expect("the call is live");
+    pub fn answer(&mut self) {
+        while let Some(event) = self.server.poll_event() {
+            if let Event::Request { rpc, body, .. } = event {
+                let replied = self.server.reply(self.now, rpc, body);
+                replied.expect("the call is live");
+            }
         }
+    }
+
+    /// The path to the server.
+    #[must_use]
+    pub fn server_path() -> Path {
+        Path::to(([192, 0, 2, 1], 17_379).into())
+    }
+
+    /// The path to the client.
+    #[must_use]
+    pub fn client_path() -> Path {
+        Path::to(([192, 0, 2, 2], 40_000).into())
     }
 }
 
@@ -176,40 +168,8 @@ fn deliver(
     datagrams
 }
 
-impl Wire {
-    fn fill(&mut self, now: Time, from: &mut Endpoint, buffer: &mut TransmitBuffer) {
-        while let Some(transmit) = from.poll_transmit(now, buffer) {
-            for datagram in buffer.chunks(transmit.segment_size) {
-                self.bytes.extend_from_slice(datagram);
-                self.ends.push(self.bytes.len());
-            }
-        }
-    }
-
-    /// Returns how many datagrams have arrived.
-    fn empty(&mut self, now: Time, to: &mut Endpoint, from: Path) -> usize {
-        let mut begins = 0;
-        for end in &self.ends {
-            to.handle_arrival(now, Arrival::datagram(from, &self.bytes[begins..*end]));
-            begins = *end;
-        }
-        self.bytes.clear();
-        let count = self.ends.len();
-        self.ends.clear();
-        count
-    }
-}
-
-/// Time from one turn to the next.
+/// Time from one step to the next.
 const STEP: Duration = Duration::from_micros(20);
-
-fn to_server() -> Path {
-    Path::to(([192, 0, 2, 1], 17_379).into())
-}
-
-fn to_client() -> Path {
-    Path::to(([192, 0, 2, 2], 40_000).into())
-}
 
 #[cfg(test)]
 mod tests {

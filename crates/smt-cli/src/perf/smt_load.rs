@@ -14,12 +14,14 @@ use super::plan::Plan;
 use super::task_load::{Tasks, runtime};
 use crate::failure::Failure;
 
-/// A client of one or two `smt perf server`s.
+/// A client of one or two `smt perf server`s, as far as the plan has cases for them: a carrier may
+/// have room for one client alone.
 pub(super) struct Smt {
     builder: Builder<TlsClient>,
     plan: Plan,
-    /// Each as far as the plan has cases for it: a carrier may have room for one client alone.
+    /// The server that is called by one caller at a time.
     alone: Option<Server>,
+    /// The server that is called by many.
     loaded: Option<Server>,
 }
 

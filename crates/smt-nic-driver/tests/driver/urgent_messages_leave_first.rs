@@ -73,3 +73,17 @@ fn a_message_whose_priority_changes_is_sealed_as_software_would() {
     // Each class has a context of its own.
     assert_eq!(rig.driver.statistics().contexts_created, 2);
 }
+
+#[test]
+fn more_queues_than_numbers_are_as_many_as_there_may_be() {
+    let config = DriverConfig {
+        queues: u16::MAX,
+        priority_classes: 8,
+        ring_entries: 8,
+        ..DriverConfig::default()
+    };
+    let mut rig = Rig::new(config, DeviceOptions::default());
+    assert_eq!(rig.driver.queues(), 8 * 4_096);
+    let order = send(&mut rig, &[(4, 0), (2 * 65_534, 7)]);
+    assert_eq!(order, [(2 * 65_534, 7 << 5), (4, 0)]);
+}

@@ -21,6 +21,12 @@ struct Flow {
     records: Vec<Record>,
 }
 
+/// A device, and the queue that has the flow's context.
+struct Device {
+    nic: Nic<TlsEngine>,
+    queue: u16,
+}
+
 /// A record, and the packets in which the kernel has sent it.
 struct Record {
     length: usize,
@@ -45,7 +51,7 @@ impl Flow {
     }
 
     /// A device with a context for the flow, as the driver of a kernel makes one.
-    fn device(&self, host: &mut Host) -> (Nic<TlsEngine>, u16) {
+    fn device(&self, host: &mut Host) -> Device {
         let mut nic = Nic::new(NicConfig::default(), TlsEngine);
         let queue = host.add_queue(&mut nic, 32);
         let key: Vec<u8> = (1..=32).collect();
@@ -58,7 +64,7 @@ impl Flow {
             host.run(&mut nic, queue).completions[0].status,
             Status::Done
         );
-        (nic, queue)
+        Device { nic, queue }
     }
 }
 
@@ -87,9 +93,10 @@ impl Record {
         &self,
         number: usize,
         protocol: u8,
-        (nic, queue): (&mut Nic<TlsEngine>, u16),
+        device: &mut Device,
         host: &mut Host,
     ) -> Vec<Vec<u8>> {
+        let Device { nic, queue } = device;
         let (headers, payload) = (self.headers(protocol), self.plaintext(number));
         let work = SegmentWork {
             context: Some(CONTEXT),
@@ -100,8 +107,8 @@ impl Record {
             header: host.put(&headers),
             payload: host.put(&payload),
         };
-        host.post(nic, queue, Work::Segment(work));
-        let run = host.run(nic, queue);
+        host.post(nic, *queue, Work::Segment(work));
+        let run = host.run(nic, *queue);
         assert_eq!(run.completions[0].status, Status::Done);
         run.packets
     }
@@ -111,9 +118,9 @@ impl Record {
 fn the_engine_sends_the_packets_that_the_kernel_has_sent() {
     for flow in Flow::all() {
         let mut host = Host::default();
-        let (mut nic, queue) = flow.device(&mut host);
+        let mut device = flow.device(&mut host);
         for (number, record) in flow.records.iter().enumerate() {
-            let packets = record.send(number, TCP, (&mut nic, queue), &mut host);
+            let packets = record.send(number, TCP, &mut device, &mut host);
             assert_eq!(packets.len(), record.packets.len());
             // The kernel has cut long records into several segments, at several times.
             let first = record
@@ -127,7 +134,7 @@ fn the_engine_sends_the_packets_that_the_kernel_has_sent() {
                 assert!(is_equal, "{:x}, record {number}, packet {at}", flow.suite);
             }
         }
-        assert_eq!(nic.counters().resyncs, 0);
+        assert_eq!(device.nic.counters().resyncs, 0);
     }
 }
 
@@ -135,9 +142,9 @@ fn the_engine_sends_the_packets_that_the_kernel_has_sent() {
 fn the_ciphertext_is_the_same_with_the_protocol_number_of_smt() {
     for flow in Flow::all() {
         let mut host = Host::default();
-        let (mut nic, queue) = flow.device(&mut host);
+        let mut device = flow.device(&mut host);
         for (number, record) in flow.records.iter().enumerate() {
-            let packets = record.send(number, SMT, (&mut nic, queue), &mut host);
+            let packets = record.send(number, SMT, &mut device, &mut host);
             assert_eq!(packets.len(), record.packets.len());
             for (own, captured) in packets.iter().zip(&record.packets) {
                 assert_eq!(
@@ -162,23 +169,23 @@ fn the_ciphertext_is_the_same_with_the_protocol_number_of_smt() {
 fn a_repeated_segment_is_the_same_after_a_resync() {
     for flow in Flow::all() {
         let mut host = Host::default();
-        let (mut nic, queue) = flow.device(&mut host);
+        let mut device = flow.device(&mut host);
         let mut sent = Vec::new();
         for (number, record) in flow.records.iter().enumerate() {
-            sent.push(record.send(number, SMT, (&mut nic, queue), &mut host));
+            sent.push(record.send(number, SMT, &mut device, &mut host));
         }
         for number in (0..flow.records.len()).rev() {
             let resync = Work::Resync {
                 context: CONTEXT,
                 number: flow.first + number as u64,
             };
-            host.post(&mut nic, queue, resync);
+            host.post(&mut device.nic, device.queue, resync);
             assert_eq!(
-                host.run(&mut nic, queue).completions[0].status,
+                host.run(&mut device.nic, device.queue).completions[0].status,
                 Status::Done
             );
             let record = &flow.records[number];
-            let again = record.send(number, SMT, (&mut nic, queue), &mut host);
+            let again = record.send(number, SMT, &mut device, &mut host);
             assert!(again == sent[number], "{:x}, record {number}", flow.suite);
         }
     }

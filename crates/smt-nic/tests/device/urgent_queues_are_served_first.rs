@@ -70,6 +70,42 @@ fn queues_of_one_class_take_turns() {
 }
 
 #[test]
+fn queues_take_turns_whatever_other_classes_send_between() {
+    let (mut nic, mut host) = device(&[0, 0, 1], 16);
+    for byte in 0..4 {
+        post(&mut nic, &mut host, 0, byte);
+        post(&mut nic, &mut host, 1, 10 + byte);
+    }
+    let mut left = Vec::new();
+    // Two steps of class 0 let one packet of it leave; one of class 1 comes after each step.
+    while nic.has_work(0) || nic.has_work(1) {
+        left.extend(serve(&mut nic, &mut host, 1));
+        post(&mut nic, &mut host, 2, URGENT);
+        while nic.has_work(2) {
+            left.extend(serve(&mut nic, &mut host, 1));
+        }
+        host.completion(&mut nic, 2).unwrap();
+    }
+    left.retain(|byte| *byte != URGENT);
+    assert_eq!(left, [0, 10, 1, 11, 2, 12, 3, 13]);
+}
+
+#[test]
+fn a_device_that_was_reset_begins_with_the_first_queue() {
+    let (mut nic, mut host) = device(&[0, 0], 8);
+    post(&mut nic, &mut host, 0, 1);
+    assert_eq!(serve(&mut nic, &mut host, 2), [1]);
+    nic.reset();
+    let mut host = Host::default();
+    for _ in 0..2 {
+        host.add_queue_of_class(&mut nic, 0, 8);
+    }
+    post(&mut nic, &mut host, 1, 3);
+    post(&mut nic, &mut host, 0, 2);
+    assert_eq!(serve(&mut nic, &mut host, 100), [2, 3]);
+}
+
+#[test]
 fn a_class_whose_completions_are_not_read_holds_up_no_other() {
     let (mut nic, mut host) = device(&[1, 0], 2);
     for byte in [1, 2] {
@@ -84,3 +120,6 @@ fn a_class_whose_completions_are_not_read_holds_up_no_other() {
     host.completion(&mut nic, 0).unwrap();
     assert_eq!(serve(&mut nic, &mut host, 100), [3]);
 }
+
+/// The byte of packets of the higher class.
+const URGENT: u8 = 0xFF;

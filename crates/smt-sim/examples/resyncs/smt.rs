@@ -81,6 +81,7 @@ fn host(id: u32, contexts_per_flow: usize) -> SmtHost<App> {
         },
         device: NicConfig::default(),
         reset_chance: 0,
+        batches_max: 1,
         interrupt_delay: Duration::ZERO,
     };
     let engine = WatchedEngine::new(Box::new(Unwatched));

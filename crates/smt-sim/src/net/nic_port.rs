@@ -5,44 +5,52 @@
 //! Packets that arrive wait in the device for an interrupt, so that it can merge them. It opens
 //! their records where it has the key.
 
+mod sent_datagram;
+
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use smt_carrier::{Arrival, Ecn, Marks, Path, Transmit};
+use smt_carrier::{Arrival, Batch, Ecn, Marks, Path};
 use smt_nic::{Counters, Nic, NicConfig};
 use smt_nic_driver::{
     ArrivedPacket, Driver, DriverConfig, DriverStatistics, NativePacket, NicKeys, OutgoingAddresses,
 };
-use smt_proto::{Time, TransmitBuffer};
+use smt_proto::Time;
 
 use crate::net::capture::checksum;
 use crate::net::packet::Packet;
 use crate::net::watched_engine::WatchedEngine;
 use crate::random::Random;
+use sent_datagram::{Datagrams, SentDatagram};
 
 /// A NIC and its driver.
 pub struct NicPort {
     driver: Driver,
     nic: Nic<WatchedEngine>,
     address: SocketAddr,
-    /// The chance of a reset between two looks at the completions, in millionths.
+    /// The chance of a reset at each look at the completions and at each packet that arrives, in
+    /// millionths.
     reset_chance: u32,
     random: Random,
-    /// The batch that was taken last. The next one is taken when all of it has left.
-    transmit: Option<Transmit>,
-    /// Datagrams of the batch that the device has sent and the cable has not.
-    ready: VecDeque<Vec<u8>>,
+    /// Classes of priorities.
+    classes: u8,
+    /// Batches that are posted before any of them leaves, at most.
+    batches_max: u32,
+    /// Those that are posted and have not left.
+    batches: u32,
+    /// Datagrams that the device has sent and the cable has not.
+    ready: VecDeque<SentDatagram>,
     /// The time from a packet's arrival to the interrupt.
     interrupt_delay: Duration,
     /// When the device's interrupt is due, by the network's clock.
     interrupt_at: Option<Time>,
     /// Whether there are receive queues.
     receives: bool,
-    /// Packets that wait for it, and how many buffers a queue has.
+    /// Packets that wait for the interrupt.
     arrived: u32,
+    /// Buffers of a receive queue.
     buffers: u32,
 }
 
@@ -53,8 +61,12 @@ pub struct NicChoices {
     pub driver: DriverConfig,
     /// The device's.
     pub device: NicConfig,
-    /// The chance of a reset between two looks at the completions, in millionths.
+    /// The chance of a reset at each look at the completions and at each packet that arrives, in
+    /// millionths.
     pub reset_chance: u32,
+    /// Batches that are posted before any of them leaves, at most; at least 1. With 1 no class of
+    /// priorities is ever before another, since each batch has one priority.
+    pub batches_max: u32,
     /// The time from a packet's arrival to the interrupt.
     pub interrupt_delay: Duration,
 }
@@ -77,7 +89,9 @@ impl NicPort {
             address,
             reset_chance: choices.reset_chance,
             random,
-            transmit: None,
+            classes: choices.driver.priority_classes,
+            batches_max: choices.batches_max,
+            batches: 0,
             ready: VecDeque::new(),
             interrupt_delay: choices.interrupt_delay,
             interrupt_at: None,
@@ -118,9 +132,6 @@ impl NicPort {
         // Keys that were removed since the last packet open nothing more.
         self.driver.follow_keys(&mut self.nic);
         self.driver.receive(&mut self.nic, &native(packet));
-        if self.random.chance(self.reset_chance) {
-            self.driver.reset(&mut self.nic);
-        }
         self.arrived += 1;
         let delay = match self.arrived < self.buffers {
             true => self.interrupt_delay,
@@ -128,6 +139,7 @@ impl NicPort {
         };
         let at = now + delay;
         self.interrupt_at = Some(self.interrupt_at.map_or(at, |due| due.min(at)));
+        self.reset_at_times();
     }
 
     /// Hands over what has arrived: merged packets, and those whose records the device has opened.
@@ -152,60 +164,87 @@ impl NicPort {
         });
     }
 
-    /// Lets a batch leave.
-    pub(crate) fn send(&mut self, transmit: Transmit, buffer: &TransmitBuffer) {
+    /// Takes a batch. It leaves now, or with some that come after it ([`Self::leave`]).
+    pub(crate) fn post(&mut self, batch: &Batch<'_>) {
         let addresses = OutgoingAddresses {
             source: self.address,
-            destination: transmit.path.remote,
+            destination: batch.path.remote,
         };
-        let batch = buffer.batch(&transmit, 0);
-        let posted = self.driver.post(&mut self.nic, &batch, addresses);
+        let posted = self.driver.post(&mut self.nic, batch, addresses);
         posted.expect("a batch of datagrams that a NIC can send");
-        let queues = u64::from(self.driver.queues());
+        self.batches += 1;
+        if self.batches >= self.batches_max {
+            self.leave();
+        }
+    }
+
+    /// Lets all batches leave that were posted. A device of several batches gives the classes of
+    /// priorities precedence every other time.
+    pub(crate) fn leave(&mut self) {
+        if std::mem::take(&mut self.batches) == 0 {
+            return;
+        }
+        let is_by_class = self.batches_max > 1 && self.random.chance(500_000);
         while !self.driver.is_idle() {
-            // Some steps of each queue, then a look at the completions.
-            for _ in 0..self.random.below(8) {
-                let queue = self.random.below(queues) as u16;
-                self.step(queue);
+            // Some steps, then a look at the completions.
+            let steps = self.random.below(8);
+            match is_by_class {
+                true => self.step_by_class(steps),
+                false => self.step_in_any_order(steps),
             }
-            if self.random.chance(self.reset_chance) {
-                self.driver.reset(&mut self.nic);
-            }
+            self.reset_at_times();
             self.driver.reap(&mut self.nic);
         }
-        self.transmit = Some(transmit);
+    }
+
+    fn step_in_any_order(&mut self, steps: u64) {
+        let queues = u64::from(self.driver.queues());
+        for _ in 0..steps {
+            let queue = self.random.below(queues) as u16;
+            self.step(queue);
+        }
+    }
+
+    /// The driver posts nothing meanwhile: no packet leaves after one of a lower class.
+    fn step_by_class(&mut self, steps: u64) {
+        let mut lowest = u8::MAX;
+        for _ in 0..steps {
+            let Some(queue) = self.nic.next_queue() else {
+                break;
+            };
+            let before = self.ready.len();
+            self.step(queue);
+            for left in self.ready.range(before..) {
+                let class = left.priority * self.classes / PRIORITIES;
+                assert!(class <= lowest, "a packet was overtaken by a lower class");
+                lowest = class;
+            }
+        }
     }
 
     fn step(&mut self, queue: u16) {
         let ready = &mut self.ready;
-        let mut wire = |packet: &[u8]| {
-            let mut packet = packet.to_vec();
-            let read = NativePacket::parse(&mut packet, PROTOCOL);
-            let datagram = read.expect("a native packet").datagram;
-            ready.push_back(packet[datagram].to_vec());
-        };
+        let mut wire = |packet: &[u8]| ready.push_back(SentDatagram::of_packet(packet));
         let step = self.driver.step(&mut self.nic, queue, &mut wire);
         assert!(step.is_ok(), "rings in the driver's own memory");
     }
 
-    /// The next datagrams of one size, the last perhaps shorter, and how they leave.
-    pub(crate) fn next_datagrams(&mut self) -> Option<(Transmit, Bytes)> {
-        let transmit = self.transmit?;
-        let mut bytes = self.ready.pop_front()?;
-        let size = bytes.len();
-        while let Some(next) = self.ready.front().filter(|next| next.len() <= size) {
-            bytes.extend_from_slice(next);
-            let is_shorter = next.len() < size;
-            self.ready.pop_front();
-            if is_shorter {
-                break;
-            }
+    fn reset_at_times(&mut self) {
+        if self.random.chance(self.reset_chance) {
+            self.reset_now();
         }
-        let transmit = Transmit {
-            segment_size: size,
-            ..transmit
-        };
-        Some((transmit, bytes.into()))
+    }
+
+    /// Resets the device. Packets that wait for an interrupt are lost, and so is the interrupt.
+    fn reset_now(&mut self) {
+        self.driver.reset(&mut self.nic);
+        self.arrived = 0;
+        self.interrupt_at = None;
+    }
+
+    /// The next datagrams that leave the host at once.
+    pub(crate) fn next_datagrams(&mut self) -> Option<Datagrams> {
+        Datagrams::first_of(&mut self.ready)
     }
 }
 
@@ -232,93 +271,10 @@ fn native(packet: &Packet) -> Vec<u8> {
 const PROTOCOL: u8 = 253;
 /// Bytes of an IPv4 header without options.
 const IP_HEADER: usize = 20;
+/// Priorities of batches, from 0 (SPEC §15.1).
+const PRIORITIES: u8 = 8;
 /// The code point of a congested queue (RFC 3168 §5).
 const CONGESTION_EXPERIENCED: u8 = 0b11;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::net::packet::{HostId, Protocol};
-    use smt_testkit::{CipherWatch, KeyWatch};
-
-    struct Unwatched;
-
-    impl CipherWatch for Unwatched {
-        fn key(&self, _key: &[u8], _iv: &[u8; 12]) -> Box<dyn KeyWatch> {
-            unreachable!("nothing is sealed")
-        }
-    }
-
-    const INTERRUPT: Duration = Duration::from_micros(20);
-
-    fn port(receive_buffers: u32) -> NicPort {
-        let choices = NicChoices {
-            driver: DriverConfig {
-                receive_queues: 1,
-                receive_buffers,
-                ..DriverConfig::default()
-            },
-            device: NicConfig::default(),
-            reset_chance: 0,
-            interrupt_delay: INTERRUPT,
-        };
-        let engine = WatchedEngine::new(Box::new(Unwatched));
-        let address = HostId(1).address();
-        NicPort::new(choices, address, NicKeys::new(1), engine, Random::new(1))
-    }
-
-    /// A DATA packet of a message, with a payload of 1,000 bytes from this offset on.
-    fn data(offset: u32, is_marked: bool) -> Packet {
-        let mut bytes = vec![0; 36 + 1_000];
-        bytes[1] = 0x01;
-        bytes[4] = 0xB0;
-        bytes[27] = 2;
-        bytes[28..32].copy_from_slice(&1_000_000_u32.to_be_bytes());
-        bytes[32..36].copy_from_slice(&offset.to_be_bytes());
-        Packet {
-            from: HostId(0),
-            to: HostId(1),
-            bytes: bytes.into(),
-            priority: 3,
-            is_marked,
-            is_trimmed: false,
-            entropy: 0,
-            protocol: Protocol::Smt,
-        }
-    }
-
-    /// Lengths and marks of what arrives.
-    fn arrivals(port: &mut NicPort) -> Vec<(usize, Ecn)> {
-        let mut arrivals = Vec::new();
-        port.interrupt(&mut |arrival| {
-            let local = HostId(1).address().ip();
-            assert_eq!(arrival.path, Path::between(HostId(0).address(), local));
-            arrivals.push((arrival.bytes.len(), arrival.marks.ecn));
-        });
-        arrivals
-    }
-
-    #[test]
-    fn packets_of_one_message_wait_for_the_interrupt_and_arrive_as_one() {
-        let (mut port, now) = (port(8), Time::from_nanos(1_000));
-        port.receive(now, &data(0, false));
-        port.receive(now + Duration::from_micros(5), &data(1_000, false));
-        port.receive(now + Duration::from_micros(5), &data(2_000, true));
-        assert_eq!(port.next_interrupt(), Some(now + INTERRUPT));
-        let marked = (36 + 1_000, Ecn::Ce);
-        assert_eq!(arrivals(&mut port), [(36 + 2_000, Ecn::NotEct), marked]);
-        assert_eq!(port.next_interrupt(), None);
-        assert_eq!(port.counters().packets_merged, 1);
-    }
-
-    #[test]
-    fn the_interrupt_comes_at_once_when_a_queue_runs_out_of_buffers() {
-        let (mut port, now) = (port(2), Time::from_nanos(1_000));
-        port.receive(now, &data(0, false));
-        assert_eq!(port.next_interrupt(), Some(now + INTERRUPT));
-        port.receive(now, &data(5_000, false));
-        assert_eq!(port.next_interrupt(), Some(now));
-        assert_eq!(arrivals(&mut port).len(), 2);
-        assert_eq!(port.counters().packets_dropped, 0);
-    }
-}
+mod tests;

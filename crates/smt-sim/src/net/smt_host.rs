@@ -222,22 +222,29 @@ impl<A: Application> Host for SmtHost<A> {
         let capabilities = self.capabilities;
         let nic = &mut self.nic;
         self.socket.transmit(now, || {
-            if let Some(rest) = nic.as_mut().and_then(|nic| next_of_nic(id, nic)) {
-                return Some(rest);
+            loop {
+                if let Some(rest) = nic.as_mut().and_then(|nic| next_of_nic(id, nic)) {
+                    return Some(rest);
+                }
+                let own = endpoint.poll_transmit(local, buffer);
+                let transmit = match (own, former.as_mut()) {
+                    (None, Some(former)) => former.poll_transmit(local, buffer),
+                    (own, _) => own,
+                };
+                let Some(transmit) = transmit else {
+                    // No batch comes for which those in the NIC would wait.
+                    let nic = nic.as_mut()?;
+                    nic.leave();
+                    return next_of_nic(id, nic);
+                };
+                if let Some(capabilities) = capabilities {
+                    check(&transmit, buffer, capabilities);
+                }
+                match nic {
+                    Some(nic) => nic.post(&buffer.batch(&transmit, 0)),
+                    None => return burst(id, transmit, chunk.copy(buffer)),
+                }
             }
-            let own = endpoint.poll_transmit(local, buffer);
-            let transmit = match (own, former.as_mut()) {
-                (None, Some(former)) => former.poll_transmit(local, buffer)?,
-                (own, _) => own?,
-            };
-            if let Some(capabilities) = capabilities {
-                check(&transmit, buffer, capabilities);
-            }
-            if let Some(nic) = nic {
-                nic.send(transmit, buffer);
-                return next_of_nic(id, nic);
-            }
-            burst(id, transmit, chunk.copy(buffer))
         })
     }
 }
@@ -280,8 +287,10 @@ fn burst(id: HostId, transmit: Transmit, bytes: Bytes) -> Option<Burst> {
 
 /// The next datagrams that a NIC has sent.
 fn next_of_nic(id: HostId, nic: &mut NicPort) -> Option<Burst> {
-    let (transmit, bytes) = nic.next_datagrams()?;
-    burst(id, transmit, bytes)
+    let next = nic.next_datagrams()?;
+    let mut transmit = Transmit::new(Path::to(next.to), next.size);
+    transmit.priority = next.priority;
+    burst(id, transmit, next.bytes.into())
 }
 
 /// Bytes of a datagram that every carrier takes.

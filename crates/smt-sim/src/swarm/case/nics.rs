@@ -59,12 +59,13 @@ fn choices(random: &mut Random) -> NicChoices {
         driver,
         device,
         reset_chance: *random.pick(&[0, 2_000, 20_000]),
+        batches_max: 1,
         interrupt_delay: Duration::ZERO,
     }
 }
 
 impl NicChoices {
-    /// The same with a receive side and classes of priorities.
+    /// The same with a receive side, classes of priorities and batches that compete.
     fn receiving(mut self, random: &mut Random) -> Self {
         self.driver.priority_classes = *random.pick(&[1, 2, 8]);
         self.driver.receive_queues = random.between(1, 3) as u16;
@@ -79,6 +80,7 @@ impl NicChoices {
             contexts_max: *random.pick(&[1, 3, 64]),
         };
         self.interrupt_delay = Duration::from_nanos(*random.pick(&[0, 2_000, 20_000, 100_000]));
+        self.batches_max = *random.pick(&[1, 4]);
         self
     }
 }
