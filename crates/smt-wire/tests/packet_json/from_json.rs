@@ -233,7 +233,6 @@ fn control_len(version: u8, ty: &str, fields: &Value, out: &mut [u8]) -> usize {
     };
     let body = &fields["body"];
     match ty {
-        "CONFIRM" => emit(Body::Confirm),
         "GRANT" => emit(Body::Grant(list(body, "entries", grant).as_slice().into())),
         "RESEND" => emit(Body::Resend(
             list(body, "entries", resend).as_slice().into(),
@@ -254,42 +253,50 @@ fn control_len(version: u8, ty: &str, fields: &Value, out: &mut [u8]) -> usize {
         "PART_WINDOW_REQUEST" => emit(Body::PartWindowRequest(
             list(body, "entries", id).as_slice().into(),
         )),
-        "ABORT" => emit(Body::Abort(abort(body))),
-        "WINDOW" => emit(Body::Window {
+        other => emit(single(other, body)),
+    }
+}
+
+/// A body that is no list.
+fn single(ty: &str, body: &Value) -> Body<'static> {
+    match ty {
+        "ABORT" => Body::Abort(abort(body)),
+        "WINDOW" => Body::Window {
             limit: long(body, "limit"),
-        }),
-        "WINDOW_REQUEST" => emit(Body::WindowRequest),
-        "KEY_UPDATE_REQUEST" => emit(Body::KeyUpdateRequest {
+        },
+        "CONFIRM" => Body::Confirm,
+        "WINDOW_REQUEST" => Body::WindowRequest,
+        "KEY_UPDATE_REQUEST" => Body::KeyUpdateRequest {
             epoch: small(body, "epoch"),
-        }),
-        "EPOCH_DONE" => emit(Body::EpochDone {
+        },
+        "EPOCH_DONE" => Body::EpochDone {
             epoch: small(body, "epoch"),
-        }),
-        "EPOCH_ACK" => emit(Body::EpochAck {
+        },
+        "EPOCH_ACK" => Body::EpochAck {
             epoch: small(body, "epoch"),
-        }),
-        "PING" => emit(Body::Ping(long(body, "value"))),
-        "PONG" => emit(Body::Pong(long(body, "value"))),
-        "PROBE" => emit(Body::Probe {
+        },
+        "PING" => Body::Ping(long(body, "value")),
+        "PONG" => Body::Pong(long(body, "value")),
+        "PROBE" => Body::Probe {
             padding: small::<u16>(body, "padding").into(),
-        }),
-        "PROBE_ACK" => emit(Body::ProbeAck {
+        },
+        "PROBE_ACK" => Body::ProbeAck {
             size: small(body, "size"),
-        }),
-        "ASSOCIATION" => emit(Body::Association(AssociationFields {
+        },
+        "ASSOCIATION" => Body::Association(AssociationFields {
             serial: small(body, "serial"),
             spi: small(body, "spi"),
             version: small(body, "version"),
-        })),
-        "ASSOCIATION_ACK" => emit(Body::AssociationAck {
-            serial: small(body, "serial"),
         }),
-        "ASSOCIATION_REQUEST" => emit(Body::AssociationRequest {
+        "ASSOCIATION_ACK" => Body::AssociationAck {
             serial: small(body, "serial"),
-        }),
-        "CLOSE" => emit(Body::Close {
+        },
+        "ASSOCIATION_REQUEST" => Body::AssociationRequest {
+            serial: small(body, "serial"),
+        },
+        "CLOSE" => Body::Close {
             code: small(body, "code"),
-        }),
+        },
         other => panic!("unknown type {other}"),
     }
 }
