@@ -238,6 +238,7 @@
 #define SMT_WINDOW_MAX                       65536
 #define SMT_DATAGRAM_LIMIT_MIN               1200
 #define SMT_STRIPES_LOG2_MAX                 8
+#define SMT_PSP_VERSIONS_MAX                 16
 #define SMT_KEY_NAME_MAX                     32
 #define SMT_BUNDLE_RECORDS_MAX               2
 #define SMT_FAILURE_TEXT_MAX                 1024
