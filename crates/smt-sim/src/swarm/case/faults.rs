@@ -9,7 +9,7 @@ use super::{Case, HostFault, HostFaultKind};
 use crate::net::fault::{FaultKind, LinkFault};
 use crate::net::packet::HostId;
 use crate::random::Random;
-use smt_wire::PacketType;
+use crate::swarm::coverage::PACKET_TYPES;
 
 impl Case {
     /// Draws a fault; sessions may end by an absence of `grave` or more.
@@ -20,7 +20,7 @@ impl Case {
             K::Loss | K::Corrupt | K::Truncate => self.link_fault(kind, 100_000, 0, random),
             K::BurstLoss => self.link_fault(kind, 5_000, 60, random),
             K::OneTypeLoss => {
-                let packet_type = *random.pick(&PacketType::ALL) as u64;
+                let packet_type = *random.pick(&PACKET_TYPES) as u64;
                 self.link_fault(kind, 900_000, packet_type, random);
             }
             K::Duplicate | K::Replay | K::Forge => {
