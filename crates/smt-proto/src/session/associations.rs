@@ -56,7 +56,7 @@ impl SessionAssociations {
 
     /// Whether DATA is taken from a packet that the carrier has opened under this SPI.
     pub(super) fn accepts(&self, spi: Option<u32>) -> bool {
-        spi.is_some_and(|spi| self.given.has(spi))
+        spi.is_some_and(|spi| self.given.has(spi, self.device.rotations()))
     }
 
     /// The association that packets leave under; `None`: none may leave now.
@@ -109,8 +109,10 @@ struct Due {
 impl Session {
     /// Whether messages may leave: under an association, if the session has any.
     pub(super) fn may_send_messages(&self) -> bool {
-        let associations = self.associations.as_ref();
-        associations.is_none_or(|associations| associations.handle().is_some())
+        match &self.associations {
+            Some(associations) => associations.handle().is_some(),
+            None => self.agreement.psp_version.is_none(),
+        }
     }
 
     /// The association that messages leave under; `None` in a session whose records are sealed.
@@ -122,8 +124,10 @@ impl Session {
     /// none; counts one that is not. Records without a seal count only if their packet had one, by
     /// an association of this session.
     pub(crate) fn takes_data_of(&self, spi: Option<u32>, shared: &mut Shared) -> bool {
-        let associations = self.associations.as_ref();
-        let is_taken = associations.is_none_or(|associations| associations.accepts(spi));
+        let is_taken = match &self.associations {
+            Some(associations) => associations.accepts(spi),
+            None => self.agreement.psp_version.is_none(),
+        };
         shared.statistics.data_unsealed += u64::from(!is_taken);
         is_taken
     }

@@ -15,8 +15,8 @@ use crate::time::Time;
 pub(super) struct Given {
     /// The serial of the newest; 0 before the first.
     serial: u32,
-    /// The SPIs of the newest and of the one before.
-    spis: [Option<u32>; 2],
+    /// The newest and the one before.
+    taken: [Option<GivenSpi>; 2],
     /// How often the device had replaced its keys when the newest was allocated.
     rotations: u64,
     /// When the newest was allocated.
@@ -25,6 +25,21 @@ pub(super) struct Given {
     unacknowledged: Option<Unacknowledged>,
     /// When to allocate the next.
     next_at: Option<Time>,
+}
+
+/// The SPI of an association, and how often the device had replaced its keys when it was allocated.
+#[derive(Clone, Copy)]
+struct GivenSpi {
+    spi: u32,
+    rotations: u64,
+}
+
+impl GivenSpi {
+    /// Whether it is this SPI, and the device still has the key that it is of. After two rotations
+    /// the device gives the same SPI again, perhaps to another peer.
+    fn is(&self, spi: u32, rotations: u64) -> bool {
+        self.spi == spi && rotations.wrapping_sub(self.rotations) < 2
+    }
 }
 
 struct Unacknowledged {
@@ -46,7 +61,7 @@ impl Given {
     pub(super) fn new(now: Time) -> Self {
         Self {
             serial: 0,
-            spis: [None; 2],
+            taken: [None; 2],
             rotations: 0,
             allocated_at: now,
             unacknowledged: None,
@@ -54,9 +69,11 @@ impl Given {
         }
     }
 
-    /// Whether this side has given the association of this SPI to the peer, lately.
-    pub(super) fn has(&self, spi: u32) -> bool {
-        self.spis.contains(&Some(spi))
+    /// Whether this side has given the association of this SPI to the peer, lately. `rotations`
+    /// says how often the device has replaced its keys.
+    pub(super) fn has(&self, spi: u32, rotations: u64) -> bool {
+        let mut taken = self.taken.iter().flatten();
+        taken.any(|given| given.is(spi, rotations))
     }
 
     /// The key of this serial, while the peer has not acknowledged it.
@@ -122,7 +139,7 @@ impl Given {
     fn put(&mut self, now: Time, rotations: u64, association: Association) {
         let Association { version, spi, key } = association;
         self.serial = self.serial.wrapping_add(1);
-        self.spis = [Some(spi), self.spis[0]];
+        self.taken = [Some(GivenSpi { spi, rotations }), self.taken[0]];
         self.rotations = rotations;
         self.allocated_at = now;
         self.next_at = None;

@@ -17,7 +17,7 @@ fn told(given: &mut Given, millis: u64, device: &PacketSealer) -> Option<(u32, b
 }
 
 fn has(given: &Given, spis: &[u32]) -> Vec<bool> {
-    spis.iter().map(|spi| given.has(*spi)).collect()
+    spis.iter().map(|spi| given.has(*spi, 0)).collect()
 }
 
 // SMT [15.4-8]
@@ -79,6 +79,24 @@ fn a_replaced_key_of_the_device_brings_a_new_one_once() {
     given.acknowledged(2);
     assert_eq!(told(&mut given, 2, &device), None);
     assert_eq!(given.due(), None);
+}
+
+// SMT [15.4-7]
+#[test]
+fn an_spi_that_the_device_gives_again_after_two_rotations_is_no_more_of_this_session() {
+    let device = PacketSealer::new(1);
+    let mut given = Given::new(at(0));
+    assert_eq!(told(&mut given, 0, &device), Some((1, false)));
+    for rotations in 0..2 {
+        assert!(given.has(1, rotations));
+    }
+    // The carrier has no other association for the session.
+    device.set_room(0);
+    for _ in 0..2 {
+        device.rotate();
+        told(&mut given, 600, &device);
+    }
+    assert!(!given.has(1, device.rotations()));
 }
 
 #[test]
