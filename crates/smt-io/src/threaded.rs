@@ -13,8 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use smt_carrier::{
-    Arrival, Associations, Batch, Capabilities, Carrier, KeyStore, Path, Readiness, ReceiveError,
-    SendError, Wait,
+    Arrival, Batch, Capabilities, Carrier, KeyStore, Path, Readiness, ReceiveError, SendError, Wait,
 };
 
 use crate::inbox::Inbox;
@@ -121,8 +120,11 @@ impl Carrier for ThreadedCarrier {
         self.shared.inner.local_address()
     }
 
+    /// Those of the carrier, but that whole packets are not sealed: an arrival that waits here has an
+    /// SPI that the device may have given to another session meanwhile.
     fn capabilities(&self) -> Capabilities {
-        self.shared.inner.capabilities()
+        let capabilities = self.shared.inner.capabilities();
+        capabilities.with_seals_packets(false)
     }
 
     fn readiness(&self) -> Readiness<'_> {
@@ -131,10 +133,6 @@ impl Carrier for ThreadedCarrier {
 
     fn keys(&self) -> Option<Arc<dyn KeyStore>> {
         self.shared.inner.keys()
-    }
-
-    fn associations(&self) -> Option<Arc<dyn Associations>> {
-        self.shared.inner.associations()
     }
 }
 

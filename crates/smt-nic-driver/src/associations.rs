@@ -123,8 +123,16 @@ impl NicAssociations {
 }
 
 impl Associations for NicAssociations {
+    /// Without a key of the device, or with hardly any room, there are none: a session would agree on
+    /// packets that can never leave.
     fn versions(&self) -> &[u8] {
-        &VERSION_NUMBERS
+        let table = self.table();
+        let has_room = table.sending.len() + self.sending_max / 16 < self.sending_max;
+        let has_key = table.allocated.iter().all(|pool| !pool.is_empty());
+        match has_room && has_key {
+            true => &VERSION_NUMBERS,
+            false => &[],
+        }
     }
 
     fn allocate(&self, version: u8) -> Result<Association, NoRoom> {

@@ -120,6 +120,9 @@ impl<C: Carrier, E: Engine> NicCarrier<C, E> {
     pub fn rotate_device_key(&self, fresh: MasterKey) {
         let Device { driver, nic } = &mut *self.device();
         driver.rotate_device_key(nic, fresh);
+        // SPIs begin anew: packets that were opened under the key before must not wait until one of
+        // theirs is another session's. They come again.
+        driver.take_arrivals(nic, &mut |_| {});
     }
 
     fn device(&self) -> MutexGuard<'_, Device<E>> {

@@ -2,13 +2,22 @@
 //! Certificates of a group on the loopback, and addresses of its replicas.
 
 use std::collections::BTreeSet;
-use std::io;
-use std::net::UdpSocket;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use smt_mesh::{Certificates, Member, Place};
 use smt_trusted_process::{InitError, NewGroup};
+
+/// The first port of a group's replicas, below those of sockets without a port of their own.
+const FIRST_PORT: u16 = 20_000;
+
+/// An address of the loopback, which is all of 127.0.0.0/8, for this group of this process.
+fn group_address(process: u32, group: u32) -> Ipv4Addr {
+    let [_, _, high, low] = process.to_be_bytes();
+    // 127.0.0.0 is left to others, and so are 0 and 255 at the end.
+    Ipv4Addr::new(127, high | 0x80, low, (group % 254) as u8 + 1)
+}
 
 /// The member that speaks for all clients.
 pub(crate) const CLIENTS: u32 = 1;
@@ -27,13 +36,10 @@ pub enum PlacesError {
     /// Keys and certificates cannot be made.
     #[error(transparent)]
     Keys(#[from] InitError),
-    /// There are no ports.
-    #[error("the operating system: no port of UDP on the loopback")]
-    Ports(#[from] io::Error),
 }
 
 impl Places {
-    /// Makes keys and certificates, and finds ports that are free.
+    /// Makes keys and certificates, and gives each replica an address.
     ///
     /// # Errors
     /// [`PlacesError`]
@@ -41,12 +47,11 @@ impl Places {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("smt-loopback-{}-{count}", std::process::id());
-        // Replicas know all addresses before any of them listens. All sockets are there at once, so
-        // that no port comes twice.
-        let sockets = (0..replicas).map(|_| UdpSocket::bind("127.0.0.1:0"));
-        let sockets: Vec<UdpSocket> = sockets.collect::<Result<_, _>>()?;
-        let addresses = sockets.iter().map(|it| Ok(it.local_addr()?.to_string()));
-        let addresses = addresses.collect::<io::Result<_>>()?;
+        // Replicas know all addresses before any of them listens: each group has an address of its
+        // own, and ports that the system gives to nobody who asks for any.
+        let ip = group_address(std::process::id(), count);
+        let ports = FIRST_PORT..;
+        let addresses = ports.take(replicas as usize).map(|it| format!("{ip}:{it}")).collect();
         let own = Self { directory: std::env::temp_dir().join(name), addresses };
         let group = NewGroup::create(&own.directory)?;
         for number in 0..replicas {

@@ -7,7 +7,7 @@ use core::time::Duration;
 use smt_carrier::{Association, AssociationHandle, Associations, NoRoom};
 use smt_record::KeyLimits;
 
-use crate::limits::RESEND_INTERVAL_MAX;
+use crate::limits::{RESEND_INTERVAL_MAX, SEGMENTS_MAX};
 use crate::recovery::retry_timer::RetryTimer;
 use crate::time::Time;
 
@@ -55,8 +55,10 @@ impl Sending {
 
     /// Takes the association of this serial, if it is newer than the one in use.
     ///
+    /// The one in use makes room for it.
+    ///
     /// # Errors
-    /// The carrier does not take it at present; the one in use stays.
+    /// The carrier does not take it at present. Nothing leaves until the peer tells it again.
     pub(super) fn take(
         &mut self,
         serial: u32,
@@ -66,6 +68,8 @@ impl Sending {
         if serial <= self.serial {
             return Ok(());
         }
+        self.installed = None;
+        self.request = None;
         let handle = device.install(association)?;
         self.installed = Some(Installed {
             device: Arc::clone(device),
@@ -73,14 +77,16 @@ impl Sending {
         });
         self.serial = serial;
         self.packets = 0;
-        self.request = None;
         Ok(())
     }
 
     /// The handle of the one in use, if packets are left of it.
     pub(super) fn handle(&self) -> Option<AssociationHandle> {
         let installed = self.installed.as_ref()?;
-        (self.packets < self.limits.records()).then_some(installed.handle)
+        // A batch begins with as many left as it may have packets.
+        let most = self.limits.records().saturating_sub(SEGMENTS_MAX.into());
+        let is_left = self.packets < most.max(self.limits.update_at());
+        is_left.then_some(installed.handle)
     }
 
     pub(super) fn count(&mut self, packets: usize) {

@@ -76,6 +76,10 @@ impl Session {
             let (stripe, body) = taken.body(stripe_of);
             let length = ControlHeader::packet_len(&body);
             let is_probe = matches!(body, Body::Probe { .. });
+            if is_probe && !self.may_send_messages() {
+                // It is to leave as DATA does, and comes again.
+                continue;
+            }
             if !out.is_empty() && (is_probe || out.len() + length > limit) {
                 self.lane.control.put_back(taken);
                 return false;

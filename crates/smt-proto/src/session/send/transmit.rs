@@ -54,6 +54,9 @@ impl Session {
         } else if self.write_control(shared, batch.bytes) {
             // PROBE takes the way of DATA, with all that the carrier adds.
             batch.association = self.association();
+            if let Some(associations) = &mut self.associations {
+                associations.count(1);
+            }
         }
         let has_written = !batch.bytes.is_empty();
         if has_written {
