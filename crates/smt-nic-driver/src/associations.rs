@@ -123,7 +123,7 @@ impl NicAssociations {
 }
 
 impl Associations for NicAssociations {
-    /// Without a key of the device, or with hardly any room, there are none: a session would agree on
+    /// There are none while the device has no key or hardly any room: a session would agree on
     /// packets that can never leave.
     fn versions(&self) -> &[u8] {
         let table = self.table();
