@@ -120,8 +120,8 @@ impl Carrier for ThreadedCarrier {
         self.shared.inner.local_address()
     }
 
-    /// Those of the carrier, but that whole packets are not sealed: an arrival that waits here has an
-    /// SPI that the device may have given to another session meanwhile.
+    /// Those of the carrier, but that whole packets are not sealed: an arrival that waits here has
+    /// an SPI that the device may have given to another session meanwhile.
     fn capabilities(&self) -> Capabilities {
         let capabilities = self.shared.inner.capabilities();
         capabilities.with_seals_packets(false)
