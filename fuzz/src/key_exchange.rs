@@ -315,6 +315,7 @@ pub(crate) fn params(index: u64, attempt: &Attempt) -> Vec<u8> {
         random: attempt.key.as_ref().map(|key| &key.random),
         takes_bundles: true,
         part_window: Some(4_096),
+        psp_versions: None,
     };
     let mut out = vec![0; Params::LEN_MAX];
     let length = params.emit(&mut out);
