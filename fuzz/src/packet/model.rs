@@ -63,7 +63,7 @@ pub(super) fn is_trimmed(version: u8, left: &[u8]) -> bool {
 }
 
 fn is_known(ty: u8) -> bool {
-    matches!(ty, 0x01 | 0x10..=0x13 | 0x15 | 0x20..=0x37)
+    matches!(ty, 0x01 | 0x10..=0x13 | 0x15 | 0x20..=0x3A)
 }
 
 fn is_body(ty: u8, is_version_answer: bool, packet: &[u8]) -> bool {
@@ -98,7 +98,11 @@ fn is_handshake(packet: &[u8]) -> bool {
 
 /// §3.4 and the table of §8.
 fn is_control(ty: u8, packet: &[u8]) -> bool {
-    let sealed = if ty == 0x20 { 32 } else { 16 };
+    let sealed = match ty {
+        0x20 => 32,
+        0x38 => 48,
+        _ => 16,
+    };
     let Some(body) = packet.len().checked_sub(28 + sealed) else {
         return false;
     };
@@ -106,12 +110,13 @@ fn is_control(ty: u8, packet: &[u8]) -> bool {
         |entry: usize| body.is_multiple_of(entry) && (1..=64).contains(&(body / entry));
     match ty {
         0x20 | 0x2D => body == 0,
+        0x38 => body == 12,
         0x21 => is_list_of(24),
         0x22 | 0x24 | 0x36 => is_list_of(16),
         0x23 | 0x25..=0x2A | 0x37 => is_list_of(8),
         0x2B => body == 16,
         0x2C | 0x31 | 0x32 | 0x35 => body == 8,
-        0x2E..=0x30 | 0x34 => body == 4,
+        0x2E..=0x30 | 0x34 | 0x39 | 0x3A => body == 4,
         0x33 => true,
         _ => false,
     }
