@@ -20,7 +20,7 @@ use smt_nic::{Nic, NicConfig};
 use smt_nic_driver::{DriverConfig, NicCarrier, NicKeys};
 use zeroize::Zeroizing;
 
-use crate::time_span;
+use crate::{standard_error, time_span};
 
 /// Options of `--carrier nic`.
 #[derive(Args, Clone, Debug)]
@@ -153,10 +153,13 @@ fn replace_keys(carrier: &Arc<TunNic>, life: Duration) -> io::Result<()> {
     let replace = move || {
         loop {
             thread::sleep(life);
-            let (Some(carrier), Ok(key)) = (carrier.upgrade(), fresh_key()) else {
+            let Some(carrier) = carrier.upgrade() else {
                 return;
             };
-            carrier.rotate_device_key(key);
+            match fresh_key() {
+                Ok(key) => carrier.rotate_device_key(key),
+                Err(error) => standard_error::complain(format_args!("smt: no new key: {error}")),
+            }
         }
     };
     let thread = thread::Builder::new().name("smt-psp-keys".to_owned());

@@ -60,27 +60,27 @@ impl Inbox {
         })
     }
 
-    /// Appends an arrival if there is room.
-    pub(crate) fn put(&self, batch: Arrival<'_>) {
+    /// Appends an arrival if there is room. The SPI under which it was opened is left out: the
+    /// device may give it to another session meanwhile.
+    pub(crate) fn put(&self, arrival: Arrival<'_>) {
         let mut queue = self.lock();
-        let bytes = queue.bytes + batch.bytes.len() + INBOX_BATCH_OVERHEAD_BYTES;
+        let bytes = queue.bytes + arrival.bytes.len() + INBOX_BATCH_OVERHEAD_BYTES;
         if queue.is_closed || bytes > INBOX_BYTES {
             self.dropped
-                .add(batch.bytes.len().div_ceil(batch.segment_size.max(1)));
+                .add(arrival.bytes.len().div_ceil(arrival.segment_size.max(1)));
             return;
         }
         queue.bytes = bytes;
         let description = Received {
-            path: batch.path,
-            length: batch.bytes.len(),
-            segment_size: batch.segment_size,
-            marks: batch.marks,
-            spi: batch.spi,
+            path: arrival.path,
+            length: arrival.bytes.len(),
+            segment_size: arrival.segment_size,
+            marks: arrival.marks,
         };
         queue.batches.push_back(Waiting {
             description,
-            bytes: batch.bytes.to_vec(),
-            opened: batch.opened.to_vec(),
+            bytes: arrival.bytes.to_vec(),
+            opened: arrival.opened.to_vec(),
         });
         if queue.batches.len() == 1 {
             self.has_some.store(true, Ordering::Release);

@@ -13,8 +13,6 @@ pub(crate) struct Received {
     /// Bytes of each datagram but the last, which may be shorter.
     pub(crate) segment_size: usize,
     pub(crate) marks: Marks,
-    /// The SPI under which another carrier has opened the datagrams.
-    pub(crate) spi: Option<u32>,
 }
 
 impl Received {
@@ -26,7 +24,7 @@ impl Received {
             segment_size: self.segment_size,
             marks: self.marks,
             opened: &[],
-            spi: self.spi,
+            spi: None,
         }
     }
 }

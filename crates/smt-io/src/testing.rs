@@ -26,7 +26,6 @@ pub(crate) trait Described: Carrier {
                 length: arrival.bytes.len(),
                 segment_size: arrival.segment_size,
                 marks: arrival.marks,
-                spi: arrival.spi,
             });
         };
         let count = self.receive(&mut sink, wait)?;

@@ -20,6 +20,8 @@ use crate::ended_associations::{EndedAssociations, print_of};
 /// The associations of one device.
 pub struct NicAssociations {
     sending_max: usize,
+    /// Looked at for each arrival, without the lock.
+    rotations: AtomicU64,
     table: Mutex<Table>,
 }
 
@@ -27,7 +29,6 @@ pub struct NicAssociations {
 struct Table {
     /// Associations that the device has allocated, by their versions.
     allocated: [Vec<Association>; VERSIONS.len()],
-    rotations: u64,
     /// The handle that was given last.
     named: u64,
     sending: BTreeMap<AssociationHandle, Arc<KeptAssociation>>,
@@ -38,6 +39,7 @@ struct Table {
 
 /// An association of a peer, and how many of its IVs may have been used.
 pub(crate) struct KeptAssociation {
+    pub(crate) handle: AssociationHandle,
     version: PspVersion,
     spi: u32,
     key: AssociationKey,
@@ -80,6 +82,7 @@ impl NicAssociations {
     pub(crate) fn new(sending_max: usize) -> Arc<Self> {
         Arc::new(Self {
             sending_max,
+            rotations: AtomicU64::new(0),
             table: Mutex::default(),
         })
     }
@@ -113,7 +116,8 @@ impl NicAssociations {
     /// association of the key before is given afterwards.
     pub(crate) fn rotate(&self, rotate: impl FnOnce() -> bool) {
         let table = &mut *self.table();
-        table.rotations += u64::from(rotate());
+        self.rotations
+            .fetch_add(u64::from(rotate()), Ordering::SeqCst);
         table.allocated = Default::default();
     }
 
@@ -145,20 +149,21 @@ impl Associations for NicAssociations {
     /// their IVs, since each installation counts from 1. One that was removed before 65,536 others
     /// is not known any more, and must not come again.
     fn install(&self, association: Association) -> Result<AssociationHandle, NoRoom> {
+        let mut table = self.table();
+        let handle = AssociationHandle(table.named + 1);
         let kept = KeptAssociation {
+            handle,
             version: PspVersion::of_number(association.version).ok_or(NoRoom)?,
             spi: association.spi,
             key: association.key,
             next_iv: AtomicU64::new(FIRST_IV),
         };
-        let mut table = self.table();
         let is_there = table.sending.values().any(|other| other.is_same(&kept));
         let is_known = is_there || table.ended.contains(kept.print());
         if is_known || table.sending.len() >= self.sending_max || kept.spi << 1 == 0 {
             return Err(NoRoom);
         }
-        table.named += 1;
-        let handle = AssociationHandle(table.named);
+        table.named = handle.0;
         table.sending.insert(handle, Arc::new(kept));
         Ok(handle)
     }
@@ -172,7 +177,7 @@ impl Associations for NicAssociations {
     }
 
     fn rotations(&self) -> u64 {
-        self.table().rotations
+        self.rotations.load(Ordering::SeqCst)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::flow_contexts::{ContextBounds, Preparation, RecordRun};
 use crate::host_regions::HostRegions;
 use crate::ip_packet::OutgoingAddresses;
 use crate::keys::{KeyChanges, NicKeys};
-use crate::psp_sending::PspSending;
+use crate::psp_sending::{PspSending, Refusal};
 use crate::receive_contexts::{ReceiveChange, ReceiveContextNames};
 use crate::receive_ring::{Reaped, ReceiveRing};
 use crate::segment::Segment;
@@ -405,8 +405,13 @@ impl Driver {
                 ..
             } => {
                 if let Some(association) = segment.association {
-                    let refused = (association, context, completion.status);
-                    return self.take_refused_packets(queue, segment, refused);
+                    let status = completion.status;
+                    let refusal = Refusal {
+                        association,
+                        context,
+                        status,
+                    };
+                    return self.take_refused_packets(queue, segment, refusal);
                 }
                 // The device has destroyed the context, and sent nothing.
                 ring.contexts.forget(context);

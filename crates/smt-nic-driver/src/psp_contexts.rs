@@ -11,6 +11,7 @@
 //! [`KeptAssociation::reserve`]: crate::associations::KeptAssociation::reserve
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use smt_carrier::AssociationHandle;
 use smt_nic::descriptor::ContextId;
@@ -54,20 +55,20 @@ pub(crate) enum PspChoice {
 }
 
 impl PspContexts {
-    /// Chooses for a segment whose packets have the IVs from `first` to before `end`. Choosing
+    /// Chooses for a segment whose packets have these IVs. Choosing
     /// [`PspChoice::Create`] the caller tells the new context's name ([`Self::add`]).
     pub(crate) fn choose(
         &mut self,
         association: AssociationHandle,
-        (first, end): (u64, u64),
+        ivs: Range<u64>,
         contexts_max: usize,
     ) -> PspChoice {
         self.uses += 1;
         let uses = self.uses;
         if let Some(context) = self.contexts.get_mut(&association)
-            && context.end == first
+            && context.end == ivs.start
         {
-            (context.end, context.last_use) = (end, uses);
+            (context.end, context.last_use) = (ivs.end, uses);
             return PspChoice::Ready(context.named.id);
         }
         if uses <= self.full_until {
@@ -168,18 +169,18 @@ mod tests {
     #[test]
     fn a_context_goes_on_where_its_ivs_end_and_is_left_once_others_were_set_aside() {
         let mut contexts = PspContexts::default();
-        assert_eq!(contexts.choose(ONE, (1, 4), 8), PspChoice::Create(None));
+        assert_eq!(contexts.choose(ONE, 1..4, 8), PspChoice::Create(None));
         contexts.add(ONE, named(1), 4);
         assert_eq!(
-            contexts.choose(ONE, (4, 6), 8),
+            contexts.choose(ONE, 4..6, 8),
             PspChoice::Ready(ContextId(1))
         );
         // Software had 6.
         let anew = PspChoice::Create(Some(named(1)));
-        assert_eq!(contexts.choose(ONE, (7, 8), 8), anew);
+        assert_eq!(contexts.choose(ONE, 7..8, 8), anew);
         contexts.add(ONE, named(2), 8);
         assert_eq!(
-            contexts.choose(ONE, (8, 9), 8),
+            contexts.choose(ONE, 8..9, 8),
             PspChoice::Ready(ContextId(2))
         );
     }
@@ -187,22 +188,22 @@ mod tests {
     #[test]
     fn a_context_gives_way_only_at_rest() {
         let mut contexts = PspContexts::default();
-        contexts.choose(ONE, (1, 2), 1);
+        contexts.choose(ONE, 1..2, 1);
         contexts.add(ONE, named(1), 2);
-        assert_eq!(contexts.choose(TWO, (1, 2), 1), PspChoice::Software);
+        assert_eq!(contexts.choose(TWO, 1..2, 1), PspChoice::Software);
         let evicted = PspChoice::Create(Some(named(1)));
-        assert_eq!(contexts.choose(TWO, (2, 3), 1), evicted);
+        assert_eq!(contexts.choose(TWO, 2..3, 1), evicted);
     }
 
     #[test]
     fn a_full_device_is_asked_again_after_a_while() {
         let mut contexts = PspContexts::default();
-        assert_eq!(contexts.choose(ONE, (1, 2), 2), PspChoice::Create(None));
+        assert_eq!(contexts.choose(ONE, 1..2, 2), PspChoice::Create(None));
         contexts.add(ONE, named(1), 2);
         assert!(contexts.is_being_made(ONE, ContextId(1)));
         contexts.was_refused(ONE, ContextId(1), 2);
         assert!(!contexts.is_being_made(ONE, ContextId(1)));
-        let chosen = [2, 3, 4].map(|iv| contexts.choose(ONE, (iv, iv + 1), 2));
+        let chosen = [2, 3, 4].map(|iv| contexts.choose(ONE, iv..iv + 1, 2));
         let software = PspChoice::Software;
         assert_eq!(chosen, [software, software, PspChoice::Create(None)]);
     }
@@ -210,7 +211,7 @@ mod tests {
     #[test]
     fn the_word_about_an_older_context_changes_nothing_of_the_newer_one() {
         let mut contexts = PspContexts::default();
-        contexts.choose(ONE, (1, 2), 2);
+        contexts.choose(ONE, 1..2, 2);
         contexts.add(ONE, named(2), 2);
         contexts.was_made(ONE, ContextId(1));
         assert!(contexts.is_being_made(ONE, ContextId(2)));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The driver's half of PSP: segments under associations, and the keys of the device.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use smt_carrier::AssociationHandle;
@@ -47,6 +48,13 @@ impl PspSending {
     fn get(&self, handle: AssociationHandle) -> Option<Arc<KeptAssociation>> {
         self.associations.as_ref()?.get(handle)
     }
+}
+
+/// A segment under an association that the device has refused.
+pub(crate) struct Refusal {
+    pub(crate) association: AssociationHandle,
+    pub(crate) context: ContextId,
+    pub(crate) status: Status,
 }
 
 impl Driver {
@@ -98,13 +106,15 @@ impl Driver {
             self.statistics.lost += 1;
             return;
         };
-        let ivs = (first, first + packets);
+        let ivs = first..first + packets;
         let contexts_max = self.config.psp_contexts;
-        let context = match self.psp.contexts.choose(association, ivs, contexts_max) {
+        let context = match self
+            .psp
+            .contexts
+            .choose(association, ivs.clone(), contexts_max)
+        {
             PspChoice::Ready(context) => Some(context),
-            PspChoice::Create(other) => {
-                self.create_context(queue, (association, &kept), ivs, other)
-            }
+            PspChoice::Create(other) => self.create_context(queue, &kept, ivs, other),
             PspChoice::Software => None,
         };
         match context {
@@ -113,7 +123,7 @@ impl Driver {
                 self.statistics.segments_offloaded += 1;
                 self.rings[queue].post_segment(&mut self.memory, segment, Some(context));
             }
-            None => self.seal_in_software(queue, &segment, (association, &kept), first),
+            None => self.seal_in_software(queue, &segment, &kept, first),
         }
     }
 
@@ -121,8 +131,8 @@ impl Driver {
     fn create_context(
         &mut self,
         queue: usize,
-        (association, kept): (AssociationHandle, &KeptAssociation),
-        (first, end): (u64, u64),
+        kept: &KeptAssociation,
+        ivs: Range<u64>,
         other: Option<NamedContext>,
     ) -> Option<ContextId> {
         if let Some(other) = other {
@@ -132,9 +142,9 @@ impl Driver {
         self.named = self.named.checked_add(1)?;
         let id = ContextId(self.named);
         let named = NamedContext { id, queue };
-        self.psp.contexts.add(association, named, end);
-        let block = kept.block(first);
-        self.rings[queue].post_create(&mut self.memory, id, Some(association), &block);
+        self.psp.contexts.add(kept.handle, named, ivs.end);
+        let block = kept.block(ivs.start);
+        self.rings[queue].post_create(&mut self.memory, id, Some(kept.handle), &block);
         self.statistics.psp_contexts_created += 1;
         Some(id)
     }
@@ -162,10 +172,10 @@ impl Driver {
         &mut self,
         queue: usize,
         segment: &Segment,
-        (association, kept): (AssociationHandle, &KeptAssociation),
+        kept: &KeptAssociation,
         first_iv: u64,
     ) {
-        self.leave_context(association);
+        self.leave_context(kept.handle);
         let sealed = software_sealing::seal(segment, kept, first_iv, self.config.protocol);
         let Some(packets) = sealed else {
             self.statistics.lost += 1;
@@ -197,8 +207,13 @@ impl Driver {
         &mut self,
         queue: usize,
         segment: Segment,
-        (association, context, status): (AssociationHandle, ContextId, Status),
+        refusal: Refusal,
     ) {
+        let Refusal {
+            association,
+            context,
+            status,
+        } = refusal;
         let is_early = status == Status::UnknownContext
             && self.psp.contexts.is_being_made(association, context);
         if is_early {
@@ -213,6 +228,6 @@ impl Driver {
             return;
         };
         self.statistics.repeated += 1;
-        self.seal_in_software(queue, &segment, (association, &kept), first);
+        self.seal_in_software(queue, &segment, &kept, first);
     }
 }

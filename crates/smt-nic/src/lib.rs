@@ -47,6 +47,7 @@ mod executor;
 pub mod headers;
 mod host_memory;
 mod nic;
+mod packet_numbers;
 pub mod psp;
 pub mod quic;
 pub mod receive;

@@ -207,7 +207,6 @@ impl Queue {
             length,
             segment_size,
             marks: first.marks,
-            spi: None,
         }
     }
 }

@@ -111,7 +111,6 @@ impl UdpCarrier {
             },
             length: arrival.length,
             segment_size: arrival.segment_size,
-            spi: None,
             marks: Marks {
                 ecn: arrival
                     .traffic_class

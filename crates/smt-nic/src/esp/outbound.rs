@@ -11,6 +11,7 @@ use crate::engine::{
     BadContextBlock, ContextBlock, Engine, EngineError, PlannedPackets, Protected, Stage,
 };
 use crate::headers::Headers;
+use crate::packet_numbers::PacketNumbers;
 use crate::segmentation::PACKET_MAX;
 
 /// The ESP engine of the transmit side.
@@ -23,22 +24,14 @@ pub struct EspContext {
     spi: u32,
     is_extended: bool,
     cipher: Cipher,
-    /// The number of the next packet; `None` after the highest one.
-    number: Option<u64>,
+    numbers: PacketNumbers,
 }
 
 impl EspContext {
     /// The number of the next packet; `None` after the highest one.
     #[must_use]
     pub fn number(&self) -> Option<u64> {
-        self.number
-    }
-
-    /// Packets that may still be sealed.
-    fn left(&self) -> u64 {
-        let last = last_number(self.is_extended);
-        // The first number is 1: the distance has room for one more.
-        self.number.map_or(0, |next| last - next + 1)
+        self.numbers.next()
     }
 
     /// Bytes of a packet once it is sealed.
@@ -82,26 +75,23 @@ impl Engine for EspEngine {
         let suite = EspSuite::of_code(u16_at(bytes, 2)).ok_or(BadContextBlock::UnknownSuite)?;
         let material = &bytes[4..4 + suite.key_material_bytes()];
         let cipher = Cipher::new(suite, material).ok_or(BadContextBlock::UnknownSuite)?;
-        let (spi, number) = (u32_at(bytes, 40), u64_at(bytes, 44));
+        let spi = u32_at(bytes, 40);
         let is_extended = bytes[1] & EXTENDED != 0;
-        let is_number = (1..=last_number(is_extended)).contains(&number);
-        if spi < FIRST_SPI || !is_number {
-            return Err(BadContextBlock::BadAssociation);
-        }
+        let numbers = PacketNumbers::new(u64_at(bytes, 44), last_number(is_extended));
+        let numbers = numbers
+            .filter(|_| spi >= FIRST_SPI)
+            .ok_or(BadContextBlock::BadAssociation)?;
         Ok(EspContext {
             spi,
             is_extended,
             cipher,
-            number: Some(number),
+            numbers,
         })
     }
 
     /// Takes the number forward. A lower one changes nothing: it was used.
     fn resync(&self, context: &mut EspContext, number: u64) {
-        let is_forward = context.number.is_some_and(|next| number > next);
-        if is_forward && number <= last_number(context.is_extended) {
-            context.number = Some(number);
-        }
+        context.numbers.go_on_with(number);
     }
 
     fn stage(&self, _context: &EspContext) -> Stage {
@@ -126,10 +116,7 @@ impl Engine for EspEngine {
         if context.sealed_bytes(headers, longest) > PACKET_MAX {
             return Err(EngineError::BadPayload);
         }
-        match packets <= context.left() {
-            true => Ok(()),
-            false => Err(EngineError::NumbersUsedUp),
-        }
+        context.numbers.suffice(packets)
     }
 
     fn transform(
@@ -138,10 +125,7 @@ impl Engine for EspEngine {
         headers: &Headers,
         packet: &mut Vec<u8>,
     ) -> Result<Protected, EngineError> {
-        let number = context.number.ok_or(EngineError::NumbersUsedUp)?;
-        // The number is used from here on, whatever comes.
-        let last = last_number(context.is_extended);
-        context.number = number.checked_add(1).filter(|next| *next <= last);
+        let number = context.numbers.take()?;
         let bytes = (packet.len() - headers.transport_at) as u64;
         let sealed = context.seal(number, headers, packet);
         sealed.ok_or(EngineError::BadPayload)?;
@@ -154,7 +138,7 @@ impl core::fmt::Debug for EspContext {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("EspContext")
             .field("spi", &self.spi)
-            .field("number", &self.number)
+            .field("number", &self.numbers.next())
             .finish_non_exhaustive()
     }
 }

@@ -15,6 +15,7 @@ use crate::engine::{
     BadContextBlock, ContextBlock, Engine, EngineError, PlannedPackets, Protected, Stage,
 };
 use crate::headers::{Headers, Transport};
+use crate::packet_numbers::PacketNumbers;
 use crate::segment_place;
 use crate::segmentation::PACKET_MAX;
 
@@ -26,21 +27,14 @@ pub struct PspEngine;
 #[derive(Clone)]
 pub struct PspContext {
     sealer: Sealer,
-    /// The IV of the next packet; `None` after the highest one.
-    next_iv: Option<u64>,
+    ivs: PacketNumbers,
 }
 
 impl PspContext {
     /// The IV of the next packet; `None` after the highest one.
     #[must_use]
     pub fn next_iv(&self) -> Option<u64> {
-        self.next_iv
-    }
-
-    /// Packets that may still be sealed.
-    fn left(&self) -> u64 {
-        // The first IV is 1: the distance has room for one more.
-        self.next_iv.map_or(0, |next| u64::MAX - next + 1)
+        self.ivs.next()
     }
 
     fn seal(&self, iv: u64, headers: &Headers, packet: &mut Vec<u8>) -> Option<()> {
@@ -75,23 +69,22 @@ impl Engine for PspEngine {
             return Err(BadContextBlock::OtherEngine);
         }
         let version = PspVersion::of_number(bytes[1]).ok_or(BadContextBlock::UnknownSuite)?;
-        let (spi, iv) = (u32_at(bytes, 36), u64_at(bytes, 40));
-        if spi & !KEY_BIT == 0 || iv == 0 {
-            return Err(BadContextBlock::BadAssociation);
-        }
+        let spi = u32_at(bytes, 36);
+        let ivs = PacketNumbers::new(u64_at(bytes, 40), u64::MAX);
+        let ivs = ivs
+            .filter(|_| spi & !KEY_BIT != 0)
+            .ok_or(BadContextBlock::BadAssociation)?;
         let mut key = Zeroizing::new([0; 32]);
         key.copy_from_slice(&bytes[4..36]);
         Ok(PspContext {
             sealer: Sealer::new(spi, version, &DerivedKey::new(*key)),
-            next_iv: Some(iv),
+            ivs,
         })
     }
 
     /// Takes the IV forward. A lower one changes nothing: it was used.
     fn resync(&self, context: &mut PspContext, iv: u64) {
-        if context.next_iv.is_some_and(|next| iv > next) {
-            context.next_iv = Some(iv);
-        }
+        context.ivs.go_on_with(iv);
     }
 
     fn stage(&self, _context: &PspContext) -> Stage {
@@ -120,10 +113,7 @@ impl Engine for PspEngine {
         if !is_good {
             return Err(EngineError::BadPayload);
         }
-        match packets <= context.left() {
-            true => Ok(()),
-            false => Err(EngineError::NumbersUsedUp),
-        }
+        context.ivs.suffice(packets)
     }
 
     fn transform(
@@ -132,9 +122,7 @@ impl Engine for PspEngine {
         headers: &Headers,
         packet: &mut Vec<u8>,
     ) -> Result<Protected, EngineError> {
-        let iv = context.next_iv.ok_or(EngineError::NumbersUsedUp)?;
-        // The IV is used from here on, whatever comes.
-        context.next_iv = iv.checked_add(1);
+        let iv = context.ivs.take()?;
         let bytes = (packet.len() - headers.transport_at) as u64;
         let sealed = context.seal(iv, headers, packet);
         sealed.ok_or(EngineError::BadPayload)?;
@@ -147,7 +135,7 @@ impl core::fmt::Debug for PspContext {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("PspContext")
             .field("spi", &self.sealer.spi())
-            .field("next_iv", &self.next_iv)
+            .field("next_iv", &self.ivs.next())
             .finish_non_exhaustive()
     }
 }

@@ -73,6 +73,12 @@ impl<'a> DatagramBatch<'a> {
         self.limits = self.limits.within(bytes);
     }
 
+    /// Lets no more than so many further datagrams into the batch.
+    pub(crate) fn limit_datagrams(&mut self, further: usize) {
+        let most = self.segments.saturating_add(further);
+        self.limits.segments = self.limits.segments.min(most);
+    }
+
     /// Whether one more datagram of this size fits.
     pub(crate) fn fits(&self, length: usize) -> bool {
         self.segments == 0
@@ -196,6 +202,19 @@ mod tests {
             assert_eq!(count, segments);
             assert!(batch.is_full());
         }
+    }
+
+    #[test]
+    fn a_batch_takes_no_more_further_datagrams_than_it_is_limited_to() {
+        let mut bytes = TransmitBuffer::default();
+        let mut batch = DatagramBatch::new(&mut bytes, LIMITS);
+        batch.close_datagram(100);
+        batch.limit_datagrams(2);
+        for _ in 0..2 {
+            assert!(batch.fits(100));
+            batch.close_datagram(100);
+        }
+        assert!(!batch.fits(100) && batch.is_full());
     }
 
     #[test]

@@ -64,6 +64,11 @@ impl SessionAssociations {
         self.sending.handle()
     }
 
+    /// Packets that may still leave under [`Self::handle`].
+    pub(super) fn left(&self) -> usize {
+        usize::try_from(self.sending.left()).unwrap_or(usize::MAX)
+    }
+
     /// Counts packets that leave under [`Self::handle`].
     pub(super) fn count(&mut self, packets: usize) {
         self.sending.count(packets);

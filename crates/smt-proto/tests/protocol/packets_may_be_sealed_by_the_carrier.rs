@@ -301,3 +301,18 @@ fn a_peer_that_asks_and_acknowledges_without_end_gets_few_associations() {
     let next = sealers[1].allocate(1).unwrap().spi;
     assert!((8..15).contains(&next), "{next} in a second");
 }
+
+// SMT [15.4-12]
+#[test]
+fn no_more_packets_leave_under_an_association_than_its_limit() {
+    let mut config = ethernet();
+    config.key_limits = KeyLimits::new(100, 100, 1 << 20).unwrap();
+    let (mut world, ends, _) = connected(&config);
+    world.is_recording = true;
+    let request = body(1, 300_000);
+    let rpc = world.call(0, ends[0], request.clone());
+    assert!(world.outcome(0, rpc) == Ok(request));
+    let sealed = world.sent.iter().filter(|of| types(of).is_empty());
+    let number = |of: &Datagram| u64::from_be_bytes(*of.bytes[5..].first_chunk().unwrap());
+    assert_eq!(sealed.map(number).max(), Some(100));
+}

@@ -17,8 +17,6 @@ pub(super) struct Given {
     serial: u32,
     /// The newest and the one before.
     taken: [Option<GivenSpi>; 2],
-    /// How often the device had replaced its keys when the newest was allocated.
-    rotations: u64,
     /// When the newest was allocated.
     allocated_at: Time,
     /// The newest, until the peer has acknowledged it.
@@ -62,7 +60,6 @@ impl Given {
         Self {
             serial: 0,
             taken: [None; 2],
-            rotations: 0,
             allocated_at: now,
             unacknowledged: None,
             next_at: Some(now),
@@ -110,7 +107,8 @@ impl Given {
     ) -> Option<Told> {
         // The newest ends when its key is replaced, and others come from the current key.
         let rotations = device.rotations();
-        if self.serial > 0 && rotations != self.rotations {
+        let is_outdated = |newest: GivenSpi| newest.rotations != rotations;
+        if self.taken[0].is_some_and(is_outdated) {
             self.next_at.get_or_insert(now);
         }
         if self.next_at.is_some_and(|at| at <= now) {
@@ -140,7 +138,6 @@ impl Given {
         let Association { version, spi, key } = association;
         self.serial = self.serial.wrapping_add(1);
         self.taken = [Some(GivenSpi { spi, rotations }), self.taken[0]];
-        self.rotations = rotations;
         self.allocated_at = now;
         self.next_at = None;
         let fields = AssociationFields {

@@ -7,7 +7,7 @@ use core::time::Duration;
 use smt_carrier::{Association, AssociationHandle, Associations, NoRoom};
 use smt_record::KeyLimits;
 
-use crate::limits::{RESEND_INTERVAL_MAX, SEGMENTS_MAX};
+use crate::limits::RESEND_INTERVAL_MAX;
 use crate::recovery::retry_timer::RetryTimer;
 use crate::time::Time;
 
@@ -83,10 +83,12 @@ impl Sending {
     /// The handle of the one in use, if packets are left of it.
     pub(super) fn handle(&self) -> Option<AssociationHandle> {
         let installed = self.installed.as_ref()?;
-        // A batch begins with as many left as it may have packets.
-        let most = self.limits.records().saturating_sub(SEGMENTS_MAX.into());
-        let is_left = self.packets < most.max(self.limits.update_at());
-        is_left.then_some(installed.handle)
+        (self.left() > 0).then_some(installed.handle)
+    }
+
+    /// Packets that may still leave under it.
+    pub(super) fn left(&self) -> u64 {
+        self.limits.records().saturating_sub(self.packets)
     }
 
     pub(super) fn count(&mut self, packets: usize) {

@@ -68,6 +68,9 @@ impl Session {
 
     /// Writes messages, whose packets the carrier seals if the session has associations.
     fn write_messages(&mut self, now: Time, shared: &mut Shared, batch: &mut DatagramBatch<'_>) {
+        if let Some(associations) = &self.associations {
+            batch.limit_datagrams(associations.left());
+        }
         let before = batch.datagrams();
         self.write_sendable(now, shared, batch);
         let written = batch.datagrams() - before;
