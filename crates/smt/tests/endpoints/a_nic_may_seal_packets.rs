@@ -16,6 +16,9 @@ use crate::support::payload::{is_payload, payload};
 use crate::support::random::{Random, seed};
 use crate::support::{Credentials, echo, serve};
 
+/// Calls of a test, one after another.
+const CALLS: u64 = 200;
+
 /// A carrier with a NIC, over memory that carries IP packets.
 type Carrier = NicCarrier<MemoryCarrier, (TlsEngine, PspEngine)>;
 
@@ -24,6 +27,17 @@ type Carrier = NicCarrier<MemoryCarrier, (TlsEngine, PspEngine)>;
 struct Wire(Arc<Mutex<Vec<Vec<u8>>>>);
 
 impl Wire {
+    /// The fault of a packet: one in a hundred each is lost, comes twice or late.
+    fn fault(&self, packet: &[u8], random: &mut Random) -> Fault {
+        self.0.lock().unwrap().push(packet.to_vec());
+        match random.below(100) {
+            0 => Fault::Drop,
+            1 => Fault::Duplicate,
+            2 => Fault::Delay(1 + random.below(20)),
+            _ => Fault::Deliver,
+        }
+    }
+
     /// Whether a packet held these bytes.
     fn has(&self, bytes: &[u8]) -> bool {
         let packets = self.0.lock().unwrap();
@@ -32,34 +46,31 @@ impl Wire {
     }
 }
 
-/// A carrier that seals packets if `has_psp` says so, on a network that loses some.
-fn nic(network: &MemoryNetwork, address: &str, has_psp: bool, wire: &Wire) -> Arc<Carrier> {
+/// A carrier at this address that seals packets if it has a device key, on a network that loses
+/// some.
+fn nic(
+    network: &MemoryNetwork,
+    address: &str,
+    key: Option<MasterKey>,
+    wire: &Wire,
+    mut random: Random,
+) -> Arc<Carrier> {
     let config = DriverConfig {
-        psp: has_psp,
+        psp: key.is_some(),
         ..DriverConfig::default()
     };
-    let (mut random, wire) = (Random::new(seed()), wire.clone());
-    let packets = network.bind(address.parse().unwrap());
-    let packets = packets.with_fault(move |packet| {
-        wire.0.lock().unwrap().push(packet.clone());
-        match random.below(100) {
-            0 => Fault::Drop,
-            1 => Fault::Duplicate,
-            2 => Fault::Delay(1 + random.below(20)),
-            _ => Fault::Deliver,
-        }
-    });
+    let (packets, wire) = (network.bind(address.parse().unwrap()), wire.clone());
+    let packets = packets.with_fault(move |packet| wire.fault(packet, &mut random));
     let local = smt::Carrier::local_address(&packets);
     let nic = Nic::new(NicConfig::default(), (TlsEngine, PspEngine));
     let carrier = NicCarrier::new(packets, local, config, NicKeys::new(64), nic);
-    if has_psp {
-        carrier.rotate_device_key(key());
+    if let Some(key) = key {
+        carrier.rotate_device_key(key);
     }
     Arc::new(carrier)
 }
 
-fn key() -> MasterKey {
-    let mut random = Random::new(seed());
+fn key(random: &mut Random) -> MasterKey {
     MasterKey::new([0; 32].map(|_: u8| random.below(256) as u8))
 }
 
@@ -68,7 +79,12 @@ fn key() -> MasterKey {
 fn call_all(addresses: [&str; 2], psp: [bool; 2]) -> [Arc<Carrier>; 2] {
     let network = MemoryNetwork::new(MemoryOptions::new().datagram_bytes_max(1_500));
     let wire = Wire::default();
-    let [near, far] = [0, 1].map(|end| nic(&network, addresses[end], psp[end], &wire));
+    let mut random = Random::new(seed());
+    let [near, far] = [0, 1].map(|end| {
+        let key = psp[end].then(|| key(&mut random));
+        let faults = Random::new(random.next());
+        nic(&network, addresses[end], key, &wire, faults)
+    });
     let address: SocketAddr = smt::Carrier::local_address(&far);
     let limits = KeyLimits::new(4_096, 1_000, 1 << 20).unwrap();
     let credentials = Credentials::new();
@@ -80,19 +96,18 @@ fn call_all(addresses: [&str; 2], psp: [bool; 2]) -> [Arc<Carrier>; 2] {
     let client = credentials.client().key_limits(limits);
     let client = client.connect_over_blocking(Arc::<Carrier>::clone(&near), address);
     let client = client.unwrap();
-    let mut random = Random::new(seed());
-    for number in 0..200 {
+    for number in 0..CALLS {
         let length = 64 + random.size(200_000);
         let reply = client.call(payload(number, length)).wait().unwrap();
         assert!(is_payload(&reply, number, length), "{length} bytes");
         match number % 50 {
             20 => near.reset_device(),
-            30 if psp[0] => near.rotate_device_key(key()),
-            40 if psp[1] => far.rotate_device_key(key()),
+            30 if psp[0] => near.rotate_device_key(key(&mut random)),
+            40 if psp[1] => far.rotate_device_key(key(&mut random)),
             _ => {}
         }
     }
-    let body = payload(200, 64);
+    let body = payload(CALLS, 64);
     let echoed = client.call(body.clone()).wait().unwrap();
     assert_eq!(echoed[..], body);
     assert!(!wire.has(&body[20..40]), "a part of a body is in the clear");
@@ -109,7 +124,8 @@ fn calls_are_answered_in_sealed_packets_over_both_ip_versions() {
         for carrier in call_all(addresses, [true; 2]) {
             let counters = carrier.counters();
             println!("{:?} {counters:?}", carrier.statistics());
-            assert!(counters.psp_opened > 1_000);
+            // A body takes a packet at least; the first ones may leave before both ends agree.
+            assert!(counters.psp_opened > CALLS / 2);
             assert_eq!((counters.psp_not_authentic, counters.openings), (0, 0));
         }
     }
@@ -121,7 +137,7 @@ fn records_are_sealed_if_one_end_alone_has_psp() {
         for carrier in call_all(["192.0.2.1:7", "192.0.2.2:7"], psp) {
             let counters = carrier.counters();
             assert_eq!(counters.psp_opened, 0);
-            assert!(counters.records_sealed > 100);
+            assert!(counters.records_sealed > CALLS / 2);
         }
     }
 }
