@@ -29,8 +29,9 @@ pub trait Associations: Send + Sync {
     /// an association that was removed, and must find no other in its place.
     ///
     /// # Errors
-    /// The carrier has no such version, or no room.
-    fn install(&self, association: Association) -> Result<AssociationHandle, NoRoom>;
+    /// [`NotInstalled`]: the carrier has no such version or no room, or has had the association
+    /// before.
+    fn install(&self, association: Association) -> Result<AssociationHandle, NotInstalled>;
 
     /// Takes an association for sending back; one that is not there is no error. A batch that
     /// waited and names it is as good as lost.
@@ -82,6 +83,27 @@ impl fmt::Debug for AssociationKey {
         f.debug_struct("AssociationKey").finish_non_exhaustive()
     }
 }
+
+/// The reason for which an association for sending was not taken.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum NotInstalled {
+    /// The carrier has no such version, or no room at present.
+    NoRoom,
+    /// The carrier has had the association before, and its packets have used numbers under it. Its
+    /// receiver's device was given a key that it had before.
+    UsedBefore,
+}
+
+impl fmt::Display for NotInstalled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoRoom => "the carrier has no room for another association",
+            Self::UsedBefore => "packets have left under the association before",
+        })
+    }
+}
+
+impl core::error::Error for NotInstalled {}
 
 /// An association for sending that was installed ([`Associations::install`]).
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]

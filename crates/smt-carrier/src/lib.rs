@@ -39,6 +39,7 @@ mod transmit;
 pub use arrival::{Arrival, Ecn, Marks};
 pub use associations::{
     ASSOCIATION_KEY_BYTES, Association, AssociationHandle, AssociationKey, Associations,
+    NotInstalled,
 };
 pub use batch::{Batch, FlowId, Layout, SEGMENT_HEADER_BYTES};
 pub use capabilities::{Capabilities, HeaderCopy, Sealing};

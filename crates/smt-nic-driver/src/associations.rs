@@ -10,7 +10,9 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use smt_carrier::{Association, AssociationHandle, AssociationKey, Associations, NoRoom};
+use smt_carrier::{
+    Association, AssociationHandle, AssociationKey, Associations, NoRoom, NotInstalled,
+};
 use smt_nic::engine::CONTEXT_BLOCK_BYTES;
 use smt_nic::psp::{self, PspVersion};
 use zeroize::Zeroizing;
@@ -148,20 +150,23 @@ impl Associations for NicAssociations {
     /// Refuses an association that is there already, or was removed lately: packets would share
     /// their IVs, since each installation counts from 1. One that was removed before 65,536 others
     /// is not known any more, and must not come again.
-    fn install(&self, association: Association) -> Result<AssociationHandle, NoRoom> {
+    fn install(&self, association: Association) -> Result<AssociationHandle, NotInstalled> {
         let mut table = self.table();
         let handle = AssociationHandle(table.named + 1);
+        let version = PspVersion::of_number(association.version).ok_or(NotInstalled::NoRoom)?;
         let kept = KeptAssociation {
             handle,
-            version: PspVersion::of_number(association.version).ok_or(NoRoom)?,
+            version,
             spi: association.spi,
             key: association.key,
             next_iv: AtomicU64::new(FIRST_IV),
         };
         let is_there = table.sending.values().any(|other| other.is_same(&kept));
-        let is_known = is_there || table.ended.contains(kept.print());
-        if is_known || table.sending.len() >= self.sending_max || kept.spi << 1 == 0 {
-            return Err(NoRoom);
+        if is_there || table.ended.contains(kept.print()) {
+            return Err(NotInstalled::UsedBefore);
+        }
+        if table.sending.len() >= self.sending_max || kept.spi << 1 == 0 {
+            return Err(NotInstalled::NoRoom);
         }
         table.named = handle.0;
         table.sending.insert(handle, Arc::new(kept));
@@ -224,7 +229,7 @@ mod tests {
     fn an_association_of_a_peer_is_there_until_it_is_removed_and_its_handle_is_new() {
         let all = NicAssociations::new(1);
         let handle = all.install(association(5)).unwrap();
-        assert_eq!(all.install(association(6)), Err(NoRoom));
+        assert_eq!(all.install(association(6)), Err(NotInstalled::NoRoom));
         all.remove(handle);
         all.remove(handle);
         assert!(all.get(handle).is_none() && all.has_removed());
@@ -236,7 +241,8 @@ mod tests {
     fn an_association_that_is_there_is_not_taken_twice() {
         let all = NicAssociations::new(9);
         all.install(association(5)).unwrap();
-        assert_eq!(all.install(association(5)), Err(NoRoom));
+        let used_before = Err(NotInstalled::UsedBefore);
+        assert_eq!(all.install(association(5)), used_before);
         let of_another_device = Association {
             key: AssociationKey::new([9; 32]),
             ..association(5)
@@ -246,7 +252,7 @@ mod tests {
         all.remove(handle);
         assert_eq!(
             all.install(association(6)),
-            Err(NoRoom),
+            used_before,
             "its IVs were used"
         );
     }
@@ -256,9 +262,9 @@ mod tests {
         let all = NicAssociations::new(9);
         let mut unknown = association(5);
         unknown.version = 2;
-        assert_eq!(all.install(unknown), Err(NoRoom));
-        assert_eq!(all.install(association(0)), Err(NoRoom));
-        assert_eq!(all.install(association(1 << 31)), Err(NoRoom));
+        assert_eq!(all.install(unknown), Err(NotInstalled::NoRoom));
+        assert_eq!(all.install(association(0)), Err(NotInstalled::NoRoom));
+        assert_eq!(all.install(association(1 << 31)), Err(NotInstalled::NoRoom));
         assert_eq!(all.allocate(2).map(|of| of.spi), Err(NoRoom));
     }
 

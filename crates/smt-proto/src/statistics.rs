@@ -30,7 +30,8 @@ pub struct Statistics {
     /// DATA of sessions whose packets carriers seal, in a packet that was not, or under another
     /// association (SPEC §15.4): forged, or of an association that was replaced.
     pub data_unsealed: u64,
-    /// Associations of peers that the carrier did not take at once. Peers tell them again.
+    /// Associations of peers that the carrier did not take: for want of room, and peers tell them
+    /// again, or since it has had them before, and peers tell others.
     pub associations_refused: u64,
     /// Records and packets that the cryptographic library could not try to seal or open. They are
     /// as good as lost.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A device that seals whole packets, as one of PSP does, and two keys that it replaces by turns.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use smt_carrier::{Association, AssociationHandle, AssociationKey, Associations, NoRoom};
+use smt_carrier::{
+    Association, AssociationHandle, AssociationKey, Associations, NoRoom, NotInstalled,
+};
 
 use crate::hash;
 
@@ -30,6 +32,8 @@ struct State {
     allocated: u32,
     sending: BTreeMap<AssociationHandle, Sending>,
     handles: u64,
+    /// Associations that were installed: SPI and key.
+    had: BTreeSet<(u32, [u8; 32])>,
     /// Associations that may be given and taken from now on.
     room: u64,
 }
@@ -51,6 +55,7 @@ impl PacketSealer {
             allocated: 0,
             sending: BTreeMap::new(),
             handles: 0,
+            had: BTreeSet::new(),
             room: u64::MAX,
         }))
     }
@@ -63,6 +68,11 @@ impl PacketSealer {
         let current = state.keys[1 - state.place()].expect("one key is there from the beginning");
         let place = state.place();
         state.keys[place] = Some(hash(&[&current]));
+    }
+
+    /// Gives the SPIs of the current key again, as a device does that gets one that it had before.
+    pub fn give_spis_again(&self) {
+        self.state().allocated = 0;
     }
 
     /// Gives and takes so many associations from now on.
@@ -138,14 +148,19 @@ impl Associations for PacketSealer {
         Ok(Association { version, spi, key })
     }
 
-    fn install(&self, association: Association) -> Result<AssociationHandle, NoRoom> {
+    fn install(&self, association: Association) -> Result<AssociationHandle, NotInstalled> {
         let state = &mut *self.state();
-        state.take_room()?;
+        let (spi, key) = (association.spi, *association.key.bytes());
+        if state.had.contains(&(spi, key)) {
+            return Err(NotInstalled::UsedBefore);
+        }
+        state.take_room().map_err(|NoRoom| NotInstalled::NoRoom)?;
+        state.had.insert((spi, key));
         state.handles += 1;
         let handle = AssociationHandle(state.handles);
         let sending = Sending {
-            spi: association.spi,
-            key: *association.key.bytes(),
+            spi,
+            key,
             packets: 0,
         };
         state.sending.insert(handle, sending);

@@ -19,7 +19,7 @@ mod sending;
 use alloc::sync::Arc;
 use core::time::Duration;
 
-use smt_carrier::{Association, AssociationHandle, AssociationKey, Associations};
+use smt_carrier::{Association, AssociationHandle, AssociationKey, Associations, NotInstalled};
 use smt_record::KeyLimits;
 use smt_wire::{AssociationFields, Body};
 
@@ -173,13 +173,19 @@ impl Session {
             return;
         }
         let association = Association { version, spi, key };
-        match associations
-            .sending
-            .take(serial, association, &associations.device)
-        {
+        let device = &associations.device;
+        let taken = associations.sending.take(serial, association, device);
+        shared.statistics.associations_refused += u64::from(taken.is_err());
+        match taken {
             Ok(()) => self.lane.control.push(0, Body::AssociationAck { serial }),
             // The peer tells it again.
-            Err(smt_carrier::NoRoom) => shared.statistics.associations_refused += 1,
+            Err(NotInstalled::NoRoom) => {}
+            // [15.4-13]: it would be refused again.
+            Err(NotInstalled::UsedBefore) => {
+                self.lane
+                    .control
+                    .push(0, Body::AssociationRequest { serial });
+            }
         }
     }
 

@@ -302,6 +302,25 @@ fn a_peer_that_asks_and_acknowledges_without_end_gets_few_associations() {
     assert!((8..15).contains(&next), "{next} in a second");
 }
 
+// SMT [15.4-13]
+#[test]
+fn an_association_that_comes_again_is_not_used_and_another_is_asked_for() {
+    let mut config = ethernet();
+    config.key_limits = KeyLimits::new(100, 100, 1 << 20).unwrap();
+    let (mut world, ends, sealers) = connected(&config);
+    let call = |world: &mut World, number| {
+        let request = body(number, 300_000);
+        let rpc = world.call(0, ends[0], request.clone());
+        assert!(world.outcome(0, rpc) == Ok(request));
+    };
+    call(&mut world, 1);
+    // The device of the server was given a key that it had.
+    sealers[1].give_spis_again();
+    call(&mut world, 2);
+    let refused = statistics(&world)[0].associations_refused;
+    assert!((1..20).contains(&refused), "{refused} refused");
+}
+
 // SMT [15.4-12]
 #[test]
 fn no_more_packets_leave_under_an_association_than_its_limit() {

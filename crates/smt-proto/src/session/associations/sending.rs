@@ -4,7 +4,7 @@
 use alloc::sync::Arc;
 use core::time::Duration;
 
-use smt_carrier::{Association, AssociationHandle, Associations, NoRoom};
+use smt_carrier::{Association, AssociationHandle, Associations, NotInstalled};
 use smt_record::KeyLimits;
 
 use crate::limits::RESEND_INTERVAL_MAX;
@@ -58,13 +58,13 @@ impl Sending {
     /// The one in use makes room for it.
     ///
     /// # Errors
-    /// The carrier does not take it at present. Nothing leaves until the peer tells it again.
+    /// The carrier does not take it. Nothing leaves until the peer tells it again, or the next one.
     pub(super) fn take(
         &mut self,
         serial: u32,
         association: Association,
         device: &Arc<dyn Associations>,
-    ) -> Result<(), NoRoom> {
+    ) -> Result<(), NotInstalled> {
         if serial <= self.serial {
             return Ok(());
         }

@@ -35,7 +35,7 @@ fn a_newer_one_takes_the_place_of_the_older_and_an_older_one_does_not() {
     let device: Arc<dyn Associations> = Arc::clone(&toy) as _;
     let mut sending = sending();
     for (serial, handle) in [(1, 1), (1, 1), (3, 2), (2, 2)] {
-        sending.take(serial, association(9), &device).unwrap();
+        sending.take(serial, association(serial), &device).unwrap();
         assert_eq!(toy.installed(), [AssociationHandle(handle)]);
     }
     drop(sending);
@@ -49,7 +49,10 @@ fn the_association_in_use_makes_room_for_the_next() {
     let mut sending = sending();
     sending.take(1, association(9), &device).unwrap();
     toy.set_room(0);
-    assert_eq!(sending.take(2, association(10), &device), Err(NoRoom));
+    assert_eq!(
+        sending.take(2, association(10), &device),
+        Err(NotInstalled::NoRoom)
+    );
     assert!(toy.installed().is_empty());
     assert_eq!(sending.handle(), None);
     toy.set_room(1);
