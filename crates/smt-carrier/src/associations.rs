@@ -16,6 +16,16 @@ pub trait Associations: Send + Sync {
     /// AES-128-GCM, 1 for AES-256-GCM.
     fn versions(&self) -> &[u8];
 
+    /// Sets room aside for one association of a peer, until [`Self::release`]. A session does so
+    /// before it agrees that its packets are sealed: without room nothing of it could ever leave.
+    ///
+    /// # Errors
+    /// There is no room for another one.
+    fn reserve(&self) -> Result<(), NoRoom>;
+
+    /// Gives room back that was set aside, once nothing is installed in it any more.
+    fn release(&self);
+
     /// A new association for receiving. A datagram that the carrier has opened under it arrives
     /// with its SPI ([`Arrival::spi`](crate::Arrival::spi)). No SPI is given twice under one key of
     /// the device.
@@ -24,7 +34,8 @@ pub trait Associations: Send + Sync {
     /// The carrier has no such version, or no association at present.
     fn allocate(&self, version: u8) -> Result<Association, NoRoom>;
 
-    /// Takes an association that the peer has allocated, for sending. The carrier numbers the
+    /// Takes an association that the peer has allocated, for sending, into room that was set aside.
+    /// The carrier numbers the
     /// packets under it, and uses no number twice. The handle is new: a batch that waited may name
     /// an association that was removed, and must find no other in its place.
     ///

@@ -33,6 +33,8 @@ struct Table {
     allocated: [Vec<Association>; VERSIONS.len()],
     /// The handle that was given last.
     named: u64,
+    /// Room that was set aside, for as many associations of peers at most.
+    reserved: usize,
     sending: BTreeMap<AssociationHandle, Arc<KeptAssociation>>,
     /// Associations that were removed, and whose contexts the driver has not destroyed yet.
     removed: Vec<AssociationHandle>,
@@ -129,16 +131,27 @@ impl NicAssociations {
 }
 
 impl Associations for NicAssociations {
-    /// There are none while the device has no key or hardly any room: a session would agree on
-    /// packets that can never leave.
+    /// There are none while the device has no key.
     fn versions(&self) -> &[u8] {
         let table = self.table();
-        let has_room = table.sending.len() + self.sending_max / 16 < self.sending_max;
-        let has_key = table.allocated.iter().all(|pool| !pool.is_empty());
-        match has_room && has_key {
+        match table.allocated.iter().all(|pool| !pool.is_empty()) {
             true => &VERSION_NUMBERS,
             false => &[],
         }
+    }
+
+    fn reserve(&self) -> Result<(), NoRoom> {
+        let mut table = self.table();
+        if table.reserved >= self.sending_max {
+            return Err(NoRoom);
+        }
+        table.reserved += 1;
+        Ok(())
+    }
+
+    fn release(&self) {
+        let mut table = self.table();
+        table.reserved = table.reserved.saturating_sub(1);
     }
 
     fn allocate(&self, version: u8) -> Result<Association, NoRoom> {
@@ -235,6 +248,16 @@ mod tests {
         assert!(all.get(handle).is_none() && all.has_removed());
         assert_eq!(all.take_removed(), [handle]);
         assert_ne!(all.install(association(6)), Ok(handle));
+    }
+
+    // SMT [15.4-14]
+    #[test]
+    fn room_is_set_aside_for_so_many_associations_until_it_is_given_back() {
+        let all = NicAssociations::new(2);
+        let reserved = [(), (), ()].map(|()| all.reserve());
+        assert_eq!(reserved, [Ok(()), Ok(()), Err(NoRoom)]);
+        all.release();
+        assert_eq!([all.reserve(), all.reserve()], [Ok(()), Err(NoRoom)]);
     }
 
     #[test]

@@ -19,6 +19,7 @@
 pub(crate) mod address_shares;
 pub(crate) mod admission;
 pub(crate) mod agreement;
+pub(crate) mod association_room;
 pub(crate) mod client;
 pub(crate) mod confirm;
 pub(crate) mod early;

@@ -59,14 +59,14 @@ use recovery::Recovery;
 use stripe::Stripes;
 
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 
 use smt_carrier::Path;
-use smt_record::{Exporter, Side};
+use smt_record::{Exporter, KeyLimits, Side};
 use smt_wire::{MessageId, SessionIndex};
 
 use crate::error::SessionEnd;
 use crate::establish::agreement::Agreement;
+use crate::establish::association_room::AssociationRoom;
 use crate::establish::established::Established;
 use crate::establish::flight::FlightOut;
 use crate::establish::session_factory::SessionFactory;
@@ -159,17 +159,19 @@ impl Session {
         }
     }
 
-    /// Begins with associations, if the sides have agreed on them.
+    /// Begins with associations, if the sides have agreed on them: there is room for them then.
     // A frame of its own: a kernel's stack has 16 KB.
     #[inline(never)]
-    pub(crate) fn begin_associations(&mut self, now: Time, factory: &SessionFactory<'_>) {
-        let (Some(version), Some(device)) =
-            (self.agreement.psp_version, &factory.crypto.associations)
-        else {
+    pub(crate) fn begin_associations(
+        &mut self,
+        now: Time,
+        room: Option<AssociationRoom>,
+        limits: KeyLimits,
+    ) {
+        let (Some(version), Some(room)) = (self.agreement.psp_version, room) else {
             return;
         };
-        let (device, limits) = (Arc::clone(device), factory.config.key_limits);
-        let associations = SessionAssociations::new(now, device, version, limits);
+        let associations = SessionAssociations::new(now, room, version, limits);
         self.associations = Some(Box::new(associations));
         self.watch_associations(now);
     }

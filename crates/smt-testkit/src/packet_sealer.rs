@@ -34,6 +34,8 @@ struct State {
     handles: u64,
     /// Associations that were installed: SPI and key.
     had: BTreeSet<(u32, [u8; 32])>,
+    /// Rooms that may be set aside from now on.
+    rooms: u64,
     /// Associations that may be given and taken from now on.
     room: u64,
 }
@@ -56,6 +58,7 @@ impl PacketSealer {
             sending: BTreeMap::new(),
             handles: 0,
             had: BTreeSet::new(),
+            rooms: u64::MAX / 2,
             room: u64::MAX,
         }))
     }
@@ -73,6 +76,11 @@ impl PacketSealer {
     /// Gives the SPIs of the current key again, as a device does that gets one that it had before.
     pub fn give_spis_again(&self) {
         self.state().allocated = 0;
+    }
+
+    /// Sets aside so many rooms from now on, and those that are given back.
+    pub fn set_rooms(&self, rooms: u64) {
+        self.state().rooms = rooms;
     }
 
     /// Gives and takes so many associations from now on.
@@ -136,6 +144,16 @@ impl State {
 impl Associations for PacketSealer {
     fn versions(&self) -> &[u8] {
         &[1, 0]
+    }
+
+    fn reserve(&self) -> Result<(), NoRoom> {
+        let state = &mut *self.state();
+        state.rooms = state.rooms.checked_sub(1).ok_or(NoRoom)?;
+        Ok(())
+    }
+
+    fn release(&self) {
+        self.state().rooms += 1;
     }
 
     fn allocate(&self, version: u8) -> Result<Association, NoRoom> {

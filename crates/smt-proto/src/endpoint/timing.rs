@@ -146,15 +146,17 @@ impl Endpoint {
 
     // A frame of its own: a kernel's stack has 16 KB.
     #[inline(never)]
-    pub(super) fn insert_session(&mut self, established: Established) {
+    pub(super) fn insert_session(&mut self, mut established: Established) {
         let agreed_at = established.agreed_at;
+        let association_room = established.association_room.take();
         let datagram_max = self.shared.capabilities.datagram_max;
         let factory = SessionFactory {
             config: &self.shared.config,
             crypto: &self.crypto,
         };
         let mut session = Box::new(Session::new(established, &factory, datagram_max));
-        session.begin_associations(agreed_at, &factory);
+        let limits = self.shared.config.key_limits;
+        session.begin_associations(agreed_at, association_room, limits);
         let index = session.index;
         tracing::debug!(%index, path = %session.path, side = ?session.side(), "session is live");
         self.by_remote

@@ -11,7 +11,8 @@ use crate::config::Config;
 use crate::key_exchange::Attempt;
 use crate::recovery::jitter::Jitter;
 
-/// The client's parameters as bytes. `psp_versions` are those that its carrier seals packets by.
+/// The client's parameters as bytes. `psp_versions` are those that its carrier seals packets by;
+/// none where the session's records are to be sealed.
 pub(crate) fn client_params(
     config: &Config,
     attempt: &Attempt,
@@ -20,8 +21,7 @@ pub(crate) fn client_params(
 ) -> Vec<u8> {
     let suites = suite_codes(attempt);
     let mut params = own_params(config, attempt, index, &suites);
-    let may_offer = may_seal_packets(attempt.kind) && !psp_versions.is_empty();
-    params.psp_versions = may_offer.then_some(psp_versions);
+    params.psp_versions = (!psp_versions.is_empty()).then_some(psp_versions);
     emit(&params)
 }
 
@@ -37,8 +37,13 @@ pub(crate) fn check_offer(config: &Config, client_bytes: &[u8]) -> Result<(), Di
     }
 }
 
+/// Whether the client's carrier seals packets, by these parameters of its.
+pub(crate) fn offers_sealed_packets(client_bytes: &[u8]) -> bool {
+    Params::parse(client_bytes).is_ok_and(|client| client.psp_versions.is_some())
+}
+
 /// The server's parameters, which answer the client's, as bytes: sizes and stripes are the lesser
-/// of both.
+/// of both. `psp_versions` are those that its carrier seals packets by, as the client's are.
 pub(crate) fn server_params(
     config: &Config,
     attempt: &Attempt,
@@ -58,10 +63,7 @@ pub(crate) fn server_params(
         .min(client.first_record_size)
         .min(params.record_size);
     params.stripes = params.stripes.min(client.stripes);
-    let offered = client
-        .psp_versions
-        .filter(|_| may_seal_packets(attempt.kind))
-        .unwrap_or_default();
+    let offered = client.psp_versions.unwrap_or_default();
     let chosen = psp_versions.iter().find(|own| offered.contains(own));
     params.psp_versions = chosen.map(core::slice::from_ref);
     Ok(emit(&params))
@@ -69,7 +71,7 @@ pub(crate) fn server_params(
 
 /// Whether packets may be sealed instead of records after a key exchange of this kind. After one by
 /// ticket they may not: records of early data leave before the other side can tell an association.
-fn may_seal_packets(kind: smt_wire::KeyExchange) -> bool {
+pub(crate) fn may_seal_packets(kind: smt_wire::KeyExchange) -> bool {
     matches!(
         kind,
         smt_wire::KeyExchange::Tls13 | smt_wire::KeyExchange::Registered

@@ -14,6 +14,7 @@ use smt_record::{Exporter, OpenKeys, SealKeys};
 use smt_wire::ControlNumber;
 
 use crate::establish::agreement::{Agreement, Indices};
+use crate::establish::association_room::AssociationRoom;
 use crate::establish::flight::FlightOut;
 use crate::key_exchange::PeerIdentity;
 use crate::session::CredentialEnds;
@@ -39,6 +40,8 @@ pub(crate) struct Established {
     pub(crate) parting: Option<Box<FlightOut>>,
     /// Control packets that have left, all of them CONFIRM in stripe 0.
     pub(crate) controls: u64,
+    /// Room for the peer's associations, if carriers seal the packets of the session.
+    pub(crate) association_room: Option<AssociationRoom>,
     /// The number of the CONFIRM of the peer that has opened.
     pub(crate) confirmed_by: Option<ControlNumber>,
 }

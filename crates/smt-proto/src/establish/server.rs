@@ -15,8 +15,9 @@ use smt_wire::{Control, FlightBody, Handshake, Params, SessionIndex};
 
 use crate::error::Unavailability;
 use crate::establish::agreement::{
-    Disagreement, Indices, OwnIndex, agree, check_offer, server_params,
+    Disagreement, Indices, OwnIndex, agree, check_offer, offers_sealed_packets, server_params,
 };
+use crate::establish::association_room::{AssociationRoom, versions_of};
 use crate::establish::confirm::Unconfirmed;
 use crate::establish::established::Established;
 use crate::establish::flight::{FlightAssembly, FlightOut, FlightRoute, flight_of};
@@ -47,6 +48,8 @@ pub(crate) struct ServerHandshake {
     /// The kind of the key exchange, once it has begun.
     kind: smt_wire::KeyExchange,
     client_params: Vec<u8>,
+    /// Room for the client's associations, if it has offered to seal packets.
+    association_room: Option<AssociationRoom>,
     server_params: Vec<u8>,
     /// The flight that comes next from the client.
     expected: u8,
@@ -91,6 +94,7 @@ impl ServerHandshake {
             key_exchange: None,
             kind: smt_wire::KeyExchange::Tls13,
             client_params: Vec::new(),
+            association_room: None,
             server_params: Vec::new(),
             expected: 1,
             assembly: FlightAssembly::default(),
@@ -337,12 +341,16 @@ impl ServerHandshake {
         let mut attempt = self.or_refused(attempt, |failure| {
             failure.kind == FailureKind::NoCommonParameters
         })?;
+        let association_room = match offers_sealed_packets(client) {
+            true => factory.association_room(attempt.kind),
+            false => None,
+        };
         let params = server_params(
             factory.config,
             &attempt,
             self.own.index,
             client,
-            factory.psp_versions(),
+            versions_of(association_room.as_ref()),
         );
         let params = self.or_refused(params, |disagreement| {
             *disagreement == Disagreement::KeyExchange
@@ -356,6 +364,7 @@ impl ServerHandshake {
         self.kind = attempt.kind;
         self.key_exchange = Some(attempt.exchange);
         self.client_params = client.to_vec();
+        self.association_room = association_room;
         self.server_params = params;
         Some(())
     }
@@ -409,6 +418,7 @@ impl ServerHandshake {
             agreement.psp_version,
         );
         let (seal, open, exporter) = self.or_failed(keys)?;
+        let association_room = AssociationRoom::agreed(&mut self.association_room, &agreement);
         self.unconfirmed = Some(Box::new(Unconfirmed::new(Established {
             agreed_at: now,
             path: self.path,
@@ -422,6 +432,7 @@ impl ServerHandshake {
             peer_reset_token: None,
             parting: self.parting.take().map(Box::new),
             controls: 0,
+            association_room,
             confirmed_by: None,
         })));
         // With TLS, the client's Finished has shown that it receives what is sent to this address.

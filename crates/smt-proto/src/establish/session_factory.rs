@@ -8,11 +8,12 @@ use smt_carrier::Associations;
 use smt_record::{
     CryptoProvider, Exporter, KeyLog, KeyLogContext, OpenKeys, SealKeys, SessionSecrets, Side,
 };
+use smt_wire::KeyExchange;
 
 use crate::collections::id_map::Salt;
 use crate::config::Config;
-use crate::establish::agreement::Disagreement;
-use crate::establish::agreement::Indices;
+use crate::establish::agreement::{Disagreement, Indices, may_seal_packets};
+use crate::establish::association_room::AssociationRoom;
 use crate::key_exchange::KeyExchangeProvider;
 use crate::time::{Time, WallClock, WallTime};
 
@@ -62,10 +63,13 @@ impl SessionFactory<'_> {
         self.crypto.wall.map(|clock| clock.wall_at(now))
     }
 
-    /// The versions of PSP by which the carrier seals packets, the preferred one first.
-    pub(crate) fn psp_versions(&self) -> &[u8] {
+    /// Room for an association of a session after a key exchange of this kind. `None`: its records
+    /// are sealed.
+    pub(crate) fn association_room(&self, kind: KeyExchange) -> Option<AssociationRoom> {
         let associations = self.crypto.associations.as_ref();
-        associations.map_or(&[], |associations| associations.versions())
+        associations
+            .filter(|_| may_seal_packets(kind))
+            .and_then(AssociationRoom::reserve)
     }
 
     /// The keys of a side and the exporter, from the session's secrets. Records have no seal of

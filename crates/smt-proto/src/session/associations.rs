@@ -16,7 +16,6 @@
 mod given;
 mod sending;
 
-use alloc::sync::Arc;
 use core::time::Duration;
 
 use smt_carrier::{Association, AssociationHandle, AssociationKey, Associations, NotInstalled};
@@ -24,6 +23,7 @@ use smt_record::KeyLimits;
 use smt_wire::{AssociationFields, Body};
 
 use super::Session;
+use crate::establish::association_room::AssociationRoom;
 use crate::shared::Shared;
 use crate::time::Time;
 
@@ -32,31 +32,31 @@ use sending::Sending;
 
 /// The associations of a session, in both directions.
 pub(crate) struct SessionAssociations {
-    device: Arc<dyn Associations>,
     version: u8,
     given: Given,
     sending: Sending,
+    // Last: it is given back once the association is removed.
+    room: AssociationRoom,
 }
 
 impl SessionAssociations {
     /// Those of a session that has agreed on this version of PSP. Nothing is allocated yet.
-    pub(super) fn new(
-        now: Time,
-        device: Arc<dyn Associations>,
-        version: u8,
-        limits: KeyLimits,
-    ) -> Self {
+    pub(super) fn new(now: Time, room: AssociationRoom, version: u8, limits: KeyLimits) -> Self {
         Self {
-            device,
             version,
             given: Given::new(now),
             sending: Sending::new(limits),
+            room,
         }
+    }
+
+    fn device(&self) -> &dyn Associations {
+        self.room.device().as_ref()
     }
 
     /// Whether DATA is taken from a packet that the carrier has opened under this SPI.
     pub(super) fn accepts(&self, spi: Option<u32>) -> bool {
-        spi.is_some_and(|spi| self.given.has(spi, self.device.rotations()))
+        spi.is_some_and(|spi| self.given.has(spi, self.device().rotations()))
     }
 
     /// The association that packets leave under; `None`: none may leave now.
@@ -81,7 +81,7 @@ impl SessionAssociations {
 
     /// The question or word that is due: ASSOCIATION first, then ASSOCIATION_REQUEST.
     fn due_body(&mut self, now: Time, interval: Duration) -> Option<Due> {
-        let (device, version) = (&*self.device, self.version);
+        let (device, version) = (self.room.device().as_ref(), self.version);
         if let Some(told) = self.given.tell(now, interval, device, version) {
             return Some(Due {
                 body: Body::Association(told.fields),
@@ -173,7 +173,7 @@ impl Session {
             return;
         }
         let association = Association { version, spi, key };
-        let device = &associations.device;
+        let device = associations.room.device();
         let taken = associations.sending.take(serial, association, device);
         shared.statistics.associations_refused += u64::from(taken.is_err());
         match taken {

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use smt_carrier::{Arrival, Associations, Path};
-use smt_proto::{Config, Statistics};
+use smt_proto::{CloseCode, Config, Statistics};
 use smt_record::KeyLimits;
 use smt_testkit::PacketSealer;
 use smt_wire::{AssociationFields, Body, Packet, PacketType, SessionIndex, VERSION, parse};
@@ -224,6 +224,44 @@ fn messages_wait_until_the_peer_has_told_an_association() {
     assert!(world.nodes[1].delivered.is_empty());
     sealers[1].set_room(u64::MAX);
     assert_eq!(world.outcome(0, rpc), Ok(body(1, 100)));
+}
+
+// SMT [15.4-14]
+#[test]
+fn sessions_beyond_the_room_of_a_carrier_have_sealed_records() {
+    for short in [0, 1] {
+        let (mut world, sealers) = pair(&ethernet(), [true; 2]);
+        sealers[short].set_rooms(1);
+        let first = world.connect(0, 1).unwrap();
+        let second = world.connect(0, 1).unwrap();
+        for (session, version) in [(first, Some(1)), (second, None)] {
+            assert_eq!(psp_version(&world, 0, session.0), version);
+            assert_eq!(psp_version(&world, 1, session.1), version);
+            let rpc = world.call(0, session.0, body(1, 5_000));
+            assert_eq!(world.outcome(0, rpc), Ok(body(1, 5_000)));
+        }
+        let node = &mut world.nodes[0];
+        node.endpoint.close(first.0, CloseCode::Done);
+        world.run_for(ms(1_000));
+        let third = world.connect(0, 1).unwrap();
+        assert_eq!(psp_version(&world, 0, third.0), Some(1));
+    }
+}
+
+// SMT [15.4-14]
+#[test]
+fn handshakes_that_come_to_nothing_give_their_room_back() {
+    let (mut world, sealers) = pair(&ethernet(), [true; 2]);
+    sealers.iter().for_each(|sealer| sealer.set_rooms(1));
+    world.rule = Box::new(|datagram, _| match datagram.from {
+        1 => Verdict::Drop,
+        _ => Verdict::Deliver,
+    });
+    assert!(world.connect(0, 1).is_err());
+    world.rule = Box::new(|_, _| Verdict::Deliver);
+    world.run_for(ms(20_000));
+    let (client, _) = world.connect(0, 1).unwrap();
+    assert_eq!(psp_version(&world, 0, client), Some(1));
 }
 
 // SMT [15.4-8]

@@ -13,6 +13,7 @@ use smt_record::Side;
 use smt_wire::{FlightBody, Params, SessionIndex};
 
 use crate::establish::agreement::{Indices, OwnIndex, agree, client_params};
+use crate::establish::association_room::{AssociationRoom, versions_of};
 use crate::establish::confirm::Unconfirmed;
 use crate::establish::early::EarlyCalls;
 use crate::establish::established::Established;
@@ -32,6 +33,8 @@ pub(super) struct Attempt {
     pub(super) own: OwnIndex,
     pub(super) remote: Option<SessionIndex>,
     pub(super) kind: smt_wire::KeyExchange,
+    /// Room for the server's associations, if this side offers to seal packets.
+    pub(super) association_room: Option<AssociationRoom>,
     pub(super) key_exchange: Box<dyn KeyExchange>,
     pub(super) params: Vec<u8>,
     pub(super) server_params: Vec<u8>,
@@ -64,7 +67,9 @@ impl Attempt {
         early: Option<&mut EarlyCalls>,
     ) -> Result<Self, HandshakeFailure> {
         let mut attempt = factory.provider().client(request)?;
-        let params = client_params(factory.config, &attempt, own.index, factory.psp_versions());
+        let association_room = factory.association_room(attempt.kind);
+        let psp_versions = versions_of(association_room.as_ref());
+        let params = client_params(factory.config, &attempt, own.index, psp_versions);
         let reply_unscheduled = factory.config.unscheduled;
         let early = early.map(|early| early.write(attempt.early_max, reply_unscheduled));
         let early = early.unwrap_or_default();
@@ -87,6 +92,7 @@ impl Attempt {
             kind: attempt.kind,
             key_exchange: attempt.exchange,
             params,
+            association_room,
             server_params: Vec::new(),
             cookie: Vec::new(),
             assembly: FlightAssembly::default(),
@@ -180,6 +186,7 @@ impl Attempt {
                 agreement.psp_version,
             )
             .map_err(|error| malformed(&error))?;
+        let association_room = AssociationRoom::agreed(&mut self.association_room, &agreement);
         self.unconfirmed = Some(Box::new(Unconfirmed::new(Established {
             agreed_at: now,
             path,
@@ -193,6 +200,7 @@ impl Attempt {
             peer_reset_token: None,
             parting: None,
             controls: 0,
+            association_room,
             confirmed_by: None,
         })));
         Ok(())
