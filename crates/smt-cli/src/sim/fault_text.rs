@@ -148,6 +148,7 @@ fn host_detail(kind: HostFaultKind) -> (&'static str, String) {
         K::Drift(_) => "ClockDrift",
         K::Refuse(_) => "SendRefused",
         K::Short => "SendShort",
+        K::RotateDeviceKey => "DeviceKey",
     };
     let detail = match kind {
         K::Step(by) => format!("its clock jumps {} ahead", time_span::display(by)),

@@ -36,7 +36,7 @@ impl SharedHost {
 
     pub(super) fn send(&mut self, now: Time, by: Protocol, to: HostId, length: u32) -> Option<u64> {
         match by {
-            Protocol::Smt => self.smt.send(now, to, length),
+            Protocol::Smt | Protocol::Psp => self.smt.send(now, to, length),
             Protocol::Tcp => self.tcp.send(now, to, length),
         }
     }
@@ -60,7 +60,7 @@ impl SharedHost {
 impl Host for SharedHost {
     fn receive(&mut self, now: Time, packet: &Packet) {
         match packet.protocol {
-            Protocol::Smt => self.smt.receive(now, packet),
+            Protocol::Smt | Protocol::Psp => self.smt.receive(now, packet),
             Protocol::Tcp => self.tcp.receive(now, packet),
         }
     }

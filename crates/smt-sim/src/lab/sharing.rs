@@ -340,7 +340,7 @@ impl<'a> Run<'a> {
 
     fn share(&mut self, protocol: Protocol) -> &mut Share {
         match protocol {
-            Protocol::Smt => &mut self.shares.smt,
+            Protocol::Smt | Protocol::Psp => &mut self.shares.smt,
             Protocol::Tcp => &mut self.shares.tcp,
         }
     }

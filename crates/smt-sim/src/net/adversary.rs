@@ -15,11 +15,11 @@ use std::rc::Rc;
 use bytes::Bytes;
 use smt_proto::Time;
 use smt_switch::DATA_HEADER_BYTES;
-use smt_wire::{PacketType, SessionIndex};
+use smt_wire::{PacketType, RECORD_HEADER_LEN, SessionIndex, TAG_LEN};
 
 use crate::net::fault::Strikes;
 use crate::net::network::LinkRule;
-use crate::net::packet::{HostId, Packet, packets_of};
+use crate::net::packet::{HostId, Packet, Protocol, packets_of};
 use crate::random::Random;
 
 /// A thing that the attacker does to a packet that passes, or because of it.
@@ -51,6 +51,9 @@ pub enum Move {
     Spoof,
     /// Its header, with a field that may be another, as if a switch had trimmed it.
     Trim,
+    /// The clear headers of a packet that a NIC has sealed, before a record of the attacker's own,
+    /// in a packet that nobody has sealed (SPEC §15.4).
+    Unseal,
 }
 
 /// Bytes that were sent in the bystander's name, by the session index that an answer would name.
@@ -80,6 +83,7 @@ impl<R: LinkRule> Adversary<R> {
         spoofed: Rc<RefCell<Spoofed>>,
     ) -> Self {
         let mut all = Move::ALL.to_vec();
+        all.retain(|of| *of != Move::Unseal);
         let moves = (0..random.between(1, 5))
             .map(|_| {
                 let chosen = all.swap_remove(random.below(all.len() as u64) as usize);
@@ -111,13 +115,19 @@ impl<R: LinkRule> Adversary<R> {
         self
     }
 
+    /// It unseals packets too, this often in millionths.
+    #[must_use]
+    pub fn unsealing(mut self, chance: u32) -> Self {
+        self.moves.push((Move::Unseal, chance));
+        self
+    }
+
     fn remember(&mut self, packet: &Packet) {
         if self.seen.len() == SEEN {
             self.seen.pop_front();
         }
         self.seen.push_back(packet.clone());
-        let is_first = packet.bytes.len() >= 40 && packet.bytes[1] == HANDSHAKE;
-        if is_first && packet.bytes[28] == 1 {
+        if is_handshake(packet) && packet.bytes[28] == 1 {
             self.first_flight = Some(packet.clone());
         }
     }
@@ -139,7 +149,7 @@ impl<R: LinkRule> Adversary<R> {
             }
             Move::ClaimHuge => {
                 let mut bytes = packet.bytes.to_vec();
-                if bytes.len() > 36 && bytes[1] == DATA {
+                if is_data(&packet) {
                     let length = self.random.between(1 << 20, u64::from(u32::MAX)) as u32;
                     put(&mut bytes, LENGTH, &length.to_be_bytes());
                     let offset = self.random.below(u64::from(length)) as u32;
@@ -185,6 +195,7 @@ impl<R: LinkRule> Adversary<R> {
                 out.push((forged, 0));
             }
             Move::Spoof => self.spoof(out),
+            Move::Unseal => out.extend(self.unsealed(&packet).map(|forged| (forged, later))),
             Move::Trim => {
                 let forged = self.trimmed(&packet);
                 out.push((forged, later));
@@ -236,10 +247,35 @@ impl<R: LinkRule> Adversary<R> {
         forged
     }
 
+    /// A packet without a seal in the place of one of PSP, if that has DATA: a record that is as
+    /// unsealed as those inside of sealed packets.
+    fn unsealed(&mut self, packet: &Packet) -> Option<Packet> {
+        if packet.protocol != Protocol::Psp {
+            return None;
+        }
+        let header = packet.bytes.get(SEALED_HEADER)?;
+        let mut bytes = header.to_vec();
+        if bytes[1] != DATA {
+            return None;
+        }
+        let length = (header.len() + RECORD_HEADER_LEN + FORGED_BYTES + TAG_LEN) as u16;
+        put(&mut bytes, 6..8, &length.to_be_bytes());
+        bytes.extend([0x17, 3, 3]);
+        bytes.extend(((FORGED_BYTES + TAG_LEN) as u16).to_be_bytes());
+        let content = bytes.len();
+        bytes.resize(content + FORGED_BYTES + TAG_LEN, 0);
+        self.random
+            .fill(&mut bytes[content..content + FORGED_BYTES]);
+        Some(Packet {
+            protocol: Protocol::Smt,
+            ..with(packet, bytes)
+        })
+    }
+
     /// A message that claims to end where one of its records does; what comes later is withheld.
     fn cut(&mut self, packet: Packet) -> Option<Packet> {
         let mut bytes = packet.bytes.to_vec();
-        if bytes.len() <= 36 || bytes[1] != DATA {
+        if !is_data(&packet) {
             return Some(packet);
         }
         let claimed = *self
@@ -272,7 +308,10 @@ impl<R: LinkRule> Adversary<R> {
         bytes.extend_from_slice(packet.bytes.get(index).unwrap_or(&[0; 8]));
         bytes.resize(usize::from(length), 0);
         self.random.fill(&mut bytes[20..]);
-        let forged = with(packet, bytes);
+        let forged = Packet {
+            protocol: Protocol::Smt,
+            ..with(packet, bytes)
+        };
         match is_reflected {
             true => reflected(&forged),
             false => forged,
@@ -283,7 +322,7 @@ impl<R: LinkRule> Adversary<R> {
     /// sender.
     fn flight(&mut self, packet: &Packet) -> Packet {
         let mut bytes = packet.bytes.to_vec();
-        if bytes.len() < 48 || bytes[1] != HANDSHAKE {
+        if bytes.len() < 48 || !is_handshake(packet) {
             return packet.clone();
         }
         match self.random.below(4) {
@@ -385,7 +424,7 @@ impl<R: LinkRule> LinkRule for Adversary<R> {
 
 impl Move {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::ClaimHuge,
         Self::CutMessage,
         Self::Drop,
@@ -398,6 +437,7 @@ impl Move {
         Self::Splice,
         Self::Spoof,
         Self::Trim,
+        Self::Unseal,
     ];
 }
 
@@ -424,6 +464,16 @@ fn answerable(datagram: &[u8]) -> Vec<(SessionIndex, u64)> {
         (index, bytes.len() as u64)
     });
     packets.collect()
+}
+
+/// Whether it is a DATA packet in the clear, with something behind its header.
+fn is_data(packet: &Packet) -> bool {
+    packet.protocol == Protocol::Smt && packet.bytes.len() > 36 && packet.bytes[1] == DATA
+}
+
+/// Whether it is a HANDSHAKE packet with a whole header.
+fn is_handshake(packet: &Packet) -> bool {
+    packet.protocol == Protocol::Smt && packet.bytes.len() >= 40 && packet.bytes[1] == HANDSHAKE
 }
 
 /// Whether a receiver could tell them apart.
@@ -457,6 +507,11 @@ const RESET: u8 = 0x13;
 const INDEX: Range<usize> = 12..20;
 const LENGTH: Range<usize> = 28..32;
 const OFFSET: Range<usize> = 32..36;
+/// The header of a DATA packet behind the headers of PSP and of native SMT, which stays clear (SPEC
+/// §15.3).
+const SEALED_HEADER: Range<usize> = 24..24 + DATA_HEADER_BYTES;
+/// Bytes of a record that the attacker makes up.
+const FORGED_BYTES: usize = 40;
 /// A HANDSHAKE packet's source index.
 const SOURCE: Range<usize> = 20..28;
 /// Type, epoch, flags, length, session index, id or number, message length, offset.

@@ -15,10 +15,11 @@ use std::cell::RefCell;
 use std::io::{self, Write};
 use std::rc::Rc;
 
+use smt_nic::psp;
 use smt_proto::Time;
 
 use crate::net::network::Tap;
-use crate::net::packet::{HostId, Packet};
+use crate::net::packet::{HostId, Packet, Protocol};
 
 /// Which packets a capture has.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -150,7 +151,11 @@ impl Tap for CaptureTap {
 
 /// Appends it as an IPv4 packet.
 fn emit(packet: &Packet, out: &mut Vec<u8>) {
-    let (from, to) = (packet.from.address(), packet.to.address());
+    let from = packet.from.address().port();
+    let to = match packet.protocol {
+        Protocol::Psp => psp::PORT,
+        Protocol::Smt | Protocol::Tcp => packet.to.address().port(),
+    };
     let [source, target] = [packet.from, packet.to].map(HostId::ip);
     let udp_length = (UDP_HEADER_LEN + packet.bytes.len()) as u16;
     let class = packet.priority << 5 | if packet.is_marked { MARKED } else { 0 };
@@ -166,8 +171,8 @@ fn emit(packet: &Packet, out: &mut Vec<u8>) {
     header[10..12].copy_from_slice(&checksum.to_be_bytes());
     out.extend(header);
     let mut udp = [0; UDP_HEADER_LEN];
-    udp[0..2].copy_from_slice(&from.port().to_be_bytes());
-    udp[2..4].copy_from_slice(&to.port().to_be_bytes());
+    udp[0..2].copy_from_slice(&from.to_be_bytes());
+    udp[2..4].copy_from_slice(&to.to_be_bytes());
     udp[4..6].copy_from_slice(&udp_length.to_be_bytes());
     let addresses = sum(sum(0, &source), &target) + u64::from(UDP) + u64::from(udp_length);
     let checksum = match self::checksum(sum(addresses, &udp), &packet.bytes) {
@@ -214,7 +219,6 @@ const MARKED: u8 = 3;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::packet::Protocol;
     use bytes::Bytes;
 
     /// The bytes that were written, shared with the test.

@@ -31,6 +31,8 @@ pub enum FaultKind {
     CrashLosing,
     /// Packets take longer.
     Delay,
+    /// A NIC replaces one of its keys of PSP.
+    DeviceKey,
     /// Packets come twice.
     Duplicate,
     /// DATA from an offset on is lost, in one direction or all: beginnings of messages arrive, and
@@ -72,7 +74,7 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// All of them.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::Adversary,
         Self::BurstLoss,
         Self::ClockDrift,
@@ -81,6 +83,7 @@ impl FaultKind {
         Self::CrashKeeping,
         Self::CrashLosing,
         Self::Delay,
+        Self::DeviceKey,
         Self::Duplicate,
         Self::EndLoss,
         Self::Forge,

@@ -3,23 +3,24 @@
 //! device, turned in a random order and reset now and then.
 //!
 //! Packets that arrive wait in the device for an interrupt, so that it can merge them. It opens
-//! their records where it has the key.
+//! their records where it has the key, and whole packets of PSP.
 
 mod sent_datagram;
+mod wire_packet;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use smt_carrier::{Arrival, Batch, Ecn, Marks, Path};
+use smt_carrier::{Arrival, Associations, Batch, Ecn, Marks, Path};
+use smt_nic::psp::{MasterKey, PspEngine};
 use smt_nic::{Counters, Nic, NicConfig};
 use smt_nic_driver::{
     ArrivedPacket, Driver, DriverConfig, DriverStatistics, NativePacket, NicKeys, OutgoingAddresses,
 };
 use smt_proto::Time;
 
-use crate::net::capture::checksum;
 use crate::net::packet::Packet;
 use crate::net::watched_engine::WatchedEngine;
 use crate::random::Random;
@@ -28,7 +29,7 @@ use sent_datagram::{Datagrams, SentDatagram};
 /// A NIC and its driver.
 pub struct NicPort {
     driver: Driver,
-    nic: Nic<WatchedEngine>,
+    nic: Nic<(WatchedEngine, PspEngine)>,
     address: SocketAddr,
     /// The chance of a reset at each look at the completions and at each packet that arrives, in
     /// millionths.
@@ -72,7 +73,8 @@ pub struct NicChoices {
 }
 
 impl NicPort {
-    /// A port at this address, with the keys that the host's endpoint was told.
+    /// A port at this address, with the keys that the host's endpoint was told. Its device has no
+    /// key of PSP yet ([`Self::rotate_device_key`]).
     pub fn new(
         choices: NicChoices,
         address: SocketAddr,
@@ -80,7 +82,7 @@ impl NicPort {
         engine: WatchedEngine,
         random: Random,
     ) -> Self {
-        let mut nic = Nic::new(choices.device, engine);
+        let mut nic = Nic::new(choices.device, (engine, PspEngine));
         let driver = Driver::new(choices.driver, keys);
         driver.attach(&mut nic);
         Self {
@@ -111,6 +113,24 @@ impl NicPort {
         self.nic.counters()
     }
 
+    /// The device's associations, if it seals packets.
+    pub fn associations(&self) -> Option<Arc<dyn Associations>> {
+        let associations = self.driver.associations()?;
+        Some(associations)
+    }
+
+    /// Gives the device a fresh key of PSP, drawn by the port. Packets that wait for an interrupt
+    /// are lost, as in production: their SPIs may be given anew.
+    pub fn rotate_device_key(&mut self) {
+        let mut key = [0; 32];
+        self.random.fill(&mut key);
+        self.driver
+            .rotate_device_key(&mut self.nic, MasterKey::new(key));
+        self.driver.take_arrivals(&mut self.nic, &mut |_| {});
+        self.arrived = 0;
+        self.interrupt_at = None;
+    }
+
     /// The device is reset no more.
     pub fn heal(&mut self) {
         self.reset_chance = 0;
@@ -131,7 +151,8 @@ impl NicPort {
     pub(crate) fn receive(&mut self, now: Time, packet: &Packet) {
         // Keys that were removed since the last packet open nothing more.
         self.driver.follow_keys(&mut self.nic);
-        self.driver.receive(&mut self.nic, &native(packet));
+        self.driver
+            .receive(&mut self.nic, &wire_packet::from_cable(packet));
         self.arrived += 1;
         let delay = match self.arrived < self.buffers {
             true => self.interrupt_delay,
@@ -147,10 +168,10 @@ impl NicPort {
         self.interrupt_at = None;
         self.arrived = 0;
         let Self { driver, nic, .. } = self;
-        driver.take_arrivals(nic, &mut |ArrivedPacket { bytes, opened, .. }| {
+        driver.take_arrivals(nic, &mut |ArrivedPacket { bytes, opened, spi }| {
             // A datagram without a place in the segment that it claims is dropped, as by any
-            // carrier.
-            let Ok(read) = NativePacket::parse(bytes, PROTOCOL) else {
+            // carrier, and so is a packet of PSP that the device has not opened.
+            let Ok(read) = NativePacket::parse(bytes, wire_packet::SMT) else {
                 return;
             };
             let records = opened.map(|opened| opened.records(read.datagram.start));
@@ -160,7 +181,8 @@ impl NicPort {
                 ecn: Ecn::of_traffic_class(read.traffic_class),
             };
             let arrival = Arrival::datagram(path, &bytes[read.datagram]).with_marks(marks);
-            sink(arrival.with_opened(records.as_deref().unwrap_or_default()));
+            let arrival = arrival.with_opened(records.as_deref().unwrap_or_default());
+            sink(arrival.with_spi(spi));
         });
     }
 
@@ -224,7 +246,7 @@ impl NicPort {
 
     fn step(&mut self, queue: u16) {
         let ready = &mut self.ready;
-        let mut wire = |packet: &[u8]| ready.push_back(SentDatagram::of_packet(packet));
+        let mut wire = |packet: &[u8]| ready.push_back(wire_packet::to_cable(packet));
         let step = self.driver.step(&mut self.nic, queue, &mut wire);
         assert!(step.is_ok(), "rings in the driver's own memory");
     }
@@ -248,33 +270,8 @@ impl NicPort {
     }
 }
 
-/// The native packet that has a datagram alone (SPEC §15.2).
-fn native(packet: &Packet) -> Vec<u8> {
-    let addresses = OutgoingAddresses {
-        source: packet.from.address(),
-        destination: packet.to.address(),
-    };
-    let headers = addresses.headers(PROTOCOL, packet.priority);
-    let mut bytes = headers.expect("all hosts have addresses of IPv4");
-    bytes.extend_from_slice(&packet.bytes);
-    let length = u16::try_from(bytes.len()).expect("a datagram that fits a packet");
-    bytes[2..4].copy_from_slice(&length.to_be_bytes());
-    if packet.is_marked {
-        bytes[1] |= CONGESTION_EXPERIENCED;
-    }
-    let sum = checksum(0, &bytes[..IP_HEADER]);
-    bytes[10..12].copy_from_slice(&sum.to_be_bytes());
-    bytes
-}
-
-/// The IP protocol number of SMT.
-const PROTOCOL: u8 = 253;
-/// Bytes of an IPv4 header without options.
-const IP_HEADER: usize = 20;
 /// Priorities of batches, from 0 (SPEC §15.1).
 const PRIORITIES: u8 = 8;
-/// The code point of a congested queue (RFC 3168 §5).
-const CONGESTION_EXPERIENCED: u8 = 0b11;
 
 #[cfg(test)]
 mod tests;

@@ -42,6 +42,8 @@ pub enum Protocol {
     Smt,
     /// A byte stream.
     Tcp,
+    /// SMT in a packet that a NIC has sealed, by UDP to PSP's port (SPEC §15.3).
+    Psp,
 }
 
 impl Packet {
@@ -95,6 +97,11 @@ impl HostId {
         let port = u8::try_from(address.port().checked_sub(PORT)?).ok()?;
         let host = Self(u32::from_be_bytes([0, b, c, d]));
         (network < NETWORKS && port < PORTS).then(|| host.socket(network, port))
+    }
+
+    /// The first socket at this address of IPv4, whatever its port.
+    pub(crate) fn of_ip(ip: [u8; 4]) -> Option<Self> {
+        Self::of(SocketAddr::new(IpAddr::V4(Ipv4Addr::from(ip)), PORT))
     }
 
     fn socket_number(self) -> u8 {

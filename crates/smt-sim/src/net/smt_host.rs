@@ -146,6 +146,10 @@ impl<A: Application> Host for SmtHost<A> {
             nic.receive(now, packet);
             return self.interrupt_if_due(now);
         }
+        // A socket of SMT is not reached at the port of PSP, nor by the rest of such a packet.
+        if packet.protocol != Protocol::Smt {
+            return;
+        }
         let now = self.clock.at(now);
         let path = Path::between(packet.from.address(), self.id.address().ip());
         let marks = Marks {
@@ -288,9 +292,15 @@ fn burst(id: HostId, transmit: Transmit, bytes: Bytes) -> Option<Burst> {
 /// The next datagrams that a NIC has sent.
 fn next_of_nic(id: HostId, nic: &mut NicPort) -> Option<Burst> {
     let next = nic.next_datagrams()?;
-    let mut transmit = Transmit::new(Path::to(next.to), next.size);
-    transmit.priority = next.priority;
-    burst(id, transmit, next.bytes.into())
+    Some(Burst {
+        from: id,
+        to: next.to?,
+        bytes: next.bytes.into(),
+        segment_size: next.size,
+        priority: next.priority,
+        entropy: 0,
+        protocol: next.protocol,
+    })
 }
 
 /// Bytes of a datagram that every carrier takes.

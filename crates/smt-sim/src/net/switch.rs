@@ -145,7 +145,7 @@ fn kept_together(packet: &Packet, paths: u32) -> u32 {
             };
             BALANCER.path_of_message(&name, paths)
         }
-        (Protocol::Smt, None) => BALANCER.path_of_ends(&ends(packet), paths),
+        (Protocol::Smt, None) | (Protocol::Psp, _) => BALANCER.path_of_ends(&ends(packet), paths),
         (Protocol::Tcp, _) => (mix(packet.entropy) % u64::from(paths)) as u32,
     }
 }

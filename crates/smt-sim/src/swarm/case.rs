@@ -7,6 +7,7 @@ mod hosts;
 mod nics;
 mod parts;
 mod plan;
+mod sealed_packets;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -143,6 +144,8 @@ pub enum HostFaultKind {
     Refuse(Duration),
     /// Its socket takes parts of batches only.
     Short,
+    /// Its NIC replaces the older one of its keys of PSP.
+    RotateDeviceKey,
 }
 
 impl Case {
@@ -211,6 +214,7 @@ impl Case {
         case.draw_one_sided(&mut Random::new(seed ^ ONE_SIDED));
         case.draw_carriers(&mut Random::new(seed ^ CARRIERS));
         case.draw_nics(&mut Random::new(seed ^ NICS));
+        case.draw_sealed_packets(&mut Random::new(seed ^ SEALED_PACKETS));
         case.host_faults.sort_by_key(|fault| fault.at);
         case.allow_for_long_waits();
         case.allow_for_lost_confirms();
@@ -365,6 +369,8 @@ impl Case {
 const CARRIERS: u64 = 0xCA77;
 /// Keeps which hosts have NICs apart from the rest.
 const NICS: u64 = 0x21C5;
+/// Keeps which NICs seal whole packets apart from the rest.
+const SEALED_PACKETS: u64 = 0x959;
 /// Keeps which calls come in parts apart from the rest.
 const PARTS: u64 = 0x9A27;
 /// Keeps what certificates draw apart from the rest.
@@ -384,7 +390,8 @@ const TAKE_OVER: u64 = 0x7A0E;
 /// Keeps what is lost in one direction, or of a message's end, apart from the rest.
 const ONE_SIDED: u64 = 0x051D;
 /// Faults that have generators of their own.
-const DRAWN_APART: [FaultKind; 4] = [
+const DRAWN_APART: [FaultKind; 5] = [
+    FaultKind::DeviceKey,
     FaultKind::EndLoss,
     FaultKind::HalfPartition,
     FaultKind::ShutDown,

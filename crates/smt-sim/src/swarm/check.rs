@@ -2,8 +2,8 @@
 //! Checkers: they watch a run from outside the code under test, and say what must never happen.
 //!
 //! [`Ledger`] keeps the books of all messages and of the parts of calls; [`SealBook`] sees every
-//! sealing, beneath the code under test; `repetition` counts how often bytes leave; `bounds` judges
-//! the rest by what the swarm's run has counted.
+//! sealing, beneath the code under test; `sealed_packets` sees what NICs have sealed; `repetition`
+//! counts how often bytes leave; `bounds` judges the rest by what the swarm's run has counted.
 
 pub(crate) mod bounds;
 mod content;
@@ -12,6 +12,7 @@ mod ledger;
 mod part_stream;
 mod parts;
 pub(crate) mod repetition;
+pub(crate) mod sealed_packets;
 mod sealing;
 
 use std::fmt;

@@ -9,11 +9,11 @@ use super::player::Player;
 use crate::net::smt_host::SmtHost;
 
 /// Which of them were met, by name.
-pub(super) struct Events([(&'static str, bool); 17]);
+pub(super) struct Events([(&'static str, bool); 21]);
 
 impl Events {
     /// Those that may be met.
-    pub(super) const NAMES: [&str; 17] = [
+    pub(super) const NAMES: [&str; 21] = [
         KEY_UPDATE,
         RESTART,
         WINDOW_EDGE,
@@ -31,6 +31,10 @@ impl Events {
         NIC_OPENED,
         NIC_MERGED,
         NIC_FORGERY,
+        PSP_OPENED,
+        PSP_IN_SOFTWARE,
+        PSP_OUTDATED,
+        PSP_FORGERY,
     ];
 
     /// The events that these hosts have met.
@@ -68,6 +72,10 @@ impl Events {
             (NIC_OPENED, devices(|c| c.records_opened) > 0),
             (NIC_MERGED, devices(|c| c.packets_merged) > 0),
             (NIC_FORGERY, devices(|c| c.openings - c.records_opened) > 0),
+            (PSP_OPENED, devices(|c| c.psp_opened) > 0),
+            (PSP_IN_SOFTWARE, nics(|s| s.packets_in_software) > 0),
+            (PSP_OUTDATED, statistic(|s| s.data_unsealed) > 0),
+            (PSP_FORGERY, devices(|c| c.psp_not_authentic) > 0),
         ])
     }
 
@@ -95,3 +103,7 @@ const NIC_RESET: &str = "segments lost by a NIC's reset";
 const NIC_OPENED: &str = "records opened by a NIC";
 const NIC_MERGED: &str = "packets merged by a NIC";
 const NIC_FORGERY: &str = "records that a NIC could not open";
+const PSP_OPENED: &str = "packets opened by a NIC";
+const PSP_IN_SOFTWARE: &str = "packets sealed in software before a NIC";
+const PSP_OUTDATED: &str = "record outside the packets of its session";
+const PSP_FORGERY: &str = "packets that a NIC could not open";

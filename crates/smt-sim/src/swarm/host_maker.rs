@@ -7,6 +7,7 @@
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
+use smt_carrier::Associations;
 use smt_handshake::HmacTokens;
 use smt_nic_driver::NicKeys;
 use smt_proto::{Endpoint, Pull};
@@ -34,6 +35,8 @@ pub(super) struct HostMaker<'a> {
     boots: Vec<u32>,
     /// The keys that each host's NIC has, if the host has one.
     nic_keys: Vec<Option<Arc<NicKeys>>>,
+    /// The associations of each host's NIC, if it seals packets.
+    associations: Vec<Option<Arc<dyn Associations>>>,
 }
 
 impl<'a> HostMaker<'a> {
@@ -51,6 +54,7 @@ impl<'a> HostMaker<'a> {
             key_log,
             boots: vec![0; case.hosts() as usize],
             nic_keys: (0..case.nics.len()).map(keys_of).collect(),
+            associations: vec![None; case.nics.len()],
             seals,
         }
     }
@@ -64,6 +68,8 @@ impl<'a> HostMaker<'a> {
             part_windows: configs.iter().map(|config| config.part_window).collect(),
         };
         let credentials = Rc::clone(&self.credentials);
+        let nic = self.nic(id);
+        self.associations[id.0 as usize] = nic.as_ref().and_then(NicPort::associations);
         let player = Player::new(id, credentials, hosts, random.fork());
         let mut host = SmtHost::new(id, self.endpoint(id, true, random), player);
         if let Some(delay) = self.case.accept_delay(id) {
@@ -71,7 +77,7 @@ impl<'a> HostMaker<'a> {
             host.application.accepts_late = true;
         }
         host.capabilities = self.case.capabilities[id.0 as usize];
-        host.nic = self.nic(id);
+        host.nic = nic;
         let clock = host.clock;
         for planned in self.case.plan.iter().filter(|planned| planned.host == id) {
             let at = clock.at(planned.at);
@@ -89,7 +95,11 @@ impl<'a> HostMaker<'a> {
         let engine = WatchedEngine::new(Box::new(watch));
         // Its own randomness: a host with a NIC draws what it would draw without.
         let random = Random::new(self.case.seed ^ NIC ^ u64::from(id.0));
-        Some(NicPort::new(choices, id.address(), keys, engine, random))
+        let mut nic = NicPort::new(choices, id.address(), keys, engine, random);
+        if choices.driver.psp {
+            nic.rotate_device_key();
+        }
+        Some(nic)
     }
 
     /// An endpoint of a host. With `keeps`, its boot number counts on and its reset key is the
@@ -116,6 +126,9 @@ impl<'a> HostMaker<'a> {
         }
         if let Some(keys) = &self.nic_keys[at] {
             endpoint.set_key_store(Arc::<NicKeys>::clone(keys));
+        }
+        if let Some(associations) = &self.associations[at] {
+            endpoint.set_associations(Arc::clone(associations));
         }
         if let Some(Pulls {
             rate,

@@ -2,16 +2,17 @@
 //! Plays a case.
 
 mod endings;
+mod host_faults;
 
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use smt_proto::{CloseCode, Time};
+use smt_proto::Time;
 use smt_record::KeyLog;
 
-use super::case::{Action, Case, HostFault, HostFaultKind, SMALL_MEMORY_MAX};
+use super::case::{Action, Case, SMALL_MEMORY_MAX};
 use super::coverage::Coverage;
 use super::events::Events;
 use super::host_maker::HostMaker;
@@ -20,7 +21,6 @@ use super::trace::{Trace, TraceTap};
 use crate::net::adversary::{Adversary, Spoofed};
 use crate::net::fault::{FaultKind, FaultyLinks, Strikes};
 use crate::net::network::{Network, Tap};
-use crate::net::nic_port::NicPort;
 use crate::net::packet::HostId;
 use crate::net::smt_host::SmtHost;
 use crate::net::topology::Topology;
@@ -28,6 +28,7 @@ use crate::net::world::World;
 use crate::random::Random;
 use crate::swarm::check::bounds::MemoryBound;
 use crate::swarm::check::repetition::{Repetition, RepetitionTap};
+use crate::swarm::check::sealed_packets::{SealedPackets, SealedPacketsTap};
 use crate::swarm::check::{
     Checker, Content, Failure, InParts, Ledger, PART_LONGEST, SealBook, Sent, TINY,
 };
@@ -86,6 +87,7 @@ struct Run<'a> {
     spoofed: Rc<RefCell<Spoofed>>,
     trace: Rc<RefCell<Trace>>,
     repetition: Rc<RefCell<Repetition>>,
+    sealed_packets: Rc<RefCell<SealedPackets>>,
     random: Random,
     failures: Vec<Failure>,
     steps: u64,
@@ -110,6 +112,10 @@ impl<'a> Run<'a> {
         if case.has_adversary {
             let (strikes, spoofed) = (Rc::clone(&strikes), Rc::clone(&spoofed));
             let adversary = Adversary::new(links, random.fork(), bystander, strikes, spoofed);
+            let adversary = match case.seals_packets() {
+                true => adversary.unsealing(UNSEALING),
+                false => adversary,
+            };
             network.set_rule(Box::new(adversary.until(case.heals + ATTACKED)));
         } else {
             network.set_rule(Box::new(links));
@@ -117,6 +123,9 @@ impl<'a> Run<'a> {
         network.add_tap(Box::new(TraceTap(Rc::clone(&trace))));
         let repetition = Rc::new(RefCell::new(Repetition::new(case.small_memories())));
         network.add_tap(Box::new(RepetitionTap(Rc::clone(&repetition))));
+        let lasting = SealedPackets::new(case.hosts_of_lasting_spis());
+        let sealed_packets = Rc::new(RefCell::new(lasting));
+        network.add_tap(Box::new(SealedPacketsTap(Rc::clone(&sealed_packets))));
         observers
             .tap
             .into_iter()
@@ -130,6 +139,7 @@ impl<'a> Run<'a> {
             spoofed,
             trace,
             repetition,
+            sealed_packets,
             random,
             failures: Vec::new(),
             steps: 0,
@@ -219,90 +229,6 @@ impl<'a> Run<'a> {
             let reports = host.application.reports.drain(..);
             reports.for_each(|report| ledger.take(report));
         });
-    }
-
-    fn strike(&mut self, fault: HostFault) {
-        use HostFaultKind as K;
-        let id = fault.host;
-        let kind = match fault.kind {
-            K::Crash { keeps: true } => FaultKind::CrashKeeping,
-            K::Crash { keeps: false } => FaultKind::CrashLosing,
-            K::ShutDown => FaultKind::ShutDown,
-            K::TakeOver => FaultKind::TakeOver,
-            K::Pause => FaultKind::Pause,
-            K::Step(_) => FaultKind::ClockStep,
-            K::Drift(_) => FaultKind::ClockDrift,
-            K::Refuse(_) => FaultKind::SendRefused,
-            K::Short => FaultKind::SendShort,
-            K::CloseAll => {
-                let code = CloseCode::ShuttingDown;
-                self.world
-                    .change(id, |host, _| host.endpoint.close_all(code));
-                return;
-            }
-            K::Restart | K::Resume => {
-                let absences = &mut self.absences[id.0 as usize];
-                *absences -= 1;
-                let is_up = *absences == 0;
-                self.repetition.borrow_mut().was_away(id);
-                self.world.change(id, |host, _| host.is_up = is_up);
-                return;
-            }
-        };
-        // A shutdown ends by a crash, which is none; and sockets note themselves what they refuse.
-        let shuts_down = self.world.peek(id, |host| host.application.is_draining);
-        match kind {
-            FaultKind::CrashKeeping if shuts_down => {}
-            FaultKind::SendRefused | FaultKind::SendShort => {}
-            _ => self.strikes.borrow_mut().note(kind),
-        }
-        if matches!(fault.kind, K::Crash { .. } | K::Pause) {
-            self.absences[id.0 as usize] += 1;
-        }
-        let short = self.random.fork();
-        let fresh = match fault.kind {
-            K::Crash { keeps } => Some(self.maker.endpoint(id, keeps, &mut self.random)),
-            K::TakeOver => Some(self.maker.endpoint(id, false, &mut self.random)),
-            _ => None,
-        };
-        self.world.change(id, |host, now| match fault.kind {
-            K::Crash { .. } => {
-                host.is_up = false;
-                host.application.crash();
-                if let Some(fresh) = fresh {
-                    host.endpoint = fresh;
-                }
-            }
-            K::TakeOver => {
-                host.application.crash();
-                fresh
-                    .into_iter()
-                    .for_each(|standby| host.take_over(standby));
-            }
-            K::ShutDown => {
-                host.endpoint.drain(host.clock.at(now));
-                host.application.is_draining = true;
-            }
-            K::Pause => host.is_up = false,
-            K::Step(by) => host.clock.step(now, by),
-            K::Drift(millionths) => host.clock.drift(now, millionths),
-            K::Refuse(time) => host.socket.refuse(now + time),
-            K::Short => host.socket.cut_short(short),
-            K::CloseAll | K::Restart | K::Resume => {}
-        });
-        self.take_reports(id);
-    }
-
-    fn heal(&mut self) {
-        for id in (0..self.case.hosts()).map(HostId) {
-            self.repetition.borrow_mut().was_away(id);
-            self.world.change(id, |host, _| {
-                host.is_up = true;
-                host.end_former();
-                host.socket.heal();
-                host.nic.iter_mut().for_each(NicPort::heal);
-            });
-        }
     }
 
     /// Nothing is waited for any more, or in vain.
@@ -412,6 +338,7 @@ impl<'a> Run<'a> {
             && self.ledger.failures().is_empty()
             && self.seals().is_well()
             && self.repetition.borrow().failure().is_none()
+            && self.sealed_packets.borrow().failure().is_none()
     }
 
     fn seals(&self) -> MutexGuard<'_, SealBook> {
@@ -442,6 +369,8 @@ impl<'a> Run<'a> {
         self.failures.extend_from_slice(self.ledger.failures());
         self.failures
             .extend(self.repetition.borrow().failure().cloned());
+        self.failures
+            .extend(self.sealed_packets.borrow().failure().cloned());
         let of_seals = self.seals().failures().to_vec();
         self.failures.extend(of_seals);
         let events = Events::of(self.world.hosts());
@@ -476,6 +405,8 @@ const DELIVERED_LEAST: u64 = 200;
 const SEVERAL_LEAST: u64 = 20;
 /// Inner bytes of the longest first record (SPEC §5.3): a message of more has several.
 const FIRST_RECORD_MAX: u32 = 1_142;
+/// How often an attacker makes a packet without a seal of one that has one, in millionths.
+const UNSEALING: u32 = 50_000;
 /// Keeps a run's generator apart from its case's.
 const RUN: u64 = 0x5EED;
 /// After healing, everything has ended within this time: silence is noticed after 2 s, a connect

@@ -2,23 +2,23 @@
 //! Datagrams that have left a device, and not yet the host.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 
-use smt_nic_driver::NativePacket;
-
-use super::PROTOCOL;
+use crate::net::packet::{HostId, Protocol};
 
 /// A datagram that has left a device.
 pub(super) struct SentDatagram {
-    to: SocketAddr,
+    /// The receiver; `None` if it is no host of the simulator.
+    pub(super) to: Option<HostId>,
+    pub(super) protocol: Protocol,
     pub(super) priority: u8,
-    bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
 }
 
-/// Datagrams that leave the host at once: of one size, the last perhaps shorter, for one end and of
-/// one priority.
+/// Datagrams that leave the host at once: of one size, the last perhaps shorter, for one end, of
+/// one protocol and one priority.
 pub(crate) struct Datagrams {
-    pub(crate) to: SocketAddr,
+    pub(crate) to: Option<HostId>,
+    pub(crate) protocol: Protocol,
     pub(crate) priority: u8,
     /// Bytes of each, but of the last.
     pub(crate) size: usize,
@@ -26,19 +26,9 @@ pub(crate) struct Datagrams {
 }
 
 impl SentDatagram {
-    /// The datagram in a native packet.
-    pub(super) fn of_packet(packet: &[u8]) -> Self {
-        let mut packet = packet.to_vec();
-        let read = NativePacket::parse(&mut packet, PROTOCOL).expect("a native packet");
-        Self {
-            to: read.destination,
-            priority: read.traffic_class >> PRIORITY_SHIFT,
-            bytes: packet[read.datagram].to_vec(),
-        }
-    }
-
     fn follows(&self, first: &Datagrams) -> bool {
-        (self.to, self.priority) == (first.to, first.priority) && self.bytes.len() <= first.size
+        (self.to, self.protocol, self.priority) == (first.to, first.protocol, first.priority)
+            && self.bytes.len() <= first.size
     }
 }
 
@@ -47,11 +37,13 @@ impl Datagrams {
     pub(super) fn first_of(ready: &mut VecDeque<SentDatagram>) -> Option<Self> {
         let SentDatagram {
             to,
+            protocol,
             priority,
             bytes,
         } = ready.pop_front()?;
         let mut taken = Self {
             to,
+            protocol,
             priority,
             size: bytes.len(),
             bytes,
@@ -67,6 +59,3 @@ impl Datagrams {
         Some(taken)
     }
 }
-
-/// The place of a priority in the traffic class.
-const PRIORITY_SHIFT: u32 = 5;

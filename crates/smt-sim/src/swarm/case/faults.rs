@@ -47,13 +47,7 @@ impl Case {
                     self.may_end.add_all_of(host, self.hosts());
                 }
             }
-            K::ClockStep => {
-                let step = Duration::from_millis(random.between(1, 3_000));
-                let host = self.host_fault(HostFaultKind::Step(step), random);
-                if step >= GRAVE {
-                    self.may_end.add_all_of(host, self.hosts());
-                }
-            }
+            K::ClockStep => self.clock_step(random),
             K::ClockDrift => {
                 let drift = random.between(1, 1_000) as i32;
                 let drift = if random.chance(500_000) {
@@ -78,6 +72,9 @@ impl Case {
                 self.has_small_memory = true;
             }
             K::Adversary => self.has_adversary = true,
+            K::DeviceKey => {
+                self.host_fault(HostFaultKind::RotateDeviceKey, random);
+            }
             K::ShutDown => self.shut_down(random),
             K::TakeOver => {
                 let host = self.host_fault(HostFaultKind::TakeOver, random);
@@ -86,7 +83,21 @@ impl Case {
         }
     }
 
-    fn link_fault(&mut self, kind: FaultKind, chance: u64, extent: u64, random: &mut Random) {
+    fn clock_step(&mut self, random: &mut Random) {
+        let step = Duration::from_millis(random.between(1, 3_000));
+        let host = self.host_fault(HostFaultKind::Step(step), random);
+        if step >= GRAVE {
+            self.may_end.add_all_of(host, self.hosts());
+        }
+    }
+
+    pub(super) fn link_fault(
+        &mut self,
+        kind: FaultKind,
+        chance: u64,
+        extent: u64,
+        random: &mut Random,
+    ) {
         let ends = [self.moment(random), self.moment(random)];
         let pair = random.chance(300_000).then(|| self.two_hosts(random));
         self.link_faults.push(LinkFault {
