@@ -82,7 +82,7 @@ fn a_swarm_ends_well_with_a_table_of_what_was_reached() {
     let text = outcome.text();
     assert!(text.starts_with("first seed 1, "), "{text}");
     assert!(text.contains("\n20 seeds in "), "{text}");
-    assert!(text.contains("\n  100.00  packet DATA\n"), "{text}");
+    assert!(text.contains("\n  100.00  packet HANDSHAKE\n"), "{text}");
     for goal in ["packet CLOSE", "fault Loss", "padding padme", "key update"] {
         assert!(text.contains(&format!("  {goal}\n")), "{goal}: {text}");
     }
