@@ -35,9 +35,9 @@ pub trait Associations: Send + Sync {
     fn allocate(&self, version: u8) -> Result<Association, NoRoom>;
 
     /// Takes an association that the peer has allocated, for sending, into room that was set aside.
-    /// The carrier numbers the
-    /// packets under it, and uses no number twice. The handle is new: a batch that waited may name
-    /// an association that was removed, and must find no other in its place.
+    /// The carrier numbers the packets under it, and uses no number twice. The handle is new: a
+    /// batch that waited may name an association that was removed, and must find no other in its
+    /// place.
     ///
     /// # Errors
     /// [`NotInstalled`]: the carrier has no such version or no room, or has had the association

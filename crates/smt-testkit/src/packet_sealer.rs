@@ -34,10 +34,10 @@ struct State {
     handles: u64,
     /// Associations that were installed: SPI and key.
     had: BTreeSet<(u32, [u8; 32])>,
-    /// Rooms that may be set aside from now on.
-    rooms: u64,
-    /// Associations that may be given and taken from now on.
+    /// Associations for which room may be set aside from now on.
     room: u64,
+    /// Associations that may be given and taken from now on.
+    left: u64,
 }
 
 #[derive(Debug)]
@@ -58,8 +58,8 @@ impl PacketSealer {
             sending: BTreeMap::new(),
             handles: 0,
             had: BTreeSet::new(),
-            rooms: u64::MAX / 2,
-            room: u64::MAX,
+            room: u64::MAX / 2,
+            left: u64::MAX,
         }))
     }
 
@@ -78,14 +78,14 @@ impl PacketSealer {
         self.state().allocated = 0;
     }
 
-    /// Sets aside so many rooms from now on, and those that are given back.
-    pub fn set_rooms(&self, rooms: u64) {
-        self.state().rooms = rooms;
+    /// Has room for so many associations from now on, and what is given back.
+    pub fn set_room(&self, associations: u64) {
+        self.state().room = associations;
     }
 
     /// Gives and takes so many associations from now on.
-    pub fn set_room(&self, room: u64) {
-        self.state().room = room;
+    pub fn set_left(&self, associations: u64) {
+        self.state().left = associations;
     }
 
     /// The associations that packets may be sealed under.
@@ -135,8 +135,8 @@ impl State {
         Some(hash(&[&device, &spi.to_be_bytes()]))
     }
 
-    fn take_room(&mut self) -> Result<(), NoRoom> {
-        self.room = self.room.checked_sub(1).ok_or(NoRoom)?;
+    fn take_one(&mut self) -> Result<(), NoRoom> {
+        self.left = self.left.checked_sub(1).ok_or(NoRoom)?;
         Ok(())
     }
 }
@@ -148,17 +148,17 @@ impl Associations for PacketSealer {
 
     fn reserve(&self) -> Result<(), NoRoom> {
         let state = &mut *self.state();
-        state.rooms = state.rooms.checked_sub(1).ok_or(NoRoom)?;
+        state.room = state.room.checked_sub(1).ok_or(NoRoom)?;
         Ok(())
     }
 
     fn release(&self) {
-        self.state().rooms += 1;
+        self.state().room += 1;
     }
 
     fn allocate(&self, version: u8) -> Result<Association, NoRoom> {
         let state = &mut *self.state();
-        state.take_room()?;
+        state.take_one()?;
         state.allocated += 1;
         let top = if state.place() == 1 { KEY_BIT } else { 0 };
         let spi = top | state.allocated;
@@ -172,7 +172,7 @@ impl Associations for PacketSealer {
         if state.had.contains(&(spi, key)) {
             return Err(NotInstalled::UsedBefore);
         }
-        state.take_room().map_err(|NoRoom| NotInstalled::NoRoom)?;
+        state.take_one().map_err(|NoRoom| NotInstalled::NoRoom)?;
         state.had.insert((spi, key));
         state.handles += 1;
         let handle = AssociationHandle(state.handles);

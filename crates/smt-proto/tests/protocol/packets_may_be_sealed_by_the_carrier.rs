@@ -217,12 +217,12 @@ fn two_rotations_leave_a_session_that_rests_alive() {
 #[test]
 fn messages_wait_until_the_peer_has_told_an_association() {
     let (mut world, sealers) = pair(&ethernet(), [true; 2]);
-    sealers[1].set_room(0);
+    sealers[1].set_left(0);
     let (client, _) = world.connect(0, 1).unwrap();
     let rpc = world.call(0, client, body(1, 100));
     world.run_for(ms(200));
     assert!(world.nodes[1].delivered.is_empty());
-    sealers[1].set_room(u64::MAX);
+    sealers[1].set_left(u64::MAX);
     assert_eq!(world.outcome(0, rpc), Ok(body(1, 100)));
 }
 
@@ -231,7 +231,7 @@ fn messages_wait_until_the_peer_has_told_an_association() {
 fn sessions_beyond_the_room_of_a_carrier_have_sealed_records() {
     for short in [0, 1] {
         let (mut world, sealers) = pair(&ethernet(), [true; 2]);
-        sealers[short].set_rooms(1);
+        sealers[short].set_room(1);
         let first = world.connect(0, 1).unwrap();
         let second = world.connect(0, 1).unwrap();
         for (session, version) in [(first, Some(1)), (second, None)] {
@@ -252,7 +252,7 @@ fn sessions_beyond_the_room_of_a_carrier_have_sealed_records() {
 #[test]
 fn handshakes_that_come_to_nothing_give_their_room_back() {
     let (mut world, sealers) = pair(&ethernet(), [true; 2]);
-    sealers.iter().for_each(|sealer| sealer.set_rooms(1));
+    sealers.iter().for_each(|sealer| sealer.set_room(1));
     world.rule = Box::new(|datagram, _| match datagram.from {
         1 => Verdict::Drop,
         _ => Verdict::Deliver,

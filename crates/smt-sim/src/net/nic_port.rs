@@ -127,8 +127,7 @@ impl NicPort {
         self.driver
             .rotate_device_key(&mut self.nic, MasterKey::new(key));
         self.driver.take_arrivals(&mut self.nic, &mut |_| {});
-        self.arrived = 0;
-        self.interrupt_at = None;
+        self.forget_arrivals();
     }
 
     /// The device is reset no more.
@@ -165,8 +164,7 @@ impl NicPort {
 
     /// Hands over what has arrived: merged packets, and those whose records the device has opened.
     pub(crate) fn interrupt(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) {
-        self.interrupt_at = None;
-        self.arrived = 0;
+        self.forget_arrivals();
         let Self { driver, nic, .. } = self;
         driver.take_arrivals(nic, &mut |ArrivedPacket { bytes, opened, spi }| {
             // A datagram without a place in the segment that it claims is dropped, as by any
@@ -260,6 +258,11 @@ impl NicPort {
     /// Resets the device. Packets that wait for an interrupt are lost, and so is the interrupt.
     fn reset_now(&mut self) {
         self.driver.reset(&mut self.nic);
+        self.forget_arrivals();
+    }
+
+    /// Nothing waits for an interrupt any more.
+    fn forget_arrivals(&mut self) {
         self.arrived = 0;
         self.interrupt_at = None;
     }

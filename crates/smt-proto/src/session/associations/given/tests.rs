@@ -91,7 +91,7 @@ fn an_spi_that_the_device_gives_again_after_two_rotations_is_no_more_of_this_ses
         assert!(given.has(1, rotations));
     }
     // The carrier has no other association for the session.
-    device.set_room(0);
+    device.set_left(0);
     for _ in 0..2 {
         device.rotate();
         told(&mut given, 600, &device);
@@ -102,10 +102,10 @@ fn an_spi_that_the_device_gives_again_after_two_rotations_is_no_more_of_this_ses
 #[test]
 fn a_carrier_without_room_is_asked_again() {
     let device = PacketSealer::new(1);
-    device.set_room(0);
+    device.set_left(0);
     let mut given = Given::new(at(0));
     assert_eq!(told(&mut given, 0, &device), None);
     assert_eq!(given.due(), Some(at(5)));
-    device.set_room(1);
+    device.set_left(1);
     assert_eq!(told(&mut given, 5, &device), Some((1, false)));
 }

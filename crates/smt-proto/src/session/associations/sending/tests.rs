@@ -48,14 +48,14 @@ fn the_association_in_use_makes_room_for_the_next() {
     let device: Arc<dyn Associations> = Arc::clone(&toy) as _;
     let mut sending = sending();
     sending.take(1, association(9), &device).unwrap();
-    toy.set_room(0);
+    toy.set_left(0);
     assert_eq!(
         sending.take(2, association(10), &device),
         Err(NotInstalled::NoRoom)
     );
     assert!(toy.installed().is_empty());
     assert_eq!(sending.handle(), None);
-    toy.set_room(1);
+    toy.set_left(1);
     sending.take(2, association(10), &device).unwrap();
     assert!(sending.handle().is_some());
 }
