@@ -84,6 +84,7 @@ fn are_in_range(values: &[Option<&[u8]>; KNOWN + 1]) -> bool {
     let random_fits = values[14].is_none_or(|random| random.len() == 32);
     let bundles_fits = values[15].is_none_or(<[u8]>::is_empty);
     let part_window_fits = values[17].is_none() || in_range(17, 4, 4_096, 1 << 30);
+    let psp_fits = values[18].is_none_or(|versions| (1..=16).contains(&versions.len()));
     let has_registered = values[13].is_some() && values[14].is_some();
     is_list(1, 1)
         && matches!(key_exchange, Some(0 | 1 | 2 | 0xF1))
@@ -101,8 +102,9 @@ fn are_in_range(values: &[Option<&[u8]>; KNOWN + 1]) -> bool {
         && random_fits
         && bundles_fits
         && part_window_fits
+        && psp_fits
         && (key_exchange != Some(1) || has_registered)
 }
 
 /// Tags that the specification names.
-const KNOWN: usize = 17;
+const KNOWN: usize = 18;

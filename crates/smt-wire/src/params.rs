@@ -76,7 +76,7 @@ pub struct Params<'a> {
 }
 
 impl Params<'_> {
-    /// Most bytes that `emit` writes: 16 tags and lengths, the fixed values, and those of most
+    /// Most bytes that `emit` writes: 17 tags and lengths, the fixed values, and those of most
     /// bytes: 255 versions, 127 suites, a name, 16 versions of PSP.
     pub const LEN_MAX: usize = 17 * 2
         + (1 + 8 + 1 + 2 + 2 + 4 + 4 + 4 + 2 + 1 + 32 + 4)
