@@ -37,6 +37,7 @@ pub fn check(input: &[u8]) {
 fn show(log: &[u8], capture: &[u8]) -> (String, Result<(), DumpError>) {
     let wishes = Wishes {
         port: 17_379,
+        native_protocol: Some(253),
         keys: Keys::parse(log).ok(),
         ..Wishes::default()
     };

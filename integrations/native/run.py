@@ -4,6 +4,7 @@
 CALLS=N has other numbers of calls than 2,000, and SEED=N other garbage.
 """
 
+import json
 import os
 import pathlib
 import random
@@ -240,14 +241,16 @@ class Test:
 
     def sealed_packets(self):
         """Two NICs seal whole packets by PSP, and replace the keys of their devices meanwhile; with one alone records are
-        sealed. No body is in the clear in a capture between them."""
+        sealed. No body is in the clear in a capture between them, which opens with the keys."""
         self.network.lose(1)
         psp = ["--psp", "--psp-key-life", "200ms"]
         for address in topology.SERVER_NIC:
             for serving, calling in ((psp, psp), (psp, []), ([], psp)):
-                capture = self.folder / "psp.pcap"
+                capture, keys = self.folder / "psp.pcap", self.folder / "psp.keys"
+                keys.unlink(missing_ok=True)
                 catching = self.start(self.network.router, [sys.executable, HERE / "capture.py", "host2", capture])
-                server = self.serve(at(address), "--echo", "--tun", topology.TUN, *serving, carrier="nic")
+                server = self.serve(at(address), "--echo", "--tun", topology.TUN, "--key-log", keys, *serving,
+                                    carrier="nic")
                 body = self.folder / "secrets"
                 body.write_bytes(SECRET * 3_000)
                 client = self.call(at(address), "--in", body, "--count", 40, *calling, carrier="nic")
@@ -259,8 +262,26 @@ class Test:
                 seen = capture.read_bytes()
                 check(len(seen) > len(replies), "the capture has not all packets")
                 check(SECRET not in seen, "a body was in the clear")
+                self.opened(capture, keys, 300 if sealed else 0)
                 print(f"{'two NICs' if sealed else 'one NIC'} with PSP, {address}: {opened} packets of PSP opened")
         self.network.lose(0)
+
+    def opened(self, capture, keys, least):
+        """The dissector and `smt dump` read a capture alike, and with the keys all of it opens: at least so many packets of
+        PSP."""
+        compare = HERE.parent / "wireshark" / "compare.py"
+        topology.run(sys.executable, compare, SMT, capture)
+        decrypted = self.folder / "psp-decrypted.pcap"
+        decrypted.unlink(missing_ok=True)
+        told = subprocess.run([SMT, "dump", "--json", capture, "--key-log", keys, "--decrypt", decrypted],
+                              capture_output=True, text=True, check=True)
+        check(" 0 FAILED" in told.stderr and " messages whole, 0 not" in told.stderr, told.stderr)
+        packets = [json.loads(line) for line in told.stdout.splitlines()]
+        in_psp = [packet for packet in packets if packet["carrier"] == "psp"]
+        check(len(in_psp) >= least, f"{len(in_psp)} packets of PSP were captured")
+        shut = [packet for packet in in_psp if not packet["opened"]]
+        check(not shut, f"{len(shut)} packets of PSP did not open, the first of them {shut[:1]}")
+        check(SECRET in decrypted.read_bytes(), "the decrypted capture has no plaintext")
 
     def wrong_nics(self):
         """Wrong options of a NIC and missing rights are refused, with a reason."""
@@ -332,6 +353,8 @@ class Test:
                               capture_output=True, text=True, check=True)
         check(" 0 FAILED" in told.stderr, told.stderr)
         check(told.stdout.count('"carrier":"native"') > 200, "hardly any packet was native")
+        # Packets that a NIC has cut have their segment's offset: their own makes messages whole.
+        check(" messages whole, 0 not" in told.stderr, told.stderr)
         check(SECRET not in capture.read_bytes(), "plaintext was on the wire")
         shown = topology.run("tshark", "-X", f"lua_script:{compare.parent / 'smt.lua'}", "-r", decrypted, "-Y",
                              "smt.inner.kind", "-T", "fields", "-e", "smt_native.dstport", "-e", "smt.plaintext")

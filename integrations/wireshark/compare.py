@@ -6,8 +6,8 @@ Usage: compare.py SMT
 
 Captures: simulated hosts whose cases together have nearly every type of packet; each type once by hand; and all of that
 with bytes changed, cut off and added at random (SEED=N has others). Datagrams are in turn behind UDP and natively behind
-IP, of version 4 and 6. The conversations of vectors/ are decrypted by `smt dump --decrypt`, and both must show the same
-plaintext.
+IP, of version 4 and 6; and once more in packets of PSP, of which nobody has the key. The conversations of vectors/ are
+decrypted by `smt dump --decrypt`, and both must show the same plaintext.
 """
 
 import collections
@@ -25,6 +25,8 @@ import xml.etree.ElementTree as ElementTree
 HERE = pathlib.Path(__file__).resolve().parent
 # Cases of the simulator that are short and have rare packets.
 SIMULATED = (1, 2, 3, 5, 8, 13)
+# One whose devices seal packets.
+SEALED = 7
 PACKETS_MAX = 3_000
 MUTATIONS = 2_000
 
@@ -67,6 +69,7 @@ def main(smt):
               f"{errors} malformed for both")
         if errors < len(mutated) / 20:
             sys.exit("hardly any mutation was malformed: the comparison says nothing of such packets")
+        compare_sealed(smt, folder, datagrams + mutated)
         compare_decrypted(smt, folder)
 
 
@@ -75,10 +78,25 @@ def all_types():
     return offsets["types"]
 
 
-def compare(smt, folder, datagrams, types):
+def compare_sealed(smt, folder, datagrams):
+    """Packets of PSP: of these datagrams, and of a case of the simulator."""
+    types = collections.Counter()
+    # With room for the headers.
+    compare(smt, folder, [datagram for datagram in datagrams if len(datagram) < 65_000], types, PSP_HEADERS)
+    capture = folder / "sealed.pcap"
+    subprocess.run([smt, "sim", "run", "--seed", str(SEALED), "--capture", capture], capture_output=True)
+    if not any(is_psp(frame) for frame in read_frames(capture)):
+        sys.exit("the case has no packet of PSP: choose another one")
+    compare_capture(smt, capture, types)
+    sealed = types.pop(None)
+    print(f"{types['DATA']} DATA packets in PSP and beside it, and {sealed} that say nothing: equal")
+
+
+def compare(smt, folder, datagrams, types, headers=None):
     """Both read the same capture; the first difference ends the program."""
     capture = folder / "compared.pcap"
-    frames = [HEADERS[number % len(HEADERS)](datagram) for number, datagram in enumerate(datagrams)]
+    headers = headers or HEADERS
+    frames = [headers[number % len(headers)](datagram) for number, datagram in enumerate(datagrams)]
     write_capture(capture, frames + ALIEN)
     compare_capture(smt, capture, types)
 
@@ -302,6 +320,18 @@ def by_hand():
         version = 0 if name == "VERSION" else 1
         length = 0 if name == "DATA" else 12 + len(rest)
         datagrams.append(struct.pack(">BBBBBBHI", version, code, 0, 0, words, 0, length, 0) + rest)
+    return datagrams + of_segments(types["DATA"])
+
+
+def of_segments(code):
+    """DATA packets with the marks of a segment (SPEC §15.2), which count natively: at each place or at
+    none, not cut yet, and with an offset that is too large."""
+    datagrams = []
+    for length, offset in ((59, 500), (98, 500), (100, 500), (301, 500), (98, 0xFFFFFFF0)):
+        for flags in (0, 8):
+            header = struct.pack(">BBBBBBHHH", 1, code, 0, 0, 0xB0, flags, 0, 0, 100)
+            # One for each of HEADERS.
+            datagrams += [header + struct.pack(">QQII", 7, 42, 10_000, offset) + bytes(length)] * len(HEADERS)
     return datagrams
 
 
@@ -310,17 +340,23 @@ LINKTYPE_RAW = 101
 
 
 def read_capture(path):
+    return [frame[28 if frame[0] >> 4 == 4 else 48:] for frame in read_frames(path)]
+
+
+def read_frames(path):
     bytes_ = path.read_bytes()
     magic, link = struct.unpack_from("<I", bytes_, 0)[0], struct.unpack_from("<I", bytes_, 20)[0]
     assert magic in (0xA1B2C3D4, 0xA1B23C4D) and link == LINKTYPE_RAW, (hex(magic), link)
-    datagrams, at = [], 24
+    at = 24
     while at < len(bytes_):
         (length,) = struct.unpack_from("<I", bytes_, at + 8)
-        frame = bytes_[at + 16:at + 16 + length]
+        yield bytes_[at + 16:at + 16 + length]
         at += 16 + length
-        headers = 28 if frame[0] >> 4 == 4 else 48
-        datagrams.append(frame[headers:])
-    return datagrams
+
+
+def is_psp(frame):
+    """For frames of IPv4, as the simulator writes them."""
+    return int.from_bytes(frame[22:24], "big") == PSP_PORT
 
 
 def udp(datagram, ports):
@@ -332,8 +368,22 @@ def native(datagram, ports):
     return struct.pack(">HHI", *ports, 0x11223344) + datagram
 
 
-def ipv4(protocol, payload):
-    return struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(payload), 0, 0, 64, protocol, 0, b"\x0a\0\0\1",
+def psp(contents, clear, next_header=253, extension=1):
+    """A packet of PSP under an association of nobody, of which these bytes of the contents are clear."""
+    cookie = bytes(8 * (extension - 1))
+    header = struct.pack(">BBBBIQ", next_header, extension, clear // 4, 0x05, 0x80000007, 9) + cookie
+    return udp(header + contents + bytes(range(16)), (50_000, PSP_PORT))
+
+
+def sealed(datagram, ports, extension=1):
+    """As SPEC [15.3-6] has it, as far as there are so many bytes."""
+    contents = native(datagram, ports)
+    clear = 44 if datagram[1:2] == b"\1" else 36
+    return psp(contents, min(clear, len(contents) // 4 * 4), extension=extension)
+
+
+def ipv4(protocol, payload, identification=0):
+    return struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(payload), identification, 0, 64, protocol, 0, b"\x0a\0\0\1",
                        b"\x0a\0\0\2") + payload
 
 
@@ -346,12 +396,29 @@ CALL = (40_000, 17_379)
 NATIVE = 253
 HEADERS = (
     lambda datagram, ports=CALL: ipv4(17, udp(datagram, ports)),
-    lambda datagram, ports=CALL: ipv4(NATIVE, native(datagram, ports)),
+    # Some with the identification that a packet of a segment cannot have.
+    lambda datagram, ports=CALL: ipv4(NATIVE, native(datagram, ports), identification=len(datagram) % 4),
     lambda datagram, ports=CALL: ipv6(17, udp(datagram, ports)),
     lambda datagram, ports=CALL: ipv6(NATIVE, native(datagram, ports)),
 )
-# Packets of the protocol that are nobody's: cut short, empty, and of another port.
-ALIEN = [ipv4(NATIVE, bytes(7)), ipv6(NATIVE, b""), ipv4(NATIVE, native(b"", CALL)), ipv6(NATIVE, native(bytes(60), (1, 2)))]
+PSP_PORT = 1_000
+PSP_HEADERS = (
+    lambda datagram, ports=CALL: ipv4(17, sealed(datagram, ports)),
+    lambda datagram, ports=CALL: ipv6(17, sealed(datagram, ports)),
+    lambda datagram, ports=CALL: ipv4(17, sealed(datagram, ports, extension=2)),
+)
+# Packets of the protocol that are nobody's: cut short, empty, and of another port. Four are of PSP:
+# another protocol, ports that are sealed, more clear bytes than there are, and cut short.
+ALIEN = [
+    ipv4(NATIVE, bytes(7)),
+    ipv6(NATIVE, b""),
+    ipv4(NATIVE, native(b"", CALL)),
+    ipv6(NATIVE, native(bytes(60), (1, 2))),
+    ipv4(17, psp(native(bytes(60), CALL), 44, next_header=6)),
+    ipv4(17, psp(native(bytes(60), CALL), 4)),
+    ipv4(17, psp(native(bytes(60), CALL), 72)),
+    ipv4(17, udp(bytes((253, 1, 2, 1)) + bytes(20), (50_000, PSP_PORT))),
+]
 
 
 def write_capture(path, frames):

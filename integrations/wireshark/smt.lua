@@ -4,15 +4,17 @@
 --     tshark -X lua_script:smt.lua -r FILE
 --     wireshark -X lua_script:smt.lua FILE        or copy it into a folder of Help > About > Folders
 --
--- Datagrams are behind UDP, or natively behind IP (§15.2). A datagram has one or more packets, and each has a tree of its
--- own. Nothing is decrypted: headers and the lists of control packets are in the clear. A capture that `smt dump --decrypt`
--- has written has the plaintext, and it is shown. Display filters, for example:
+-- Datagrams are behind UDP, natively behind IP (§15.2), or in packets of PSP (§15.3), of which the header of DATA is clear.
+-- A datagram has one or more packets, and each has a tree of its own. Nothing is decrypted: headers and the lists of control
+-- packets are in the clear. A capture that `smt dump --decrypt` has written has the plaintext, and it is shown. Display
+-- filters, for example:
 --
 --     smt.type == "RESEND"                        who asks again
 --     smt.session == 0x100000007 && smt.id == 42  one message
 --     smt.retransmit == 1                         bytes that were sent before
 --     smt.malformed                               what a receiver drops
 --     smt_native                                  what travels without UDP
+--     smt_psp.spi == 0x80000007                   packets under one association of PSP
 --     smt.inner.kind == "REQUEST"                 requests, in a decrypted capture
 
 local smt = Proto("smt", "Secure Message Transport")
@@ -34,6 +36,7 @@ local f = {
     id = ProtoField.uint64("smt.id", "Message id"),
     message_length = ProtoField.uint32("smt.message_length", "Message length, with inner header and padding"),
     offset = ProtoField.uint32("smt.offset", "Offset"),
+    stride = ProtoField.uint16("smt.stride", "Stride of its segment"),
     payload = ProtoField.bytes("smt.payload", "Payload"),
     payload_length = ProtoField.uint32("smt.payload_length", "Payload length"),
     record = ProtoField.none("smt.record", "Record"),
@@ -225,17 +228,26 @@ local function show_records(tree, payload, is_plain)
 end
 
 -- Each of these shows a packet behind its prefix and returns what the summary says of it, or nil and why it is malformed.
-local function data(tree, packet)
+-- `place` is that of the packet in a segment (§15.2), if it may have one.
+local function data(tree, packet, _, place)
     if packet:len() <= DATA_HEADER then return nil, "DATA without payload" end
+    local offset, stride = packet(32, 4):uint(), packet(10, 2):uint()
+    -- A segment that was captured before it was cut is longer than its stride.
+    if place and stride > 0 and place.payload_length <= stride then
+        local number = place.identification and place.identification - 1 or packet(5, 1):bitfield(4, 1)
+        offset = offset + number * stride
+        if number < 0 or offset > 0xFFFFFFFF then return nil, "a packet without a place in its segment (§15.2-6)" end
+        tree:add(f.stride, packet(10, 2))
+    end
     tree:add(f.session, packet(12, 8))
     tree:add(f.id, packet(20, 8))
     tree:add(f.message_length, packet(28, 4))
-    tree:add(f.offset, packet(32, 4))
+    tree:add(f.offset, packet(32, 4), offset)
     local payload = packet(DATA_HEADER)
     tree:add(f.payload_length, payload, payload:len())
     local shown = tree:add(f.payload, payload)
-    if packet(32, 4):uint() == 0 then show_records(shown, payload, packet(0, 1):uint() == PLAINTEXT_VERSION) end
-    return "id " .. packet(20, 8):uint64() .. " offset " .. packet(32, 4):uint() .. " payload " .. payload:len()
+    if offset == 0 then show_records(shown, payload, packet(0, 1):uint() == PLAINTEXT_VERSION) end
+    return "id " .. packet(20, 8):uint64() .. " offset " .. offset .. " payload " .. payload:len()
 end
 
 local function handshake(tree, packet)
@@ -324,8 +336,8 @@ end
 local OTHERS = { HANDSHAKE = handshake, COOKIE = cookie, RESET = reset, UNAVAILABLE = unavailable, VERSION = versions }
 
 -- Shows one packet at the beginning of `rest`. Returns its length, a summary and whether its type is unknown; or nil for
--- the length if the rest is malformed.
-local function packet(rest, root)
+-- the length if the rest is malformed. `place` is that of the packet in a segment, if it may have one.
+local function packet(rest, root, place)
     local function fail(tree, why)
         tree:add_proto_expert_info(malformed, "Malformed: " .. why)
         return nil, "malformed"
@@ -356,7 +368,7 @@ local function packet(rest, root)
     end
     tree:add(f.type, rest(1, 1), name)
     local show = name == "DATA" and data or OTHERS[name] or control
-    local told, why = show(tree, bytes, name)
+    local told, why = show(tree, bytes, name, place)
     if not told then return fail(tree, why) end
     local summary = told == "" and name or name .. " " .. told
     tree:append_text(", " .. summary)
@@ -396,7 +408,8 @@ local function segment_size(buffer)
     end
 end
 
-function smt.dissector(buffer, info, root)
+-- Shows the packets of a payload, of which the first may have a place in a segment.
+local function show_payload(buffer, info, root, place)
     if buffer:len() == 0 then return 0 end
     info.cols.protocol = "SMT"
     local size, told = segment_size(buffer), {}
@@ -404,7 +417,7 @@ function smt.dissector(buffer, info, root)
         local stop = math.min(start + size, buffer:len())
         local at = start
         while at < stop do
-            local length, summary = packet(buffer(at, stop - at), root)
+            local length, summary = packet(buffer(at, stop - at), root, at == 0 and place or nil)
             table.insert(told, summary)
             if not length then break end
             at = at + length
@@ -414,8 +427,13 @@ function smt.dissector(buffer, info, root)
     return buffer:len()
 end
 
+function smt.dissector(buffer, info, root)
+    return show_payload(buffer, info, root)
+end
+
 -- The header of SMT natively over IP (§15.2), in the place of TCP's ports and sequence number.
 local native = Proto("smt_native", "SMT natively over IP")
+local ipv4_identification = Field.new("ip.id")
 local NATIVE_HEADER = 8
 local n = {
     source = ProtoField.uint16("smt_native.srcport", "Source port"),
@@ -424,8 +442,8 @@ local n = {
 }
 native.fields = n
 
-function native.dissector(buffer, info, root)
-    if buffer:len() < NATIVE_HEADER then return 0 end
+-- Shows the native header, and returns whether its ports are SMT's.
+local function show_native(buffer, info, root)
     local source, destination = buffer(0, 2):uint(), buffer(2, 2):uint()
     local tree = root:add(native, buffer(0, NATIVE_HEADER))
     tree:add(n.source, buffer(0, 2))
@@ -434,10 +452,80 @@ function native.dissector(buffer, info, root)
     tree:append_text(", " .. source .. " > " .. destination)
     info.cols.protocol = "SMT"
     info.cols.info = source .. " > " .. destination
-    local is_ours = source == smt.prefs.port or destination == smt.prefs.port
+    return source == smt.prefs.port or destination == smt.prefs.port
+end
+
+function native.dissector(buffer, info, root)
+    if buffer:len() < NATIVE_HEADER then return 0 end
+    local is_ours = show_native(buffer, info, root)
     if is_ours and buffer:len() > NATIVE_HEADER then
-        smt.dissector(buffer(NATIVE_HEADER):tvb(), info, root)
+        -- The innermost header of IP counts.
+        local identifications = { ipv4_identification() }
+        local innermost = identifications[#identifications]
+        local place = {
+            identification = innermost and innermost.value,
+            payload_length = buffer:reported_len() - NATIVE_HEADER - DATA_HEADER,
+        }
+        show_payload(buffer(NATIVE_HEADER):tvb(), info, root, place)
     end
+    return buffer:len()
+end
+
+-- A packet of PSP with SMT natively in it (§15.3). Clear are the native header and, of DATA, the packet's header.
+local psp = Proto("smt_psp", "PSP with SMT in it")
+local PSP_PORT, PSP_HEADER, ICV = 1000, 16, 16
+local p = {
+    next_header = ProtoField.uint8("smt_psp.next_header", "Next header"),
+    extension = ProtoField.uint8("smt_psp.extension", "Extension length, in words of 8 bytes"),
+    crypt_offset = ProtoField.uint8("smt_psp.crypt_offset", "Crypt offset, in words of 4 bytes", base.DEC, nil, 0x3F),
+    version = ProtoField.uint8("smt_psp.version", "Version", base.DEC, { [0] = "AES-128-GCM", [1] = "AES-256-GCM" }, 0x3C),
+    spi = ProtoField.uint32("smt_psp.spi", "SPI", base.HEX),
+    iv = ProtoField.uint64("smt_psp.iv", "IV"),
+    icv = ProtoField.bytes("smt_psp.icv", "ICV"),
+}
+psp.fields = p
+
+local function show_sealed(bytes, root)
+    root:add(smt, bytes):append_text(", sealed")
+    return "sealed"
+end
+
+-- Shows what is clear of a datagram that was sealed, `clear` bytes of it. Returns a summary.
+local function show_clear(bytes, clear, root)
+    if clear < DATA_HEADER or bytes:len() < PREFIX or TYPES[bytes(1, 1):uint()] ~= "DATA" then
+        return show_sealed(bytes, root)
+    end
+    local length, summary = packet(bytes, root)
+    if length and length < bytes:len() then
+        summary = summary .. "; " .. show_sealed(bytes(length), root)
+    end
+    return summary
+end
+
+function psp.dissector(buffer, info, root)
+    if buffer:len() < PSP_HEADER or buffer:reported_len() < PSP_HEADER + ICV then return 0 end
+    local next_header, extension, flags = buffer(0, 1):uint(), buffer(1, 1):uint(), buffer(3, 1):uint()
+    if next_header ~= smt.prefs.ip_protocol or extension == 0 or flags % 2 == 0 then return 0 end
+    local start, clear = 8 + 8 * extension, buffer(2, 1):uint() % 64 * 4
+    local stop = buffer:reported_len() - ICV
+    if clear < NATIVE_HEADER or start + clear > math.min(stop, buffer:len()) then return 0 end
+    local tree = root:add(psp, buffer(0, start))
+    tree:add(p.next_header, buffer(0, 1))
+    tree:add(p.extension, buffer(1, 1))
+    tree:add(p.crypt_offset, buffer(2, 1))
+    tree:add(p.version, buffer(3, 1))
+    tree:add(p.spi, buffer(4, 4))
+    tree:add(p.iv, buffer(8, 8))
+    if stop + ICV <= buffer:len() then tree:add(p.icv, buffer(stop, ICV)) end
+    local told = string.format("in PSP spi 0x%08x iv %s", buffer(4, 4):uint(), buffer(8, 8):uint64())
+    tree:append_text(", " .. told)
+    local is_ours = show_native(buffer(start, NATIVE_HEADER), info, root)
+    local datagram = start + NATIVE_HEADER
+    local last = math.min(stop, buffer:len())
+    if is_ours and last > datagram then
+        told = told .. " " .. show_clear(buffer(datagram, last - datagram), clear - NATIVE_HEADER, root)
+    end
+    info.cols.info = told
     return buffer:len()
 end
 
@@ -452,3 +540,4 @@ local function register()
 end
 smt.prefs_changed = register
 register()
+udp:add(PSP_PORT, psp)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A datagram in an IP packet, of version 4 or 6: behind UDP's header, or behind that of SMT
-//! natively over IP (SPEC §15.2).
+//! A datagram in an IP packet, of version 4 or 6: behind UDP's header, behind that of SMT natively
+//! over IP (SPEC §15.2), or behind both of them and PSP's (SPEC §15.3).
 //!
 //! Fragments are none of ours: SMT's datagrams are never fragmented (SPEC §15.1).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use crate::psp::{self, PspPacket};
 
 /// Addresses and payload.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -12,19 +14,29 @@ pub(crate) struct Datagram<'a> {
     pub(crate) carrier: CarrierKind,
     pub(crate) source: SocketAddr,
     pub(crate) target: SocketAddr,
+    /// In a packet of PSP it is ciphertext from the clear bytes on.
     pub(crate) payload: &'a [u8],
     /// Bytes of the payload that the capture cut off.
     pub(crate) missing: usize,
-    /// The IP packet that it is in, up to the payload's end.
+    /// The IP packet that it is in, without what the link has put behind it.
     pub(crate) packet: &'a [u8],
     /// Where the payload begins in the packet.
     pub(crate) payload_at: usize,
+    /// Where the headers of IP end in the packet.
+    pub(crate) transport_at: usize,
+    /// Where the packet names the protocol behind the headers of IP.
+    pub(crate) protocol_at: usize,
+    /// IPv4's identification; `None` over IPv6.
+    pub(crate) identification: Option<u16>,
+    /// The packet of PSP that it is in.
+    pub(crate) psp: Option<PspPacket<'a>>,
 }
 
 /// The header in front of a datagram.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum CarrierKind {
     Native,
+    Psp,
     Udp,
 }
 
@@ -33,6 +45,7 @@ impl CarrierKind {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Native => "native",
+            Self::Psp => "psp",
             Self::Udp => "udp",
         }
     }
@@ -53,8 +66,8 @@ pub(crate) fn of_ip(packet: &[u8], missing: usize, native: Option<u8>) -> Option
     let (header, rest) = packet.get(headers.length..)?.split_first_chunk::<8>()?;
     let [s, p, t, q, a, b, ..] = *header;
     let told = match carrier {
-        CarrierKind::Udp => usize::from(u16::from_be_bytes([a, b])),
         CarrierKind::Native => headers.payload_length.unwrap_or(0),
+        CarrierKind::Psp | CarrierKind::Udp => usize::from(u16::from_be_bytes([a, b])),
     };
     // A length of 0 stands for one that does not fit; else what follows it is the link's padding.
     let length = match told.checked_sub(8) {
@@ -63,7 +76,7 @@ pub(crate) fn of_ip(packet: &[u8], missing: usize, native: Option<u8>) -> Option
     };
     let payload = &rest[..length.min(rest.len())];
     let payload_at = headers.length + 8;
-    Some(Datagram {
+    let datagram = Datagram {
         carrier,
         source: SocketAddr::new(headers.addresses[0], u16::from_be_bytes([s, p])),
         target: SocketAddr::new(headers.addresses[1], u16::from_be_bytes([t, q])),
@@ -71,7 +84,41 @@ pub(crate) fn of_ip(packet: &[u8], missing: usize, native: Option<u8>) -> Option
         missing: length - payload.len(),
         packet: &packet[..payload_at + payload.len()],
         payload_at,
-    })
+        transport_at: headers.length,
+        protocol_at: headers.protocol_at,
+        identification: headers.identification,
+        psp: None,
+    };
+    Some(
+        native
+            .and_then(|native| datagram.in_psp(native))
+            .unwrap_or(datagram),
+    )
+}
+
+impl<'a> Datagram<'a> {
+    /// The datagram in the packet of PSP that this one is; `None` if it is none, or the native
+    /// header in it is not clear.
+    fn in_psp(&self, native: u8) -> Option<Self> {
+        if self.carrier != CarrierKind::Udp || self.target.port() != psp::PORT {
+            return None;
+        }
+        let psp = PspPacket::parse(self.payload, self.missing, native)?;
+        let clear = psp.contents.get(..psp.clear_length)?;
+        let [s, p, t, q, ..] = *clear.first_chunk::<NATIVE_HEADER_BYTES>()?;
+        let (_, payload) = psp.contents.split_at(NATIVE_HEADER_BYTES);
+        let contents_at = psp.aad.len() - psp.clear_length;
+        Some(Self {
+            carrier: CarrierKind::Psp,
+            source: SocketAddr::new(self.source.ip(), u16::from_be_bytes([s, p])),
+            target: SocketAddr::new(self.target.ip(), u16::from_be_bytes([t, q])),
+            payload,
+            missing: psp.missing,
+            payload_at: self.payload_at + contents_at + NATIVE_HEADER_BYTES,
+            psp: Some(psp),
+            ..*self
+        })
+    }
 }
 
 /// The contents of IP's headers.
@@ -80,6 +127,10 @@ struct IpHeaders {
     addresses: [IpAddr; 2],
     /// The protocol behind them.
     protocol: u8,
+    /// Where that is told.
+    protocol_at: usize,
+    /// IPv4's.
+    identification: Option<u16>,
     /// Bytes of all of them.
     length: usize,
     /// Bytes behind them; `None` if they are too many to tell, or nonsense.
@@ -99,6 +150,8 @@ fn ipv4(packet: &[u8]) -> Option<IpHeaders> {
     Some(IpHeaders {
         addresses: [address(12).into(), address(16).into()],
         protocol: header[9],
+        protocol_at: 9,
+        identification: Some(u16::from_be_bytes([header[4], header[5]])),
         length,
         payload_length: total.checked_sub(length),
     })
@@ -106,10 +159,10 @@ fn ipv4(packet: &[u8]) -> Option<IpHeaders> {
 
 fn ipv6(packet: &[u8]) -> Option<IpHeaders> {
     let (header, mut rest) = packet.split_first_chunk::<40>()?;
-    let mut protocol = header[6];
+    let (mut protocol, mut protocol_at) = (header[6], 6);
     while matches!(protocol, HOP_BY_HOP | ROUTING | DESTINATION) {
         let &[after, words] = rest.first_chunk()?;
-        protocol = after;
+        (protocol, protocol_at) = (after, packet.len() - rest.len());
         rest = rest.get((usize::from(words) + 1) * 8..)?;
     }
     let address = |bytes: &[u8]| Some(Ipv6Addr::from(*bytes.first_chunk::<16>()?).into());
@@ -118,11 +171,15 @@ fn ipv6(packet: &[u8]) -> Option<IpHeaders> {
     Some(IpHeaders {
         addresses: [address(&header[8..])?, address(&header[24..])?],
         protocol,
+        protocol_at,
+        identification: None,
         length,
         payload_length: total.checked_sub(length),
     })
 }
 
+/// Ports and a sequence number (SPEC §15.2).
+pub(crate) const NATIVE_HEADER_BYTES: usize = 8;
 const UDP: u8 = 17;
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
@@ -208,6 +265,45 @@ mod tests {
                 // Segmentation offload leaves 0 there.
                 packet[length_at + 1] = 0;
                 assert_eq!(of_ip(&packet, 0, Some(253)).unwrap().payload, b"abc\0\0");
+            }
+        }
+
+        #[test]
+        fn a_packet_of_psp_has_the_ports_and_the_datagram_behind_its_header() {
+            for (mut packet, length_at) in [(v4(), 20 + 4), (v6(), 48 + 4)] {
+                let udp_at = length_at - 4;
+                packet.truncate(udp_at + 8);
+                packet[udp_at + 2..udp_at + 4].copy_from_slice(&psp::PORT.to_be_bytes());
+                let contents_at = packet.len() + 16;
+                packet.extend([253, 1, 2, 5, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 9]);
+                packet.extend([0, 3, 0, 4, 0, 0, 0, 0]);
+                packet.extend(*b"abc");
+                packet.extend([0xEE; psp::ICV_BYTES]);
+                packet[length_at + 1] = (packet.len() - udp_at) as u8;
+                let end = packet.len();
+                // Padding of the link.
+                packet.extend([0; 3]);
+                let datagram = of_ip(&packet, 0, Some(253)).unwrap();
+                assert_eq!(datagram.carrier, CarrierKind::Psp);
+                assert_eq!((datagram.source.port(), datagram.target.port()), (3, 4));
+                assert_eq!((datagram.payload, datagram.missing), (&b"abc"[..], 0));
+                assert_eq!(datagram.packet.len(), end);
+                assert_eq!(datagram.payload_at, contents_at + 8);
+                assert_eq!(datagram.transport_at, udp_at);
+                assert_eq!(packet[datagram.protocol_at], UDP);
+                assert_eq!(datagram.psp.unwrap().spi, 7);
+                // Another protocol in it, another port, ports that are not clear.
+                let others = [
+                    (contents_at - 16, 6),
+                    (udp_at + 3, 1),
+                    (contents_at - 14, 1),
+                ];
+                for (place, byte) in others {
+                    let mut other = packet.clone();
+                    other[place] = byte;
+                    let datagram = of_ip(&other, 0, Some(253)).unwrap();
+                    assert_eq!((datagram.carrier, datagram.psp), (CarrierKind::Udp, None));
+                }
             }
         }
     }

@@ -6,7 +6,9 @@
 //!    come.
 //! 2. A packet all of whose bytes are of opened records gets the plaintext in their place, zeros
 //!    for the tags, and the version 0xF1. Lengths and places stay as they were.
-//! 3. The file is pcap with nanoseconds, and its frames are IP packets. Checksums of UDP are
+//! 3. The datagram of a packet of PSP that has opened is put into a native one (SPEC §15.2), which
+//!    is shorter.
+//! 4. The file is pcap with nanoseconds, and its frames are IP packets. Checksums of UDP are
 //!    computed anew.
 //!
 //! Both the frames and the plaintext are in memory: about twice the size of the capture.
@@ -88,6 +90,29 @@ impl DecryptedCapture {
         });
     }
 
+    /// Keeps the datagram of a packet of PSP natively, with these contents: the native header and
+    /// what is behind it.
+    pub(crate) fn keep_opened(
+        &mut self,
+        time: Duration,
+        datagram: &Datagram<'_>,
+        contents: &[u8],
+        protocol: u8,
+    ) {
+        let mut packet = datagram.packet[..datagram.transport_at].to_vec();
+        packet[datagram.protocol_at] = protocol;
+        packet.extend(contents);
+        set_ip_length(&mut packet);
+        self.frames.push(Frame {
+            time,
+            carrier: CarrierKind::Native,
+            packet,
+            payload_at: datagram.transport_at + (contents.len() - datagram.payload.len()),
+            missing: 0,
+            data: Vec::new(),
+        });
+    }
+
     /// Notes a DATA packet of the last frame, `at` bytes into its payload.
     pub(crate) fn note(&mut self, at: usize, to: Direction, data: &Data<'_>) {
         let Some(frame) = self.frames.last_mut() else {
@@ -161,15 +186,31 @@ impl Frame {
         let length = usize::from(u16::from_be_bytes([udp[4], udp[5]])).min(udp.len());
         let mut sum = words(&ip[addresses]) + words(&udp[..length]);
         sum += u64::from(UDP) + length as u64;
-        while sum > 0xFFFF {
-            sum = (sum & 0xFFFF) + (sum >> 16);
-        }
         // 0 stands for no checksum.
-        let checksum = match !sum as u16 {
+        let checksum = match checksum(sum) {
             0 => 0xFFFF,
             checksum => checksum,
         };
         udp[6..8].copy_from_slice(&checksum.to_be_bytes());
+    }
+}
+
+/// Tells the length in the first header of an IP packet, whose checksum is computed anew.
+fn set_ip_length(packet: &mut [u8]) {
+    let length = |bytes: usize| u16::try_from(bytes).unwrap_or(0).to_be_bytes();
+    match packet[0] >> 4 {
+        4 => {
+            let all = length(packet.len());
+            packet[2..4].copy_from_slice(&all);
+            packet[10..12].fill(0);
+            let header = usize::from(packet[0] & 0x0F) * 4;
+            let checksum = checksum(words(&packet[..header]));
+            packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+        }
+        _ => {
+            let behind = length(packet.len() - 40);
+            packet[4..6].copy_from_slice(&behind);
+        }
     }
 }
 
@@ -195,6 +236,14 @@ fn plaintext_of(offset: usize, sealed: &[u8], records: &[OpenedRecord]) -> Optio
         plain[here].copy_from_slice(&record.plain[there]);
     }
     (known == sealed.len()).then_some(plain)
+}
+
+/// The checksum of a sum of words.
+fn checksum(mut sum: u64) -> u16 {
+    while sum > 0xFFFF {
+        sum = (sum & 0xFFFF) + (sum >> 16);
+    }
+    !(sum as u16)
 }
 
 /// The sum of 16-bit words, as checksums of the Internet have it (RFC 1071).
@@ -243,6 +292,23 @@ mod tests {
             let mut damaged = [0xEE; 24];
             damaged[20] = 0;
             assert_eq!(plaintext_of(0, &damaged, &records), None);
+        }
+    }
+
+    mod set_ip_length {
+        use super::*;
+
+        #[test]
+        fn tells_the_new_length_under_a_right_checksum() {
+            let mut packet = vec![0x45, 0, 0, 99, 0, 0, 0x40, 0, 64, 253, 1, 2];
+            packet.extend([10, 0, 0, 1, 10, 0, 0, 2, b'a', b'b']);
+            set_ip_length(&mut packet);
+            assert_eq!(packet[2..4], [0, 22]);
+            assert_eq!(checksum(words(&packet[..20])), 0);
+            let mut packet = vec![0; 43];
+            packet[0] = 0x60;
+            set_ip_length(&mut packet);
+            assert_eq!(packet[4..6], [0, 3]);
         }
     }
 }

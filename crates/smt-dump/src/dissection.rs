@@ -1,27 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Datagrams to rows: each packet, and what a key log brings to light about it.
 
+mod sealed_packets;
+
 use std::collections::HashMap;
 use std::io::{self, Write};
+use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use smt_record::Purpose;
 use smt_wire::{
-    Control, Data, MessageId, PLAINTEXT_VERSION, Packet, ParseError, SessionIndex, TAG_LEN,
+    Body, Control, Data, MessageId, PLAINTEXT_VERSION, Packet, ParseError, SessionIndex, TAG_LEN,
     VERSION, parse,
 };
+use zeroize::Zeroizing;
 
 use crate::Wishes;
+use crate::associations::Associations;
 use crate::datagram::Datagram;
 use crate::decrypted_capture::DecryptedCapture;
 use crate::error::DumpError;
 use crate::messages::{Finding, Messages};
-use crate::row::{Fact, Remark, Row, Whole};
+use crate::row::{Fact, Remark, Row, RowPsp, Whole};
 use crate::rpcs::{Ends, Piece};
 use crate::segments;
-use crate::terms::{Direction, Handshakes, Terms};
+use crate::terms::{Direction, Handshakes, Sealed, Terms};
 use crate::view::View;
 use crate::whole_message::WholeMessage;
 
@@ -30,6 +35,7 @@ pub(crate) struct Dissection {
     wishes: Wishes,
     view: View,
     handshakes: Handshakes,
+    associations: Associations,
     messages: Messages,
     /// If it is to be written.
     decrypted: Option<DecryptedCapture>,
@@ -49,6 +55,32 @@ struct Counts {
     assumed: u64,
 }
 
+/// A datagram of the capture.
+#[derive(Clone, Copy)]
+struct Origin<'a> {
+    time: Duration,
+    datagram: &'a Datagram<'a>,
+    psp: Option<RowPsp>,
+}
+
+impl Origin<'_> {
+    /// The row of a packet that begins here in the payload of its frame.
+    fn row<'a>(&self, at: usize) -> Row<'a> {
+        Row {
+            time: self.time,
+            at,
+            carrier: self.datagram.carrier,
+            source: self.datagram.source,
+            target: self.datagram.target,
+            psp: self.psp,
+            packet: Err(ParseError::Empty.into()),
+            missing: self.datagram.missing,
+            remark: Remark::None,
+            facts: Vec::new(),
+        }
+    }
+}
+
 impl Dissection {
     /// Before the first packet.
     pub(crate) fn new(wishes: Wishes) -> Self {
@@ -58,6 +90,7 @@ impl Dissection {
             decrypted: wishes.decrypted.is_some().then(DecryptedCapture::default),
             wishes,
             handshakes: Handshakes::default(),
+            associations: Associations::default(),
             written: HashMap::new(),
             counts: Counts::default(),
         }
@@ -70,52 +103,80 @@ impl Dissection {
         datagram: &Datagram<'_>,
         output: &mut dyn Write,
     ) -> Result<(), DumpError> {
+        if let Some(psp) = &datagram.psp {
+            return self.show_psp(time, datagram, psp, output);
+        }
         if let Some(decrypted) = &mut self.decrypted {
             decrypted.keep(time, datagram);
         }
-        let mut segment_end = 0;
-        for mut bytes in segments::split(datagram.payload) {
-            self.counts.datagrams += 1;
-            segment_end += bytes.len();
-            while !bytes.is_empty() {
-                let version = if bytes[0] == PLAINTEXT_VERSION {
-                    PLAINTEXT_VERSION
-                } else {
-                    VERSION
-                };
-                let mut row = Row {
-                    time,
-                    at: segment_end - bytes.len(),
-                    carrier: datagram.carrier,
-                    source: datagram.source,
-                    target: datagram.target,
-                    packet: Err(ParseError::Empty),
-                    missing: datagram.missing,
-                    remark: Remark::None,
-                    facts: Vec::new(),
-                };
-                match parse(version, bytes) {
-                    Ok((packet, rest)) => {
-                        self.counts.packets += 1;
-                        row.packet = Ok(packet);
-                        self.show_packet(row, &packet, output)?;
-                        bytes = rest;
-                    }
-                    Err(error) => {
-                        row.packet = Err(error);
-                        self.view.show(&row, None, output)?;
-                        bytes = match error {
-                            ParseError::UnknownType {
-                                length: length @ 1..,
-                                ..
-                            } => &bytes[length..],
-                            _ => &[],
-                        };
-                    }
-                }
+        let origin = Origin {
+            time,
+            datagram,
+            psp: None,
+        };
+        let payload = match segments::with_own_offset(datagram) {
+            Ok(payload) => payload,
+            Err(error) => {
+                let mut row = origin.row(0);
+                row.packet = Err(error.into());
+                return self.view.show(&row, None, output);
             }
+        };
+        let mut start = 0;
+        for bytes in segments::split(&payload) {
+            self.show_packets(origin, start, bytes, output)?;
+            start += bytes.len();
         }
         Ok(())
+    }
+
+    /// Shows the packets of one datagram, which begins here in the payload of its frame.
+    fn show_packets(
+        &mut self,
+        origin: Origin<'_>,
+        start: usize,
+        datagram: &[u8],
+        output: &mut dyn Write,
+    ) -> Result<(), DumpError> {
+        self.counts.datagrams += 1;
+        let mut bytes = datagram;
+        while !bytes.is_empty() {
+            let row = origin.row(start + datagram.len() - bytes.len());
+            bytes = self.show_next(row, bytes, output)?;
+        }
+        Ok(())
+    }
+
+    /// Shows the packet with which these bytes begin. Returns those behind it.
+    fn show_next<'a>(
+        &mut self,
+        mut row: Row<'a>,
+        bytes: &'a [u8],
+        output: &mut dyn Write,
+    ) -> Result<&'a [u8], DumpError> {
+        let version = match bytes.first() {
+            Some(&PLAINTEXT_VERSION) => PLAINTEXT_VERSION,
+            _ => VERSION,
+        };
+        match parse(version, bytes) {
+            Ok((packet, rest)) => {
+                self.counts.packets += 1;
+                row.packet = Ok(packet);
+                self.show_packet(row, &packet, output)?;
+                Ok(rest)
+            }
+            Err(error) => {
+                row.packet = Err(error.into());
+                self.view.show(&row, None, output)?;
+                Ok(match error {
+                    ParseError::UnknownType {
+                        length: length @ 1..,
+                        ..
+                    } => &bytes[length..],
+                    _ => &[],
+                })
+            }
+        }
     }
 
     /// Shows what has waited for the end.
@@ -175,7 +236,7 @@ impl Dissection {
                 row.facts.extend(ticket.map(Fact::Ticket));
             }
             Packet::Control(control) => {
-                row.remark = self.tag(control);
+                row.remark = self.tag(row.source.ip(), control);
                 let known = self.ends(&row, control.header.session);
                 self.view.take_control(known, control);
                 ends = Some(known);
@@ -186,9 +247,9 @@ impl Dissection {
                     target: row.target,
                     session: data.header.session,
                 };
-                let terms = self.handshakes.terms(to);
-                (row.remark, row.facts) = self.data(to, data, terms)?;
-                if row.remark != Remark::TooLong {
+                let terms = self.terms(&row, to);
+                (row.remark, row.facts) = self.data(&row, to, data, terms)?;
+                if row.remark.is_received() {
                     if let Some(decrypted) = &mut self.decrypted {
                         decrypted.note(row.at, to, data);
                     }
@@ -196,7 +257,7 @@ impl Dissection {
                         time: row.time,
                         to,
                         data,
-                        terms: terms.unwrap_or(Terms::usual()),
+                        terms,
                         facts: &row.facts,
                     };
                     self.view.take_data(known, &piece, output)?;
@@ -232,7 +293,18 @@ impl Dissection {
         })
     }
 
-    fn tag(&mut self, control: &Control<'_>) -> Remark {
+    /// The terms of a DATA packet that went there, or those that are likely.
+    fn terms(&self, row: &Row<'_>, to: Direction) -> Terms {
+        let sealed = match row.psp {
+            Some(_) => Sealed::Packets,
+            None => Sealed::Records,
+        };
+        let terms = self.handshakes.terms(to);
+        terms.unwrap_or_else(|| Terms::usual(sealed))
+    }
+
+    /// Checks the tag of a control packet that came from there, and believes what is in it.
+    fn tag(&mut self, from: IpAddr, control: &Control<'_>) -> Remark {
         let Some(keys) = &self.wishes.keys else {
             return Remark::None;
         };
@@ -245,13 +317,16 @@ impl Dissection {
             return Remark::None;
         };
         let number = control.header.number.to_u64();
-        // CONFIRM has a token under its tag, which is secret.
-        let mut token = vec![0; ciphertext.len()];
+        // CONFIRM has a token under its tag and ASSOCIATION a key, which are secret.
+        let mut secret = Zeroizing::new(vec![0; ciphertext.len()]);
         if candidates.any(|aead| {
-            aead.open(number, control.aad, ciphertext, tag, &mut token)
+            aead.open(number, control.aad, ciphertext, tag, &mut secret)
                 .is_ok()
         }) {
             self.counts.opened += 1;
+            if let Body::Association(fields) = control.body {
+                self.associations.learn(from, fields, &secret);
+            }
             Remark::TagOk
         } else {
             self.counts.failed += 1;
@@ -261,24 +336,31 @@ impl Dissection {
 
     fn data(
         &mut self,
+        row: &Row<'_>,
         to: Direction,
         data: &Data<'_>,
-        terms: Option<Terms>,
+        terms: Terms,
     ) -> Result<(Remark, Vec<Fact>), DumpError> {
         let header = data.header;
-        let is_assumed = terms.is_none();
-        let terms = terms.unwrap_or(Terms::usual());
         let end = u64::from(header.offset) + data.payload.len() as u64;
+        if !row.remark.is_received() {
+            return Ok((row.remark, Vec::new()));
+        }
         if end > u64::from(terms.geometry.stream_length(header.message_length)) {
             return Ok((Remark::TooLong, Vec::new()));
+        }
+        // A receiver looks at nothing else of such a packet (SPEC [15.4-7]).
+        if terms.sealed == Sealed::Packets && row.psp.is_none() {
+            return Ok((Remark::NotInPsp, Vec::new()));
         }
         let Some(keys) = &self.wishes.keys else {
             return Ok((Remark::None, Vec::new()));
         };
-        if !keys.has(header.session) {
+        let is_opened = row.psp.is_none_or(|psp| psp.is_opened);
+        if !is_opened || !keys.has(header.session) {
             return Ok((Remark::NoKey, Vec::new()));
         }
-        self.counts.assumed += u64::from(is_assumed);
+        self.counts.assumed += u64::from(self.handshakes.terms(to).is_none());
         let findings = self.messages.take(to, data, terms, keys);
         let facts = findings
             .into_iter()

@@ -3,11 +3,11 @@
 //! messages; or a line per RPC (`smt dump`).
 //!
 //! 1. Frames come out of the file (`capture`: `pcap`, `pcapng`), datagrams out of frames (`link`,
-//!    `datagram`).
+//!    `datagram`), packets of PSP among them (`psp`).
 //! 2. A datagram that the kernel has not yet cut into segments is cut here (`segments`).
 //! 3. Packets are parsed (`dissection`); handshakes tell the sizes of records (`terms`).
-//! 4. With keys (`key_log`), control tags are checked, and records opened and put together
-//!    (`messages`).
+//! 4. With keys (`key_log`), control tags are checked, packets of PSP opened by the associations in
+//!    control packets (`associations`), and records opened and put together (`messages`).
 //! 5. A capture with the plaintext is written (`decrypted_capture`).
 //! 6. Packets are shown (`view`, `row`, `packet_json`), or put together to RPCs (`rpcs`, `rpc`).
 //!
@@ -16,6 +16,7 @@
 
 #![forbid(unsafe_code)]
 
+mod associations;
 mod capture;
 mod coverage;
 mod datagram;
@@ -28,6 +29,7 @@ mod messages;
 mod packet_json;
 mod pcap;
 mod pcapng;
+mod psp;
 mod ranges;
 mod row;
 mod rpc;
@@ -52,7 +54,8 @@ use smt_wire::{MessageId, SessionIndex};
 pub struct Wishes {
     /// The server's port.
     pub port: u16,
-    /// The IP protocol number of packets without UDP (SPEC §15.2), if such are to be shown.
+    /// The IP protocol number of packets without UDP (SPEC §15.2), and in PSP (§15.3), if such are
+    /// to be shown.
     pub native_protocol: Option<u8>,
     /// Opens records and checks tags.
     pub keys: Option<Keys>,

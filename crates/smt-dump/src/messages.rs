@@ -5,10 +5,13 @@
 //! 2. Record 0 tells the message's lengths; then each record is opened when all of its bytes are
 //!    there.
 //! 3. Bytes that have opened are shown once; bytes that come again are a retransmission.
+//!
+//! Records that packets of PSP protect are put together apart from sealed ones, so that no byte
+//! from outside such a packet comes among theirs.
 
 use std::collections::{BTreeMap, HashMap};
 
-use smt_record::{OpenError, Purpose, open_first, open_rest};
+use smt_record::{OpenError, Purpose, null_cipher, open_first, open_rest};
 use smt_wire::{
     Data, InnerHeader, Kind, MemberHeader, Members, MessageId, ParseError, Record, TAG_LEN,
 };
@@ -16,12 +19,12 @@ use smt_wire::{
 use crate::coverage::Coverage;
 use crate::decrypted_capture::{OpenedRecord, OpenedRecords, RECORD_HEADER_BYTES};
 use crate::key_log::Keys;
-use crate::terms::{Direction, Terms};
+use crate::terms::{Direction, Sealed, Terms};
 
 /// All messages that are not whole yet, and the names of those that are.
 #[derive(Default)]
 pub(crate) struct Messages {
-    messages: HashMap<(Direction, MessageId), Message>,
+    messages: HashMap<(Direction, MessageId, Sealed), Message>,
     scratch: Vec<u8>,
     /// Kept if they are to be shown.
     opened: Option<OpenedRecords>,
@@ -66,6 +69,7 @@ struct Sealer<'a> {
     to: Direction,
     id: MessageId,
     epoch: u8,
+    sealed: Sealed,
 }
 
 /// The state that opening a record needs beside its message.
@@ -104,7 +108,7 @@ impl Messages {
         self.opened.as_ref()
     }
 
-    /// Takes a packet that went there.
+    /// Takes a packet that went there. If packets are sealed in its session, it was opened.
     pub(crate) fn take(
         &mut self,
         to: Direction,
@@ -118,10 +122,11 @@ impl Messages {
             to,
             id: header.id,
             epoch: header.epoch,
+            sealed: terms.sealed,
         };
         let message = self
             .messages
-            .entry((to, header.id))
+            .entry((to, header.id, terms.sealed))
             .or_insert_with(|| Message::Waiting(Vec::new()));
         let mut findings = Vec::new();
         let mut opener = Opener {
@@ -219,6 +224,9 @@ impl Sealer<'_> {
         self,
         mut attempt: impl FnMut(&dyn smt_record::Aead) -> Result<T, OpenError>,
     ) -> Result<T, OpenError> {
+        if self.sealed == Sealed::Packets {
+            return attempt(null_cipher());
+        }
         let mut outcome = Err(OpenError::Failed(smt_record::OpenFailed::Forged));
         for aead in self
             .keys
@@ -320,5 +328,101 @@ impl Opener<'_> {
             Ok(())
         })?;
         Ok(length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use smt_wire::{DataHeader, PartMarks, SessionIndex};
+
+    use super::*;
+
+    /// A message of two records that are not sealed, of these bytes.
+    fn stream(byte: u8) -> Vec<u8> {
+        let terms = Terms::usual(Sealed::Packets);
+        let header = InnerHeader {
+            true_length: PADDED_LENGTH - InnerHeader::LEN as u32,
+            padded_length: PADDED_LENGTH,
+            kind: Kind::OneWay,
+            deadline_us: 0,
+            reply_unscheduled: 0,
+            failure: None,
+            has_metadata: false,
+            parts: PartMarks::default(),
+            window: 64,
+            ack: None,
+        };
+        let mut inner = [0; InnerHeader::LEN];
+        header.emit(&mut inner);
+        let mut inner = inner.to_vec();
+        inner.resize(PADDED_LENGTH as usize, byte);
+        let mut stream = Vec::new();
+        for index in 0..terms.geometry.records(PADDED_LENGTH) {
+            let place = terms.geometry.record(PADDED_LENGTH, index);
+            let start = place.inner_start as usize;
+            stream.extend([23, 3, 3]);
+            stream.extend((place.extent + 1 + TAG_LEN as u16).to_be_bytes());
+            stream.extend(&inner[start..][..usize::from(place.extent)]);
+            stream.push(23);
+            stream.extend([0; TAG_LEN]);
+        }
+        stream
+    }
+
+    /// The body of the message, if this part of its stream makes it whole.
+    fn take(messages: &mut Messages, stream: &[u8], offset: usize, sealed: Sealed) -> Vec<u8> {
+        let session = SessionIndex::new(1, 1);
+        let to = Direction {
+            target: "10.0.0.1:17379".parse().unwrap(),
+            session,
+        };
+        let header = DataHeader {
+            epoch: 0,
+            retransmit: false,
+            session,
+            id: MessageId(4),
+            message_length: PADDED_LENGTH,
+            offset: offset as u32,
+        };
+        let data = Data {
+            header,
+            payload: &stream[offset..stream.len().min(offset + 1_164)],
+        };
+        let findings = messages.take(to, &data, Terms::usual(sealed), &no_keys());
+        let whole = findings.into_iter().find_map(|finding| match finding {
+            Finding::Whole(_, body) => Some(body),
+            _ => None,
+        });
+        whole.unwrap_or_default()
+    }
+
+    fn no_keys() -> Keys {
+        let line = format!("SMT_SECRET 1 client data 0 1301 {}", "00".repeat(32));
+        Keys::parse(line.as_bytes()).unwrap()
+    }
+
+    const PADDED_LENGTH: u32 = 3_000;
+
+    #[test]
+    fn records_that_a_packet_protects_open_without_a_key() {
+        let (mut messages, stream) = (Messages::new(false), stream(7));
+        let mut body = Vec::new();
+        for offset in [0, 1_164, 2_328] {
+            assert_eq!(body, b"", "{offset}");
+            body = take(&mut messages, &stream, offset, Sealed::Packets);
+        }
+        assert_eq!(body, [7; PADDED_LENGTH as usize - InnerHeader::LEN]);
+    }
+
+    #[test]
+    fn no_byte_of_a_sealed_record_comes_among_those_that_a_packet_protects() {
+        let (mut messages, honest, forged) = (Messages::new(false), stream(7), stream(8));
+        let mut body = Vec::new();
+        for offset in [0, 1_164, 2_328] {
+            body = take(&mut messages, &honest, offset, Sealed::Packets);
+            let of_forged = take(&mut messages, &forged, offset, Sealed::Records);
+            assert_eq!(of_forged, b"", "{offset}");
+        }
+        assert_eq!(body, [7; PADDED_LENGTH as usize - InnerHeader::LEN]);
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use smt_record::OpenError;
 use smt_wire::{Body, InnerHeader, Packet};
 
-use crate::row::{Fact, Remark, Row, Whole};
+use crate::row::{Fact, Remark, Row, RowPsp, Whole};
 use crate::ticket_flight::{TicketFlight, short};
 
 /// Version of the objects: changed when a field changes its meaning or goes.
@@ -21,6 +21,11 @@ pub(crate) fn object(row: &Row<'_>, stripes_log2: u8) -> Value {
         "source": row.source.to_string(),
         "target": row.target.to_string(),
     });
+    if let Some(RowPsp { spi, iv, is_opened }) = row.psp {
+        object["spi"] = json!(format!("{spi:08x}"));
+        object["iv"] = json!(iv);
+        object["opened"] = json!(is_opened);
+    }
     match &row.packet {
         Ok(packet) => {
             object["type"] = json!(packet.packet_type().name());
@@ -34,7 +39,9 @@ pub(crate) fn object(row: &Row<'_>, stripes_log2: u8) -> Value {
     }
     let remark = match row.remark {
         Remark::None => None,
+        Remark::IcvFailed => Some("icv_failed"),
         Remark::NoKey => Some("no_key"),
+        Remark::NotInPsp => Some("not_in_psp"),
         Remark::TagFailed => Some("tag_failed"),
         Remark::TagOk => Some("tag_ok"),
         Remark::TooLong => Some("too_long"),

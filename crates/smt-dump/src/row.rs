@@ -24,22 +24,56 @@ pub(crate) struct Row<'a> {
     pub(crate) carrier: CarrierKind,
     pub(crate) source: SocketAddr,
     pub(crate) target: SocketAddr,
-    pub(crate) packet: Result<Packet<'a>, ParseError>,
+    /// The packet of PSP in which it is.
+    pub(crate) psp: Option<RowPsp>,
+    pub(crate) packet: Result<Packet<'a>, Unread>,
     /// Bytes of the datagram that the capture cut off.
     pub(crate) missing: usize,
     pub(crate) remark: Remark,
     pub(crate) facts: Vec<Fact>,
 }
 
+/// The numbers by which packets of PSP are told apart, and whether this one has opened.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct RowPsp {
+    pub(crate) spi: u32,
+    pub(crate) iv: u64,
+    pub(crate) is_opened: bool,
+}
+
+/// Bytes that are shown as no packet.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub(crate) enum Unread {
+    #[error(transparent)]
+    Malformed(#[from] ParseError),
+    /// By PSP, and no header of DATA is clear.
+    #[error("sealed packet")]
+    Sealed,
+}
+
 /// One word about a packet as a whole.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Remark {
     None,
+    /// The packet of PSP in which it is does not authenticate.
+    IcvFailed,
     NoKey,
+    /// DATA that came in no packet of PSP, in a session whose packets are sealed.
+    NotInPsp,
     TagFailed,
     TagOk,
     /// DATA that goes beyond its message.
     TooLong,
+}
+
+impl Remark {
+    /// Whether a receiver takes such a packet up, as far as is known.
+    pub(crate) const fn is_received(self) -> bool {
+        match self {
+            Self::IcvFailed | Self::NotInPsp | Self::TooLong => false,
+            Self::None | Self::NoKey | Self::TagFailed | Self::TagOk => true,
+        }
+    }
 }
 
 /// A fact that a DATA or HANDSHAKE packet has brought to light.
@@ -84,6 +118,9 @@ impl fmt::Display for Row<'_> {
         if self.carrier == CarrierKind::Native {
             f.write_str("natively ")?;
         }
+        if let Some(RowPsp { spi, iv, .. }) = self.psp {
+            write!(f, "in PSP spi 0x{spi:08x} iv {iv} ")?;
+        }
         match &self.packet {
             Ok(packet) => write!(f, "{packet}")?,
             Err(error) => write!(f, "{error}")?,
@@ -93,7 +130,9 @@ impl fmt::Display for Row<'_> {
         }
         f.write_str(match self.remark {
             Remark::None => "",
+            Remark::IcvFailed => " [ICV FAILED]",
             Remark::NoKey => " [no key]",
+            Remark::NotInPsp => " [in no packet of PSP: a receiver drops it]",
             Remark::TagFailed => " [tag FAILED]",
             Remark::TagOk => " [tag ok]",
             Remark::TooLong => {

@@ -205,6 +205,7 @@ const ROWS_MAX: usize = 1 << 16;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terms::Sealed;
     use smt_wire::{Abort, ControlHeader, ControlNumber, DataHeader};
 
     const CLIENT: SessionIndex = SessionIndex::new(1, 1);
@@ -234,7 +235,7 @@ mod tests {
             message_length: 50,
             offset: 0,
         };
-        let stream = Terms::usual().geometry.stream_length(50) as usize;
+        let stream = Terms::usual(Sealed::Records).geometry.stream_length(50) as usize;
         let piece = Piece {
             time: Duration::from_micros(us),
             to: Direction {
@@ -245,7 +246,7 @@ mod tests {
                 header,
                 payload: &vec![0; stream],
             },
-            terms: Terms::usual(),
+            terms: Terms::usual(Sealed::Records),
             facts: &[],
         };
         rpcs.take_data(ends(), &piece)

@@ -6,8 +6,36 @@
 //! trying: at every multiple of it a packet must begin, and every piece must be packets from its
 //! beginning to its end. Ciphertext passes for a packet's first 12 bytes with a probability of some
 //! 2^-60, so a size that fits is the right one.
+//!
+//! A packet that a device has cut from a segment natively over IP has the segment's offset; its own
+//! follows from what the device has counted (SPEC §15.2).
 
-use smt_wire::{PLAINTEXT_VERSION, VERSION, parse};
+use std::borrow::Cow;
+
+use smt_wire::native::unmark_segment;
+use smt_wire::{DataHeader, PLAINTEXT_VERSION, ParseError, VERSION, parse};
+
+use crate::datagram::{CarrierKind, Datagram};
+
+/// The payload of a datagram with its own offset in it. A segment that was captured before it was
+/// cut is longer than its stride, and has the right one.
+///
+/// # Errors
+/// The packet has no place in any segment: a receiver drops it.
+pub(crate) fn with_own_offset<'a>(datagram: &Datagram<'a>) -> Result<Cow<'a, [u8]>, ParseError> {
+    let payload = datagram.payload;
+    let header = payload.split_first_chunk::<{ DataHeader::LEN }>();
+    let (CarrierKind::Native, Some((header, rest))) = (datagram.carrier, header) else {
+        return Ok(payload.into());
+    };
+    let stride = u16::from_be_bytes([header[STRIDE], header[STRIDE + 1]]);
+    if rest.len() + datagram.missing > usize::from(stride) {
+        return Ok(payload.into());
+    }
+    let mut own = *header;
+    unmark_segment(&mut own, datagram.identification)?;
+    Ok([&own[..], rest].concat().into())
+}
 
 /// The datagrams in what was captured as one; at least one.
 pub(crate) fn split(payload: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -39,6 +67,8 @@ fn is_packets(mut bytes: &[u8]) -> bool {
     true
 }
 
+/// Where a segment's DATA header has the stride (SPEC §15.2).
+const STRIDE: usize = 10;
 /// A DATA header and a byte.
 const SEGMENT_BYTES_MIN: usize = 37;
 /// 0 is that of a version answer.
@@ -73,6 +103,86 @@ mod tests {
             out.extend((DataHeader::LEN..length).map(noise));
         }
         out
+    }
+
+    mod with_own_offset {
+        use super::*;
+        use smt_wire::Packet;
+        use smt_wire::native::mark_segment;
+
+        /// The offset of a packet of a segment from offset 500 on, with a stride of 1,400.
+        fn offset(payload: usize, is_last: bool, carrier: CarrierKind, id: Option<u16>) -> u32 {
+            let mut bytes = marked(payload, is_last);
+            bytes.truncate(DataHeader::LEN + payload);
+            let own = with_own_offset(&datagram(&bytes, carrier, id)).unwrap();
+            match parse(VERSION, &own) {
+                Ok((Packet::Data(data), _)) => data.header.offset,
+                other => panic!("{other:?}"),
+            }
+        }
+
+        fn marked(payload: usize, is_last: bool) -> Vec<u8> {
+            let header = DataHeader {
+                epoch: 0,
+                retransmit: false,
+                session: SessionIndex::new(1, 1),
+                id: MessageId(4),
+                message_length: 100_000,
+                offset: 500,
+            };
+            let mut bytes = [0; DataHeader::LEN];
+            header.emit(VERSION, &mut bytes);
+            mark_segment(&mut bytes, 1_400.try_into().unwrap());
+            if !is_last {
+                bytes[5] = 0;
+            }
+            [&bytes[..], &vec![9; payload]].concat()
+        }
+
+        fn datagram(payload: &[u8], carrier: CarrierKind, id: Option<u16>) -> Datagram<'_> {
+            Datagram {
+                carrier,
+                source: "10.0.0.1:1".parse().unwrap(),
+                target: "10.0.0.2:2".parse().unwrap(),
+                payload,
+                missing: 0,
+                packet: payload,
+                payload_at: 0,
+                transport_at: 0,
+                protocol_at: 9,
+                identification: id,
+                psp: None,
+            }
+        }
+
+        // SMT [15.2-6], [15.2-7]
+        #[test]
+        fn it_follows_from_the_place_in_the_segment() {
+            let native = CarrierKind::Native;
+            assert_eq!(offset(1_400, false, native, Some(1)), 500);
+            assert_eq!(offset(1_400, false, native, Some(3)), 500 + 2 * 1_400);
+            assert_eq!(offset(7, true, native, Some(4)), 500 + 3 * 1_400);
+            assert_eq!(offset(1_400, false, native, None), 500);
+            assert_eq!(offset(1_400, true, native, None), 1_900);
+        }
+
+        #[test]
+        fn a_segment_that_is_not_cut_yet_has_it_in_its_header() {
+            assert_eq!(offset(2_000, true, CarrierKind::Native, Some(1)), 500);
+            assert_eq!(offset(2_000, true, CarrierKind::Native, None), 500);
+        }
+
+        #[test]
+        fn other_carriers_have_no_segments() {
+            assert_eq!(offset(1_400, true, CarrierKind::Udp, Some(3)), 500);
+        }
+
+        #[test]
+        fn a_packet_without_a_place_is_an_error() {
+            let bytes = marked(1_400, false);
+            let datagram = datagram(&bytes, CarrierKind::Native, Some(0));
+            assert!(with_own_offset(&datagram).is_err());
+        }
     }
 
     mod split {

@@ -23,11 +23,20 @@ pub(crate) struct Direction {
     pub(crate) session: SessionIndex,
 }
 
-/// How the records of one direction are cut and numbered.
+/// How the records of one direction are cut, numbered and sealed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Terms {
     pub(crate) geometry: Geometry,
     pub(crate) index_bits: IndexBits,
+    pub(crate) sealed: Sealed,
+}
+
+/// The part of a session's DATA that is sealed (SPEC §15.4).
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(crate) enum Sealed {
+    /// The packets, by PSP; records in them are plaintext.
+    Packets,
+    Records,
 }
 
 /// All handshakes seen so far.
@@ -80,10 +89,16 @@ impl Handshakes {
         let (Some(geometry), Some(&offer)) = (geometry, self.offers.get(&client)) else {
             return ticket;
         };
+        // A server answers the version of PSP if packets are sealed (SPEC [15.4-2]).
+        let sealed = match params.psp_versions {
+            Some(_) => Sealed::Packets,
+            None => Sealed::Records,
+        };
         // The index bits are those of the side that sends.
         let terms = |index_bits| Terms {
             geometry,
             index_bits,
+            sealed,
         };
         self.terms.insert(client, terms(index_bits));
         self.terms.insert(from, terms(offer));
@@ -112,13 +127,15 @@ impl Handshakes {
 }
 
 impl Terms {
-    /// The terms that SMT agrees on unless configured otherwise (SPEC §10).
-    pub(crate) const fn usual() -> Self {
+    /// The terms that SMT agrees on unless configured otherwise (SPEC §10), with this of DATA
+    /// sealed.
+    pub(crate) const fn usual(sealed: Sealed) -> Self {
         let geometry = Geometry::new(1_142, 16_384).expect("both are in range");
         let index_bits = IndexBits::new(16).expect("16 is in range");
         Self {
             geometry,
             index_bits,
+            sealed,
         }
     }
 }

@@ -68,6 +68,7 @@ pub use numbers::{
 pub use open::{OpenError, open_first, open_rest, take_opened_first, take_opened_rest};
 pub use open_keys::{CARRIER_FAILURES_MAX, OpenKeys};
 pub use padding::Padding;
+pub use plaintext::null_cipher;
 pub use seal_keys::SealKeys;
 pub use secret::Secret;
 pub use suite::Suite;

@@ -6,6 +6,8 @@
 //!    (SPEC §14), which shows what encryption costs.
 //! 2. [`crate::SealKeys::leave_records_to_packets`] and its counterpart: the carrier seals the
 //!    packets in which the records lie (SPEC §15.4). Control packets keep their own cipher.
+//!
+//! Readers of captures borrow it ([`null_cipher`]) for records of the second kind.
 
 use smt_wire::TAG_LEN;
 
@@ -16,6 +18,13 @@ pub(crate) struct PlaintextAead;
 
 /// The null cipher itself, for those who borrow one.
 pub(crate) static PLAINTEXT: PlaintextAead = PlaintextAead;
+
+/// The cipher of records without a seal, for a reader of captures that has opened the packets in
+/// which they lie (SPEC §15.4). It proves nothing: what it opens is as authentic as its packet was.
+#[must_use]
+pub fn null_cipher() -> &'static dyn Aead {
+    &PLAINTEXT
+}
 
 impl Aead for PlaintextAead {
     fn seal(
