@@ -69,7 +69,7 @@ def main(smt):
               f"{errors} malformed for both")
         if errors < len(mutated) / 20:
             sys.exit("hardly any mutation was malformed: the comparison says nothing of such packets")
-        compare_sealed(smt, folder, datagrams + mutated)
+        compare_sealed(smt, folder, datagrams + mutated, random.Random(seed))
         compare_decrypted(smt, folder)
 
 
@@ -78,11 +78,18 @@ def all_types():
     return offsets["types"]
 
 
-def compare_sealed(smt, folder, datagrams):
+def compare_sealed(smt, folder, datagrams, rng):
     """Packets of PSP: of these datagrams, and of a case of the simulator."""
     types = collections.Counter()
     # With room for the headers.
-    compare(smt, folder, [datagram for datagram in datagrams if len(datagram) < 65_000], types, PSP_HEADERS)
+    datagrams = [datagram for datagram in datagrams if len(datagram) < 65_000]
+    compare(smt, folder, datagrams, types, PSP_HEADERS)
+    sealed = [PSP_HEADERS[number % 3](datagram) for number, datagram in enumerate(datagrams)]
+    damaged = [damage_psp(rng, frame) for frame in rng.sample(sealed, MUTATIONS)]
+    capture = folder / "damaged.pcap"
+    # A fifth of them cut off.
+    write_capture(capture, damaged, lambda it: rng.randrange(60, len(it) + 1) if rng.random() < 0.2 else len(it))
+    compare_capture(smt, capture, types)
     capture = folder / "sealed.pcap"
     subprocess.run([smt, "sim", "run", "--seed", str(SEALED), "--capture", capture], capture_output=True)
     if not any(is_psp(frame) for frame in read_frames(capture)):
@@ -166,7 +173,7 @@ def compare_plaintext(smt, folder, sealed, keys):
                 body = pathlib.Path(facts["whole"]["file"]).read_bytes()
             ours[told["time_ns"]].append((first[0]["message"], first[0]["length"], body))
     theirs = collections.defaultdict(list)
-    for time, proto in frames_of(decrypted):
+    for time, proto, _ in frames_of(decrypted):
         shown = fields_of(proto)
         if "smt.inner.kind" in shown:
             body = "".join(shown["smt.plaintext"]).replace(":", "")
@@ -193,10 +200,13 @@ def dumped(smt, capture):
     for line in output.splitlines():
         told = json.loads(line)
         number = told["time_ns"]
+        packet = {"type": told.get("type")}
+        if "spi" in told:
+            packet["psp"] = (int(told["spi"], 16), told["iv"])
         if "error" in told:
-            packets[number].append({"error": True})
+            packet["error"] = "sealed" if told["error"] == "sealed packet" else "malformed"
+            packets[number].append(packet)
             continue
-        packet = {"type": told["type"]}
         for ours, (_, radix) in SCALARS.items():
             if told.get(ours) is not None:
                 packet[ours] = int(told[ours], 16) if radix == 16 else told[ours]
@@ -214,13 +224,16 @@ def dumped(smt, capture):
 def dissected(capture):
     """The same, as the dissector shows them."""
     packets = collections.defaultdict(list)
-    for time, proto in frames_of(capture):
-        packets[time].append(dissected_packet(proto))
+    for time, proto, psp in frames_of(capture):
+        packet = dissected_packet(proto)
+        if psp:
+            packet["psp"] = (int(psp["smt_psp.spi"][0], 0), int(psp["smt_psp.iv"][0]))
+        packets[time].append(packet)
     return packets
 
 
 def frames_of(capture):
-    """Each packet of SMT that the dissector shows, and the time of its frame in nanoseconds."""
+    """Each packet of SMT that the dissector shows, the time of its frame in nanoseconds, and the fields of PSP in it."""
     # A host whose process has ended answers by ICMP, with the packet inside.
     own = ["-Y", "not icmp and not icmpv6"]
     command = ["tshark", "-X", f"lua_script:{HERE / 'smt.lua'}", "-r", capture, "-T", "pdml", *own]
@@ -231,9 +244,10 @@ def frames_of(capture):
         (time,) = [field.get("show") for field in frame.iter("field") if field.get("name") == "frame.time_epoch"]
         seconds, _, fraction = time.partition(".")
         time = int(seconds) * 1_000_000_000 + int(fraction.ljust(9, "0"))
+        psp = [fields_of(proto) for proto in frame.iter("proto") if proto.get("name") == "smt_psp"]
         for proto in frame.iter("proto"):
             if proto.get("name") == "smt":
-                yield time, proto
+                yield time, proto, psp[0] if psp else None
 
 
 def fields_of(proto):
@@ -247,7 +261,7 @@ def dissected_packet(proto):
     shown = fields_of(proto)
     # A packet of an unknown type is passed over.
     if "smt.malformed" in shown or "smt.type" not in shown:
-        return {"error": True}
+        return {"type": None, "error": "sealed" if "smt.sealed" in shown else "malformed"}
     kind = shown["smt.type"][0]
     packet = {"type": kind}
     for ours, (theirs, _) in SCALARS.items():
@@ -371,7 +385,8 @@ def native(datagram, ports):
 def psp(contents, clear, next_header=253, extension=1):
     """A packet of PSP under an association of nobody, of which these bytes of the contents are clear."""
     cookie = bytes(8 * (extension - 1))
-    header = struct.pack(">BBBBIQ", next_header, extension, clear // 4, 0x05, 0x80000007, 9) + cookie
+    crypt_offset = clear // 4 + 2 * (extension - 1)
+    header = struct.pack(">BBBBIQ", next_header, extension, crypt_offset, 0x05, 0x80000007, 9) + cookie
     return udp(header + contents + bytes(range(16)), (50_000, PSP_PORT))
 
 
@@ -421,12 +436,20 @@ ALIEN = [
 ]
 
 
-def write_capture(path, frames):
-    """Each frame's time in microseconds is its number."""
+def damage_psp(rng, frame):
+    """A byte of PSP's header changed."""
+    frame = bytearray(frame)
+    frame[(28 if frame[0] >> 4 == 4 else 48) + rng.randrange(24)] = rng.choice((0, 1, 2, 11, rng.randrange(256)))
+    return bytes(frame)
+
+
+def write_capture(path, frames, kept=len):
+    """Each frame's time in microseconds is its number. `kept` says how many bytes of it are written."""
     with open(path, "wb") as file:
         file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 1 << 18, LINKTYPE_RAW))
         for number, frame in enumerate(frames):
-            file.write(struct.pack("<IIII", number // 1_000_000, number % 1_000_000, len(frame), len(frame)) + frame)
+            length = kept(frame)
+            file.write(struct.pack("<IIII", number // 1_000_000, number % 1_000_000, length, len(frame)) + frame[:length])
 
 
 if __name__ == "__main__":

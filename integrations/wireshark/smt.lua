@@ -67,6 +67,7 @@ local f = {
     token = ProtoField.bytes("smt.token", "Token"),
     spoken = ProtoField.uint8("smt.spoken_version", "Version spoken"),
     tag = ProtoField.bytes("smt.tag", "Tag"),
+    sealed = ProtoField.bytes("smt.sealed", "Sealed by PSP"),
     inner = ProtoField.none("smt.inner", "Inner header"),
     true_length = ProtoField.uint32("smt.inner.true_length", "Application bytes of the message"),
     padded_length = ProtoField.uint32("smt.inner.padded_length", "With inner header and padding"),
@@ -413,12 +414,15 @@ local function show_payload(buffer, info, root, place)
     if buffer:len() == 0 then return 0 end
     info.cols.protocol = "SMT"
     local size, told = segment_size(buffer), {}
+    local is_refused = false
     for start = 0, buffer:len() - 1, size do
         local stop = math.min(start + size, buffer:len())
         local at = start
-        while at < stop do
+        while at < stop and not is_refused do
             local length, summary = packet(buffer(at, stop - at), root, at == 0 and place or nil)
             table.insert(told, summary)
+            -- A packet without its place costs the rest of what was captured as one.
+            is_refused = not length and at == 0 and place ~= nil
             if not length then break end
             at = at + length
         end
@@ -459,11 +463,12 @@ function native.dissector(buffer, info, root)
     if buffer:len() < NATIVE_HEADER then return 0 end
     local is_ours = show_native(buffer, info, root)
     if is_ours and buffer:len() > NATIVE_HEADER then
-        -- The innermost header of IP counts.
+        -- The innermost header of IP counts, if it is of version 4.
         local identifications = { ipv4_identification() }
         local innermost = identifications[#identifications]
+        local is_ipv6 = tostring(info.net_dst):find(":", 1, true)
         local place = {
-            identification = innermost and innermost.value,
+            identification = not is_ipv6 and innermost and innermost.value or nil,
             payload_length = buffer:reported_len() - NATIVE_HEADER - DATA_HEADER,
         }
         show_payload(buffer(NATIVE_HEADER):tvb(), info, root, place)
@@ -471,7 +476,7 @@ function native.dissector(buffer, info, root)
     return buffer:len()
 end
 
--- A packet of PSP with SMT natively in it (§15.3). Clear are the native header and, of DATA, the packet's header.
+-- A packet of PSP with SMT natively in it (§15.3). The native header and DATA's header are clear.
 local psp = Proto("smt_psp", "PSP with SMT in it")
 local PSP_PORT, PSP_HEADER, ICV = 1000, 16, 16
 local p = {
@@ -486,7 +491,7 @@ local p = {
 psp.fields = p
 
 local function show_sealed(bytes, root)
-    root:add(smt, bytes):append_text(", sealed")
+    root:add(smt, bytes):append_text(", sealed"):add(f.sealed, bytes)
     return "sealed"
 end
 
@@ -494,6 +499,10 @@ end
 local function show_clear(bytes, clear, root)
     if clear < DATA_HEADER or bytes:len() < PREFIX or TYPES[bytes(1, 1):uint()] ~= "DATA" then
         return show_sealed(bytes, root)
+    end
+    if bytes:len() >= DATA_HEADER and bytes(4, 1):uint() == 0xB0 and bytes(10, 2):uint() > 0 then
+        root:add(smt, bytes):add_proto_expert_info(malformed, "Malformed: a place in a segment (§15.3-11)")
+        return "malformed"
     end
     local length, summary = packet(bytes, root)
     if length and length < bytes:len() then
@@ -506,7 +515,10 @@ function psp.dissector(buffer, info, root)
     if buffer:len() < PSP_HEADER or buffer:reported_len() < PSP_HEADER + ICV then return 0 end
     local next_header, extension, flags = buffer(0, 1):uint(), buffer(1, 1):uint(), buffer(3, 1):uint()
     if next_header ~= smt.prefs.ip_protocol or extension == 0 or flags % 2 == 0 then return 0 end
-    local start, clear = 8 + 8 * extension, buffer(2, 1):uint() % 64 * 4
+    if info.dst_port ~= PSP_PORT then return 0 end
+    -- The crypt offset counts from the end of the IV, and an extension from its beginning.
+    local start = 8 + 8 * extension
+    local clear = PSP_HEADER + buffer(2, 1):uint() % 64 * 4 - start
     local stop = buffer:reported_len() - ICV
     if clear < NATIVE_HEADER or start + clear > math.min(stop, buffer:len()) then return 0 end
     local tree = root:add(psp, buffer(0, start))

@@ -18,6 +18,8 @@ pub(crate) struct Datagram<'a> {
     pub(crate) payload: &'a [u8],
     /// Bytes of the payload that the capture cut off.
     pub(crate) missing: usize,
+    /// Bytes of the packet that it cut off: behind the payload of a packet of PSP is the ICV.
+    pub(crate) cut_off: usize,
     /// The IP packet that it is in, without what the link has put behind it.
     pub(crate) packet: &'a [u8],
     /// Where the payload begins in the packet.
@@ -82,6 +84,7 @@ pub(crate) fn of_ip(packet: &[u8], missing: usize, native: Option<u8>) -> Option
         target: SocketAddr::new(headers.addresses[1], u16::from_be_bytes([t, q])),
         payload,
         missing: length - payload.len(),
+        cut_off: length - payload.len(),
         packet: &packet[..payload_at + payload.len()],
         payload_at,
         transport_at: headers.length,

@@ -6,8 +6,8 @@
 //!    come.
 //! 2. A packet all of whose bytes are of opened records gets the plaintext in their place, zeros
 //!    for the tags, and the version 0xF1. Lengths and places stay as they were.
-//! 3. The datagram of a packet of PSP that has opened is put into a native one (SPEC §15.2), which
-//!    is shorter.
+//! 3. The datagram of a packet of PSP that has opened is put into a native packet (SPEC §15.2),
+//!    which is shorter. DATA in it whose records have no seal gets the version 0xF1.
 //! 4. The file is pcap with nanoseconds, and its frames are IP packets. Checksums of UDP are
 //!    computed anew.
 //!
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use smt_wire::{Data, DataHeader, MessageId, PLAINTEXT_VERSION, TAG_LEN};
 
-use crate::datagram::{CarrierKind, Datagram};
+use crate::datagram::{CarrierKind, Datagram, NATIVE_HEADER_BYTES};
 use crate::terms::Direction;
 
 /// A record as it was captured, and as it is after its tag was found right.
@@ -85,7 +85,7 @@ impl DecryptedCapture {
             carrier: datagram.carrier,
             packet: datagram.packet.to_vec(),
             payload_at: datagram.payload_at,
-            missing: datagram.missing,
+            missing: datagram.cut_off,
             data: Vec::new(),
         });
     }
@@ -107,10 +107,19 @@ impl DecryptedCapture {
             time,
             carrier: CarrierKind::Native,
             packet,
-            payload_at: datagram.transport_at + (contents.len() - datagram.payload.len()),
+            payload_at: datagram.transport_at + NATIVE_HEADER_BYTES,
             missing: 0,
             data: Vec::new(),
         });
+    }
+
+    /// Notes that the records of a DATA packet of the last frame, `at` bytes into its payload, are
+    /// plaintext as they stand.
+    pub(crate) fn note_plaintext(&mut self, at: usize) {
+        let version = (self.frames.last_mut()).and_then(|it| it.packet.get_mut(it.payload_at + at));
+        if let Some(version) = version {
+            *version = PLAINTEXT_VERSION;
+        }
     }
 
     /// Notes a DATA packet of the last frame, `at` bytes into its payload.

@@ -5,7 +5,6 @@ mod sealed_packets;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
-use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -73,8 +72,9 @@ impl Origin<'_> {
             source: self.datagram.source,
             target: self.datagram.target,
             psp: self.psp,
+            is_plaintext: false,
             packet: Err(ParseError::Empty.into()),
-            missing: self.datagram.missing,
+            missing: self.datagram.cut_off,
             remark: Remark::None,
             facts: Vec::new(),
         }
@@ -158,6 +158,7 @@ impl Dissection {
             Some(&PLAINTEXT_VERSION) => PLAINTEXT_VERSION,
             _ => VERSION,
         };
+        row.is_plaintext = version == PLAINTEXT_VERSION;
         match parse(version, bytes) {
             Ok((packet, rest)) => {
                 self.counts.packets += 1;
@@ -236,7 +237,7 @@ impl Dissection {
                 row.facts.extend(ticket.map(Fact::Ticket));
             }
             Packet::Control(control) => {
-                row.remark = self.tag(row.source.ip(), control);
+                row.remark = self.tag(&row, control);
                 let known = self.ends(&row, control.header.session);
                 self.view.take_control(known, control);
                 ends = Some(known);
@@ -250,8 +251,11 @@ impl Dissection {
                 let terms = self.terms(&row, to);
                 (row.remark, row.facts) = self.data(&row, to, data, terms)?;
                 if row.remark.is_received() {
-                    if let Some(decrypted) = &mut self.decrypted {
-                        decrypted.note(row.at, to, data);
+                    let is_plaintext = terms.sealed == Sealed::Packets;
+                    match &mut self.decrypted {
+                        Some(decrypted) if is_plaintext => decrypted.note_plaintext(row.at),
+                        Some(decrypted) => decrypted.note(row.at, to, data),
+                        None => {}
                     }
                     let piece = Piece {
                         time: row.time,
@@ -303,8 +307,8 @@ impl Dissection {
         terms.unwrap_or_else(|| Terms::usual(sealed))
     }
 
-    /// Checks the tag of a control packet that came from there, and believes what is in it.
-    fn tag(&mut self, from: IpAddr, control: &Control<'_>) -> Remark {
+    /// Checks the tag of a control packet, and believes what is in it.
+    fn tag(&mut self, row: &Row<'_>, control: &Control<'_>) -> Remark {
         let Some(keys) = &self.wishes.keys else {
             return Remark::None;
         };
@@ -325,7 +329,12 @@ impl Dissection {
         }) {
             self.counts.opened += 1;
             if let Body::Association(fields) = control.body {
-                self.associations.learn(from, fields, &secret);
+                let session = self.handshakes.ends(Direction {
+                    target: row.target,
+                    session: index,
+                });
+                let receiver = row.source.ip();
+                self.associations.learn(receiver, session, fields, &secret);
             }
             Remark::TagOk
         } else {
@@ -343,21 +352,24 @@ impl Dissection {
     ) -> Result<(Remark, Vec<Fact>), DumpError> {
         let header = data.header;
         let end = u64::from(header.offset) + data.payload.len() as u64;
-        if !row.remark.is_received() {
-            return Ok((row.remark, Vec::new()));
+        let unprotected = self.unprotected(row, to, terms);
+        if unprotected != Remark::None {
+            return Ok((unprotected, Vec::new()));
         }
         if end > u64::from(terms.geometry.stream_length(header.message_length)) {
             return Ok((Remark::TooLong, Vec::new()));
         }
-        // A receiver looks at nothing else of such a packet (SPEC [15.4-7]).
-        if terms.sealed == Sealed::Packets && row.psp.is_none() {
-            return Ok((Remark::NotInPsp, Vec::new()));
-        }
         let Some(keys) = &self.wishes.keys else {
             return Ok((Remark::None, Vec::new()));
         };
-        let is_opened = row.psp.is_none_or(|psp| psp.is_opened);
-        if !is_opened || !keys.has(header.session) {
+        // Nothing has protected plaintext: it does not come among records that have opened.
+        if row.is_plaintext {
+            return Ok((Remark::None, Vec::new()));
+        }
+        if row.psp.is_some_and(|psp| psp.opened_by.is_none()) {
+            return Ok((row.remark, Vec::new()));
+        }
+        if !keys.has(header.session) {
             return Ok((Remark::NoKey, Vec::new()));
         }
         self.counts.assumed += u64::from(self.handshakes.terms(to).is_none());
@@ -366,6 +378,29 @@ impl Dissection {
             .into_iter()
             .map(|finding| self.fact(to, header.id, finding));
         Ok((Remark::None, facts.collect::<Result<_, _>>()?))
+    }
+
+    /// The reason for which a receiver looks at nothing else of DATA: the packet of PSP around it
+    /// is forged, of another session, or missing (SPEC [15.4-7]).
+    fn unprotected(&self, row: &Row<'_>, to: Direction, terms: Terms) -> Remark {
+        if !row.remark.is_received() {
+            return row.remark;
+        }
+        if terms.sealed == Sealed::Records {
+            return Remark::None;
+        }
+        let session = self.handshakes.ends(to);
+        match row.psp {
+            None if row.is_plaintext => Remark::None,
+            None => Remark::NotInPsp,
+            Some(RowPsp {
+                opened_by: Some(told),
+                ..
+            }) if !(self.associations).are_for(to.target.ip(), session, told) => {
+                Remark::OtherAssociation
+            }
+            Some(_) => Remark::None,
+        }
     }
 
     fn fact(&mut self, to: Direction, id: MessageId, finding: Finding) -> Result<Fact, DumpError> {

@@ -21,10 +21,10 @@ pub(crate) fn object(row: &Row<'_>, stripes_log2: u8) -> Value {
         "source": row.source.to_string(),
         "target": row.target.to_string(),
     });
-    if let Some(RowPsp { spi, iv, is_opened }) = row.psp {
+    if let Some(RowPsp { spi, iv, opened_by }) = row.psp {
         object["spi"] = json!(format!("{spi:08x}"));
         object["iv"] = json!(iv);
-        object["opened"] = json!(is_opened);
+        object["opened"] = json!(opened_by.is_some());
     }
     match &row.packet {
         Ok(packet) => {
@@ -42,6 +42,7 @@ pub(crate) fn object(row: &Row<'_>, stripes_log2: u8) -> Value {
         Remark::IcvFailed => Some("icv_failed"),
         Remark::NoKey => Some("no_key"),
         Remark::NotInPsp => Some("not_in_psp"),
+        Remark::OtherAssociation => Some("other_association"),
         Remark::TagFailed => Some("tag_failed"),
         Remark::TagOk => Some("tag_ok"),
         Remark::TooLong => Some("too_long"),

@@ -10,6 +10,8 @@ pub(crate) const PORT: u16 = 1000;
 pub(crate) struct PspPacket<'a> {
     /// The IP protocol number of the contents: SMT's own.
     pub(crate) next_header: u8,
+    /// The number of the cipher.
+    pub(crate) version: u8,
     pub(crate) spi: u32,
     pub(crate) iv: u64,
     /// The header, and the clear bytes behind it: what the ICV covers beside the ciphertext.
@@ -26,27 +28,30 @@ pub(crate) struct PspPacket<'a> {
 
 impl<'a> PspPacket<'a> {
     /// The packet in a payload of UDP, `missing` bytes of which were not captured; `None` if it is
-    /// none, or has another protocol than SMT's own in it.
+    /// none, has another protocol than SMT's own in it, or seals a part of its own header.
     pub(crate) fn parse(payload: &'a [u8], missing: usize, smt_protocol: u8) -> Option<Self> {
         let header = payload.first_chunk::<HEADER_BYTES>()?;
-        let [next, extension, crypt_offset, version, ..] = *header;
-        // The lowest bit of the version's byte is always 1.
-        if next != smt_protocol || extension == 0 || version & 1 == 0 {
+        let [next, extension, crypt_offset, flags, ..] = *header;
+        // The lowest bit is always 1.
+        if next != smt_protocol || extension == 0 || flags & 1 == 0 {
             return None;
         }
-        // An extension counts words of 8 bytes behind the first 8; the IV is the first of them.
+        // An extension counts words of 8 bytes behind the first 8; the IV is the first of them. The
+        // crypt offset counts from the IV's end, whatever follows it.
         let start = 8 + 8 * usize::from(extension);
-        let clear_length = usize::from(crypt_offset & CRYPT_OFFSET_MASK) * 4;
+        let sealed_at = HEADER_BYTES + usize::from(crypt_offset & CRYPT_OFFSET_MASK) * 4;
+        let clear_length = sealed_at.checked_sub(start)?;
         let end = (payload.len() + missing).checked_sub(ICV_BYTES)?;
-        if start + clear_length > end {
+        if sealed_at > end {
             return None;
         }
         let contents = payload.get(start..end.min(payload.len()))?;
         Some(Self {
             next_header: next,
+            version: flags >> 2 & 0x0F,
             spi: u32::from_be_bytes(*header[4..].first_chunk()?),
             iv: u64::from_be_bytes(*header[8..].first_chunk()?),
-            aad: payload.get(..start + clear_length)?,
+            aad: payload.get(..sealed_at)?,
             contents,
             clear_length,
             icv: match missing {
@@ -82,7 +87,7 @@ mod tests {
         fn header_clear_bytes_ciphertext_and_icv_are_told_apart() {
             let bytes = packet();
             let packet = PspPacket::parse(&bytes, 0, 253).unwrap();
-            assert_eq!((packet.spi, packet.iv), (0x8000_0007, 9));
+            assert_eq!((packet.version, packet.spi, packet.iv), (0, 0x8000_0007, 9));
             assert_eq!(packet.aad, &bytes[..24]);
             assert_eq!(packet.contents, b"portsseqabcd");
             assert_eq!(packet.clear_length, 8);
@@ -93,11 +98,16 @@ mod tests {
         #[test]
         fn a_cookie_behind_the_iv_is_passed_over() {
             let mut bytes = packet();
-            bytes[1] = 2;
+            // Two words more are clear.
+            (bytes[1], bytes[2]) = (2, 4);
             bytes.splice(16..16, [0xCC; 8]);
             let packet = PspPacket::parse(&bytes, 0, 253).unwrap();
             assert_eq!(packet.contents, b"portsseqabcd");
             assert_eq!(packet.aad, &bytes[..32]);
+            assert_eq!(packet.clear_length, 8);
+            // The cookie itself is sealed.
+            bytes[2] = 1;
+            assert_eq!(PspPacket::parse(&bytes, 0, 253), None);
         }
 
         #[test]

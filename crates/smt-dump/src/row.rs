@@ -12,6 +12,7 @@ use smt_wire::{
     FailureMark, InnerHeader, Kind, MemberHeader, MessageId, Packet, ParseError, PartMarks,
 };
 
+use crate::associations::Told;
 use crate::datagram::CarrierKind;
 use crate::ticket_flight::TicketFlight;
 
@@ -26,19 +27,21 @@ pub(crate) struct Row<'a> {
     pub(crate) target: SocketAddr,
     /// The packet of PSP in which it is.
     pub(crate) psp: Option<RowPsp>,
+    /// Whether it is of the plaintext version (SPEC §14), which nothing protects.
+    pub(crate) is_plaintext: bool,
     pub(crate) packet: Result<Packet<'a>, Unread>,
-    /// Bytes of the datagram that the capture cut off.
+    /// Bytes of the packet that the capture cut off.
     pub(crate) missing: usize,
     pub(crate) remark: Remark,
     pub(crate) facts: Vec<Fact>,
 }
 
-/// The numbers by which packets of PSP are told apart, and whether this one has opened.
+/// The numbers by which packets of PSP are told apart, and what this one has opened by.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct RowPsp {
     pub(crate) spi: u32,
     pub(crate) iv: u64,
-    pub(crate) is_opened: bool,
+    pub(crate) opened_by: Option<Told>,
 }
 
 /// Bytes that are shown as no packet.
@@ -60,6 +63,9 @@ pub(crate) enum Remark {
     NoKey,
     /// DATA that came in no packet of PSP, in a session whose packets are sealed.
     NotInPsp,
+    /// DATA under an association that was told in another session, or that two newer ones have
+    /// replaced.
+    OtherAssociation,
     TagFailed,
     TagOk,
     /// DATA that goes beyond its message.
@@ -67,12 +73,9 @@ pub(crate) enum Remark {
 }
 
 impl Remark {
-    /// Whether a receiver takes such a packet up, as far as is known.
+    /// Whether a receiver takes such DATA up, as far as is known.
     pub(crate) const fn is_received(self) -> bool {
-        match self {
-            Self::IcvFailed | Self::NotInPsp | Self::TooLong => false,
-            Self::None | Self::NoKey | Self::TagFailed | Self::TagOk => true,
-        }
+        matches!(self, Self::None | Self::NoKey)
     }
 }
 
@@ -133,8 +136,12 @@ impl fmt::Display for Row<'_> {
             Remark::IcvFailed => " [ICV FAILED]",
             Remark::NoKey => " [no key]",
             Remark::NotInPsp => " [in no packet of PSP: a receiver drops it]",
+            Remark::OtherAssociation => {
+                " [under no association of its session: a receiver drops it]"
+            }
             Remark::TagFailed => " [tag FAILED]",
             Remark::TagOk => " [tag ok]",
+            Remark::TooLong if self.carrier != CarrierKind::Udp => " [more than the message has]",
             Remark::TooLong => {
                 " [more than the message has: several datagrams of one send call that cannot be \
                  told apart; run the sender with --no-gso]"

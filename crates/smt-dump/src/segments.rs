@@ -67,6 +67,20 @@ fn is_packets(mut bytes: &[u8]) -> bool {
     true
 }
 
+/// Refuses DATA in a packet of PSP that claims a place in a segment: a receiver drops it (SPEC
+/// [15.3-11]).
+///
+/// # Errors
+/// It claims one.
+pub(crate) fn refuse_place(datagram: &[u8]) -> Result<(), ParseError> {
+    let Some(mut header) = datagram.first_chunk::<{ DataHeader::LEN }>().copied() else {
+        return Ok(());
+    };
+    // No packet of a segment has the identification 0.
+    unmark_segment(&mut header, Some(0))
+        .map_err(|_| ParseError::Malformed("a packet in PSP that claims a place in a segment"))
+}
+
 /// Where a segment's DATA header has the stride (SPEC §15.2).
 const STRIDE: usize = 10;
 /// A DATA header and a byte.
@@ -146,6 +160,7 @@ mod tests {
                 target: "10.0.0.2:2".parse().unwrap(),
                 payload,
                 missing: 0,
+                cut_off: 0,
                 packet: payload,
                 payload_at: 0,
                 transport_at: 0,
@@ -175,6 +190,15 @@ mod tests {
         #[test]
         fn other_carriers_have_no_segments() {
             assert_eq!(offset(1_400, true, CarrierKind::Udp, Some(3)), 500);
+        }
+
+        #[test]
+        fn none_may_be_claimed_in_psp() {
+            assert!(refuse_place(&marked(1_400, false)).is_err());
+            let mut alone = marked(1_400, false);
+            alone[STRIDE..STRIDE + 2].fill(0);
+            assert_eq!(refuse_place(&alone), Ok(()));
+            assert_eq!(refuse_place(&alone[..30]), Ok(()));
         }
 
         #[test]

@@ -19,6 +19,7 @@ mod openssl;
 mod program;
 mod reloading;
 mod round_trip;
+mod sealed_capture;
 mod serving;
 mod sim;
 mod sim_capture;
