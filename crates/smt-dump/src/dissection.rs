@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Datagrams to rows: each packet, and what a key log brings to light about it.
 
+mod records;
 mod sealed_packets;
 
 use std::collections::HashMap;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::io::Write;
 use std::time::Duration;
 
 use smt_record::Purpose;
 use smt_wire::{
-    Body, Control, Data, MessageId, PLAINTEXT_VERSION, Packet, ParseError, SessionIndex, TAG_LEN,
-    VERSION, parse,
+    Body, Control, Data, PLAINTEXT_VERSION, Packet, ParseError, SessionIndex, TAG_LEN, VERSION,
+    parse,
 };
 use zeroize::Zeroizing;
 
@@ -21,13 +20,12 @@ use crate::associations::Associations;
 use crate::datagram::Datagram;
 use crate::decrypted_capture::DecryptedCapture;
 use crate::error::DumpError;
-use crate::messages::{Finding, Messages};
-use crate::row::{Fact, Remark, Row, RowPsp, Whole};
+use crate::messages::Messages;
+use crate::row::{Fact, Remark, Row, RowPsp};
 use crate::rpcs::{Ends, Piece};
 use crate::segments;
 use crate::terms::{Direction, Handshakes, Sealed, Terms};
 use crate::view::View;
-use crate::whole_message::WholeMessage;
 
 /// The state of a whole capture.
 pub(crate) struct Dissection {
@@ -251,12 +249,7 @@ impl Dissection {
                 let terms = self.terms(&row, to);
                 (row.remark, row.facts) = self.data(&row, to, data, terms)?;
                 if row.remark.is_received() {
-                    let is_plaintext = terms.sealed == Sealed::Packets;
-                    match &mut self.decrypted {
-                        Some(decrypted) if is_plaintext => decrypted.note_plaintext(row.at),
-                        Some(decrypted) => decrypted.note(row.at, to, data),
-                        None => {}
-                    }
+                    self.note(&row, to, data, terms);
                     let piece = Piece {
                         time: row.time,
                         to,
@@ -274,6 +267,20 @@ impl Dissection {
             | Packet::Unavailable(_) => {}
         }
         self.view.show(&row, ends, output)
+    }
+
+    /// Notes DATA for the decrypted capture.
+    fn note(&mut self, row: &Row<'_>, to: Direction, data: &Data<'_>, terms: Terms) {
+        let Some(decrypted) = &mut self.decrypted else {
+            return;
+        };
+        match terms.sealed {
+            Sealed::Records => decrypted.note(row.at, to, data),
+            Sealed::Packets if row.psp.is_some_and(|psp| psp.opened_by.is_some()) => {
+                decrypted.note_plaintext(row.at);
+            }
+            Sealed::Packets => {}
+        }
     }
 
     /// The ends of the session of a packet.
@@ -340,139 +347,6 @@ impl Dissection {
         } else {
             self.counts.failed += 1;
             Remark::TagFailed
-        }
-    }
-
-    fn data(
-        &mut self,
-        row: &Row<'_>,
-        to: Direction,
-        data: &Data<'_>,
-        terms: Terms,
-    ) -> Result<(Remark, Vec<Fact>), DumpError> {
-        let header = data.header;
-        let end = u64::from(header.offset) + data.payload.len() as u64;
-        let unprotected = self.unprotected(row, to, terms);
-        if unprotected != Remark::None {
-            return Ok((unprotected, Vec::new()));
-        }
-        if end > u64::from(terms.geometry.stream_length(header.message_length)) {
-            return Ok((Remark::TooLong, Vec::new()));
-        }
-        let Some(keys) = &self.wishes.keys else {
-            return Ok((Remark::None, Vec::new()));
-        };
-        // Nothing has protected plaintext: it does not come among records that have opened.
-        if row.is_plaintext {
-            return Ok((Remark::None, Vec::new()));
-        }
-        if row.psp.is_some_and(|psp| psp.opened_by.is_none()) {
-            return Ok((row.remark, Vec::new()));
-        }
-        if !keys.has(header.session) {
-            return Ok((Remark::NoKey, Vec::new()));
-        }
-        self.counts.assumed += u64::from(self.handshakes.terms(to).is_none());
-        let findings = self.messages.take(to, data, terms, keys);
-        let facts = findings
-            .into_iter()
-            .map(|finding| self.fact(to, header.id, finding));
-        Ok((Remark::None, facts.collect::<Result<_, _>>()?))
-    }
-
-    /// The reason for which a receiver looks at nothing else of DATA: the packet of PSP around it
-    /// is forged, of another session, or missing (SPEC [15.4-7]).
-    fn unprotected(&self, row: &Row<'_>, to: Direction, terms: Terms) -> Remark {
-        if !row.remark.is_received() {
-            return row.remark;
-        }
-        if terms.sealed == Sealed::Records {
-            return Remark::None;
-        }
-        let session = self.handshakes.ends(to);
-        match row.psp {
-            None if row.is_plaintext => Remark::None,
-            None => Remark::NotInPsp,
-            Some(RowPsp {
-                opened_by: Some(told),
-                ..
-            }) if !(self.associations).are_for(to.target.ip(), session, told) => {
-                Remark::OtherAssociation
-            }
-            Some(_) => Remark::None,
-        }
-    }
-
-    fn fact(&mut self, to: Direction, id: MessageId, finding: Finding) -> Result<Fact, DumpError> {
-        let count = |counts: &mut Counts, is_ok: bool| {
-            if is_ok {
-                counts.opened += 1;
-            } else {
-                counts.failed += 1;
-            }
-        };
-        Ok(match finding {
-            Finding::First(opened) => {
-                count(&mut self.counts, opened.is_ok());
-                Fact::First(opened)
-            }
-            Finding::Rest(index, opened) => {
-                count(&mut self.counts, opened.is_ok());
-                Fact::Rest(index, opened)
-            }
-            Finding::Whole(header, body) => {
-                let message = WholeMessage::new(id, header.kind, header.parts, &body);
-                Fact::Whole(self.whole(to, &message)?)
-            }
-            Finding::Bundle(members) => Fact::Bundle(id, members),
-            Finding::Member(header, body) => {
-                let message = WholeMessage::new(header.id, header.kind, header.parts, &body);
-                let whole = self.whole(to, &message)?;
-                Fact::Member(header, whole)
-            }
-            Finding::Again => Fact::Again(id),
-        })
-    }
-
-    fn whole(&mut self, to: Direction, message: &WholeMessage<'_>) -> Result<Whole, DumpError> {
-        self.counts.whole += 1;
-        let path = match &self.wishes.directory {
-            Some(directory) => {
-                let name = message.file_name(to);
-                let count = self.written.entry(name.clone()).or_default();
-                Some(write_new(directory, &name, count, message.body)?)
-            }
-            None => None,
-        };
-        Ok(message.shown(path))
-    }
-}
-
-/// Writes a decrypted message to a file that only its owner may read: of this name, or with the
-/// next number behind it that no file has.
-fn write_new(
-    directory: &Path,
-    name: &str,
-    count: &mut u32,
-    body: &[u8],
-) -> Result<PathBuf, DumpError> {
-    loop {
-        *count += 1;
-        let path = match *count {
-            1 => directory.join(name),
-            count => directory.join(format!("{name}-{count}")),
-        };
-        let mut options = std::fs::OpenOptions::new();
-        options.write(true).create_new(true).mode(0o600);
-        match options.open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            file => {
-                let written = file.and_then(|mut file| file.write_all(body));
-                return match written {
-                    Ok(()) => Ok(path),
-                    Err(error) => Err(DumpError::Message(path, error)),
-                };
-            }
         }
     }
 }

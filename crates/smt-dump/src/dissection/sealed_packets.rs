@@ -132,14 +132,19 @@ const SESSION: std::ops::Range<usize> = 12..20;
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+    use std::io;
     use std::net::{IpAddr, Ipv4Addr};
+    use std::rc::Rc;
 
     use smt_record::{AeadProvider, AwsLc, Suite};
     use smt_wire::{AssociationFields, MessageId, VERSION};
 
     use super::*;
     use crate::datagram::CarrierKind;
+    use crate::decrypted_capture::DecryptedCapture;
     use crate::key_log::Keys;
+    use crate::messages::Messages;
     use crate::rpcs::Ends;
     use crate::{Wishes, psp};
 
@@ -190,6 +195,10 @@ mod tests {
 
     /// The lines about a packet of PSP, of which the capture has not the last bytes.
     fn lines(mut dissection: Dissection, packet: &[u8], cut_off: usize) -> String {
+        shown(&mut dissection, packet, cut_off)
+    }
+
+    fn shown(dissection: &mut Dissection, packet: &[u8], cut_off: usize) -> String {
         let kept = &packet[..packet.len() - cut_off];
         let psp = PspPacket::parse(kept, cut_off, 253).unwrap();
         let datagram = Datagram {
@@ -210,6 +219,20 @@ mod tests {
         let shown = dissection.show(Duration::ZERO, &datagram, &mut output);
         shown.unwrap();
         String::from_utf8(output).unwrap()
+    }
+
+    /// The bytes of a file, shared with the test.
+    #[derive(Clone, Default)]
+    struct Written(Rc<RefCell<Vec<u8>>>);
+
+    impl Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.borrow_mut().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
     }
 
     fn other_session() -> Option<Ends> {
@@ -251,6 +274,20 @@ mod tests {
             let told = format!(" (the capture cut {cut_off} bytes off)\n");
             assert!(line.contains(" id 4 ") && line.ends_with(&told), "{line}");
         }
+    }
+
+    #[test]
+    fn a_packet_that_has_not_opened_is_as_it_was_in_a_decrypted_capture() {
+        let (packet, written) = (sealed(0), Written::default());
+        let mut dissection = dissection(other_session());
+        dissection.decrypted = Some(DecryptedCapture::default());
+        dissection.messages = Messages::new(true);
+        dissection.wishes.decrypted = Some(Box::new(written.clone()));
+        let mut changed = packet.clone();
+        changed[100] ^= 1;
+        shown(&mut dissection, &changed, 0);
+        dissection.finish(&mut Vec::new()).unwrap();
+        assert!(written.0.borrow().ends_with(&changed));
     }
 
     // SMT [15.3-11]
