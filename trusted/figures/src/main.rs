@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The TNIC paper's figures 7 to 14 and tables 3, 4 and 5, with what runs here.
 //!
-//! `smt-trusted-figures run DIR` measures for some minutes, and writes `figures.md` and plots into
+//! `smt-trusted-figures run DIR` measures for half a minute, and writes `figures.md` and plots into
 //! DIR. It starts a device process and a server process of its own, on this machine.
 //! `smt-trusted-figures systems DIR` does so for the systems over such devices.
 //!
