@@ -243,6 +243,7 @@ mod tests {
             assert_eq!(opened(&associations, &packet), Opening::NoKey);
         }
     }
+
     mod are_for {
         use super::*;
 

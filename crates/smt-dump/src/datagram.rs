@@ -6,6 +6,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use smt_wire::native::NativeHeader;
+
 use crate::psp::{self, PspPacket};
 
 /// Addresses and payload.
@@ -108,16 +110,16 @@ impl<'a> Datagram<'a> {
         }
         let psp = PspPacket::parse(self.payload, self.missing, native)?;
         let clear = psp.contents.get(..psp.clear_length)?;
-        let [s, p, t, q, ..] = *clear.first_chunk::<NATIVE_HEADER_BYTES>()?;
-        let (_, payload) = psp.contents.split_at(NATIVE_HEADER_BYTES);
+        let (header, _) = NativeHeader::parse(clear)?;
+        let (_, payload) = psp.contents.split_at(NativeHeader::LEN);
         let contents_at = psp.aad.len() - psp.clear_length;
         Some(Self {
             carrier: CarrierKind::Psp,
-            source: SocketAddr::new(self.source.ip(), u16::from_be_bytes([s, p])),
-            target: SocketAddr::new(self.target.ip(), u16::from_be_bytes([t, q])),
+            source: SocketAddr::new(self.source.ip(), header.source),
+            target: SocketAddr::new(self.target.ip(), header.destination),
             payload,
             missing: psp.missing,
-            payload_at: self.payload_at + contents_at + NATIVE_HEADER_BYTES,
+            payload_at: self.payload_at + contents_at + NativeHeader::LEN,
             psp: Some(psp),
             ..*self
         })
@@ -181,8 +183,6 @@ fn ipv6(packet: &[u8]) -> Option<IpHeaders> {
     })
 }
 
-/// Ports and a sequence number (SPEC §15.2).
-pub(crate) const NATIVE_HEADER_BYTES: usize = 8;
 const UDP: u8 = 17;
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;

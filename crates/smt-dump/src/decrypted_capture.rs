@@ -17,9 +17,10 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::time::Duration;
 
+use smt_wire::native::NativeHeader;
 use smt_wire::{Data, DataHeader, MessageId, PLAINTEXT_VERSION, TAG_LEN};
 
-use crate::datagram::{CarrierKind, Datagram, NATIVE_HEADER_BYTES};
+use crate::datagram::{CarrierKind, Datagram};
 use crate::terms::Direction;
 
 /// A record as it was captured, and as it is after its tag was found right.
@@ -107,7 +108,7 @@ impl DecryptedCapture {
             time,
             carrier: CarrierKind::Native,
             packet,
-            payload_at: datagram.transport_at + NATIVE_HEADER_BYTES,
+            payload_at: datagram.transport_at + NativeHeader::LEN,
             missing: 0,
             data: Vec::new(),
         });

@@ -104,9 +104,7 @@ impl Dissection {
         if let Some(psp) = &datagram.psp {
             return self.show_psp(time, datagram, psp, output);
         }
-        if let Some(decrypted) = &mut self.decrypted {
-            decrypted.keep(time, datagram);
-        }
+        self.keep(time, datagram);
         let origin = Origin {
             time,
             datagram,
@@ -126,6 +124,13 @@ impl Dissection {
             start += bytes.len();
         }
         Ok(())
+    }
+
+    /// Keeps the frame of a datagram for the decrypted capture.
+    fn keep(&mut self, time: Duration, datagram: &Datagram<'_>) {
+        if let Some(decrypted) = &mut self.decrypted {
+            decrypted.keep(time, datagram);
+        }
     }
 
     /// Shows the packets of one datagram, which begins here in the payload of its frame.

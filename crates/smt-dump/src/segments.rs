@@ -93,6 +93,20 @@ mod tests {
     use super::*;
     use smt_wire::{DataHeader, MessageId, SessionIndex};
 
+    fn header(offset: u32) -> [u8; DataHeader::LEN] {
+        let header = DataHeader {
+            epoch: 0,
+            retransmit: false,
+            session: SessionIndex::new(1, 1),
+            id: MessageId(4),
+            message_length: 100_000,
+            offset,
+        };
+        let mut bytes = [0; DataHeader::LEN];
+        header.emit(VERSION, &mut bytes);
+        bytes
+    }
+
     /// DATA packets of one send call; the payload is noise that never repeats.
     fn batch(segment: usize, last: usize, segments: usize) -> Vec<u8> {
         let mut out = Vec::new();
@@ -102,17 +116,7 @@ mod tests {
             } else {
                 segment
             };
-            let header = DataHeader {
-                epoch: 0,
-                retransmit: false,
-                session: SessionIndex::new(1, 1),
-                id: MessageId(4),
-                message_length: 100_000,
-                offset: (number * (segment - DataHeader::LEN)) as u32,
-            };
-            let mut bytes = [0; DataHeader::LEN];
-            header.emit(VERSION, &mut bytes);
-            out.extend(bytes);
+            out.extend(header((number * (segment - DataHeader::LEN)) as u32));
             let noise = |place: usize| (place * place * 7 + number * 13 + place / 3) as u8;
             out.extend((DataHeader::LEN..length).map(noise));
         }
@@ -126,8 +130,7 @@ mod tests {
 
         /// The offset of a packet of a segment from offset 500 on, with a stride of 1,400.
         fn offset(payload: usize, is_last: bool, carrier: CarrierKind, id: Option<u16>) -> u32 {
-            let mut bytes = marked(payload, is_last);
-            bytes.truncate(DataHeader::LEN + payload);
+            let bytes = marked(payload, is_last);
             let own = with_own_offset(&datagram(&bytes, carrier, id)).unwrap();
             match parse(VERSION, &own) {
                 Ok((Packet::Data(data), _)) => data.header.offset,
@@ -136,16 +139,7 @@ mod tests {
         }
 
         fn marked(payload: usize, is_last: bool) -> Vec<u8> {
-            let header = DataHeader {
-                epoch: 0,
-                retransmit: false,
-                session: SessionIndex::new(1, 1),
-                id: MessageId(4),
-                message_length: 100_000,
-                offset: 500,
-            };
-            let mut bytes = [0; DataHeader::LEN];
-            header.emit(VERSION, &mut bytes);
+            let mut bytes = header(500);
             mark_segment(&mut bytes, 1_400.try_into().unwrap());
             if !is_last {
                 bytes[5] = 0;

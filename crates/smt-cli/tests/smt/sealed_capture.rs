@@ -102,6 +102,42 @@ fn no_byte_from_outside_of_a_sealed_packet_comes_among_those_in_one() {
     );
 }
 
+#[test]
+fn a_decrypted_capture_has_the_datagrams_of_sealed_packets_natively() {
+    let files = Files::empty();
+    let (capture, keys, _) = captured(&files, "7", &[]);
+    let decrypted = files.path("plain");
+    let sealed = json(&[
+        "dump",
+        "--json",
+        &capture,
+        "--key-log",
+        &keys,
+        "--decrypt",
+        &decrypted,
+    ]);
+    let plain = json(&["dump", "--json", &decrypted]);
+    assert_eq!(sealed.len(), plain.len());
+    let mut natively = 0;
+    for (sealed, plain) in sealed.iter().zip(&plain) {
+        for field in [
+            "time_ns", "source", "target", "type", "session", "id", "offset", "payload",
+        ] {
+            assert_eq!(sealed[field], plain[field], "{sealed} {plain}");
+        }
+        assert_eq!(plain["remark"], Value::Null, "{plain}");
+        let expected = match sealed["carrier"].as_str().unwrap() {
+            "psp" => "native",
+            carrier => carrier,
+        };
+        assert_eq!(plain["carrier"], expected);
+        natively += u64::from(plain["carrier"] == "native");
+    }
+    assert!(natively > 1_000, "{natively}");
+    let rpcs = |capture: &str| json(&["dump", "--json", "--rpcs", capture]);
+    assert_eq!(rpcs(&decrypted), rpcs(&capture));
+}
+
 /// The same packet without PSP, with other bytes behind its header.
 fn forged_in_the_clear(frame: &[u8]) -> Vec<u8> {
     let headers = FRAME_HEADER + UDP_HEADERS;
@@ -145,39 +181,3 @@ const PSP_HEADER: usize = 16;
 const NATIVE_HEADER: usize = 8;
 const ICV: usize = 16;
 const DATA_HEADER: usize = 36;
-
-#[test]
-fn a_decrypted_capture_has_the_datagrams_of_sealed_packets_natively() {
-    let files = Files::empty();
-    let (capture, keys, _) = captured(&files, "7", &[]);
-    let decrypted = files.path("plain");
-    let sealed = json(&[
-        "dump",
-        "--json",
-        &capture,
-        "--key-log",
-        &keys,
-        "--decrypt",
-        &decrypted,
-    ]);
-    let plain = json(&["dump", "--json", &decrypted]);
-    assert_eq!(sealed.len(), plain.len());
-    let mut natively = 0;
-    for (sealed, plain) in sealed.iter().zip(&plain) {
-        for field in [
-            "time_ns", "source", "target", "type", "session", "id", "offset", "payload",
-        ] {
-            assert_eq!(sealed[field], plain[field], "{sealed} {plain}");
-        }
-        assert_eq!(plain["remark"], Value::Null, "{plain}");
-        let expected = match sealed["carrier"].as_str().unwrap() {
-            "psp" => "native",
-            carrier => carrier,
-        };
-        assert_eq!(plain["carrier"], expected);
-        natively += u64::from(plain["carrier"] == "native");
-    }
-    assert!(natively > 1_000, "{natively}");
-    let rpcs = |capture: &str| json(&["dump", "--json", "--rpcs", capture]);
-    assert_eq!(rpcs(&decrypted), rpcs(&capture));
-}

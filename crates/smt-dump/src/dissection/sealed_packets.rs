@@ -4,11 +4,12 @@
 use std::io::Write;
 use std::time::Duration;
 
+use smt_wire::native::NativeHeader;
 use smt_wire::{DataHeader, PacketType, SessionIndex};
 
 use super::{Dissection, Origin};
 use crate::associations::Opening;
-use crate::datagram::{Datagram, NATIVE_HEADER_BYTES};
+use crate::datagram::Datagram;
 use crate::error::DumpError;
 use crate::psp::PspPacket;
 use crate::row::{Remark, RowPsp, Unread};
@@ -36,9 +37,7 @@ impl Dissection {
         let (contents, told) = match self.associations.open(datagram.target.ip(), psp) {
             Opening::Opened(contents, told) => (contents, told),
             unopened => {
-                if let Some(decrypted) = &mut self.decrypted {
-                    decrypted.keep(time, datagram);
-                }
+                self.keep(time, datagram);
                 let remark = self.remark(datagram, &unopened);
                 self.counts.failed += u64::from(remark == Remark::IcvFailed);
                 return self.show_clear(origin, psp, remark, output);
@@ -49,12 +48,10 @@ impl Dissection {
             opened_by: Some(told),
             ..psp
         });
-        let inside = &contents[NATIVE_HEADER_BYTES..];
+        let inside = &contents[NativeHeader::LEN..];
         if let Err(error) = segments::refuse_place(inside) {
             self.counts.datagrams += 1;
-            if let Some(decrypted) = &mut self.decrypted {
-                decrypted.keep(time, datagram);
-            }
+            self.keep(time, datagram);
             return self.show_unread(origin, error.into(), output);
         }
         if let Some(decrypted) = &mut self.decrypted {
@@ -93,7 +90,7 @@ impl Dissection {
     ) -> Result<(), DumpError> {
         self.counts.datagrams += 1;
         let payload = origin.datagram.payload;
-        let is_header_clear = psp.clear_length >= NATIVE_HEADER_BYTES + DataHeader::LEN;
+        let is_header_clear = psp.clear_length >= NativeHeader::LEN + DataHeader::LEN;
         let is_data = payload.get(TYPE_AT) == Some(&(PacketType::Data as u8));
         let mut rest = payload;
         if is_header_clear && is_data {
@@ -193,7 +190,7 @@ mod tests {
         [&packet[..], &text, &icv].concat()
     }
 
-    /// The lines about a packet of PSP, of which the capture has not the last bytes.
+    /// The lines about a packet of PSP whose last `cut_off` bytes were not captured.
     fn lines(mut dissection: Dissection, packet: &[u8], cut_off: usize) -> String {
         shown(&mut dissection, packet, cut_off)
     }
@@ -205,11 +202,11 @@ mod tests {
             carrier: CarrierKind::Psp,
             source: (RECEIVER, 17_379).into(),
             target: (RECEIVER, 17_379).into(),
-            payload: &psp.contents[NATIVE_HEADER_BYTES..],
+            payload: &psp.contents[NativeHeader::LEN..],
             missing: psp.missing,
             cut_off,
             packet: kept,
-            payload_at: 16 + NATIVE_HEADER_BYTES,
+            payload_at: 16 + NativeHeader::LEN,
             transport_at: 0,
             protocol_at: 0,
             identification: Some(1),
