@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hmac::{Hmac, Mac};
+use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 use smt_record::{
     Aead, AeadProvider, CryptoProvider, HashAlgorithm, HashProvider, ImportedIdentity, ImportedKey,

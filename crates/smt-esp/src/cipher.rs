@@ -5,8 +5,7 @@ use aes::Aes128;
 use aws_lc_rs::aead::{AES_128_GCM, AES_256_GCM, Aad, Algorithm, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::hmac;
-use ccm::aead::AeadInPlace;
-use ccm::aead::generic_array::GenericArray;
+use ccm::aead::AeadInOut;
 use ccm::consts::{U8, U11};
 use ccm::{Ccm, KeyInit};
 use zeroize::Zeroizing;
@@ -48,7 +47,7 @@ impl Cipher {
             Suite::Aes128Gcm16 => gcm(&AES_128_GCM, material),
             Suite::Aes256Gcm16 => gcm(&AES_256_GCM, material),
             Suite::Aes128Ccm8 => Self::Ccm {
-                key: Box::new(Aes128Ccm8::new(GenericArray::from_slice(material.key()))),
+                key: Box::new(ccm(material)),
                 salt: salt(material),
             },
             Suite::NullHmacSha256 => Self::NullHmac {
@@ -77,7 +76,7 @@ impl Cipher {
                 let nonce: [u8; 11] = nonce(&salt[..], esp)?;
                 let (body, icv) = body_and_icv(esp, 8)?;
                 let tag = key
-                    .encrypt_in_place_detached(&nonce.into(), aad.bytes(), body)
+                    .encrypt_inout_detached(&nonce.into(), aad.bytes(), body.into())
                     .map_err(|_| CipherFailed)?;
                 icv.copy_from_slice(&tag);
             }
@@ -106,8 +105,8 @@ impl Cipher {
                 let aad = AdditionalData::new(esp, high)?;
                 let nonce: [u8; 11] = nonce(&salt[..], esp)?;
                 let (body, icv) = body_and_icv(esp, 8)?;
-                let icv = GenericArray::from_slice(icv);
-                key.decrypt_in_place_detached(&nonce.into(), aad.bytes(), body, icv)
+                let icv = (&*icv).try_into().map_err(|_| CipherFailed)?;
+                key.decrypt_inout_detached(&nonce.into(), aad.bytes(), body.into(), icv)
                     .map_err(|_| CipherFailed)?;
             }
             Self::NullHmac { key } => {
@@ -130,6 +129,10 @@ fn gcm(algorithm: &'static Algorithm, material: &KeyMaterial) -> Cipher {
         )),
         salt: salt(material),
     }
+}
+
+fn ccm(material: &KeyMaterial) -> Aes128Ccm8 {
+    Aes128Ccm8::new_from_slice(material.key()).expect("keying material is as long as its suite says")
 }
 
 fn salt<const LENGTH: usize>(material: &KeyMaterial) -> Zeroizing<[u8; LENGTH]> {

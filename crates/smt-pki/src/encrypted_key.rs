@@ -8,7 +8,7 @@
 //! MD5; older ciphers (3DES, RC2); asking anybody for a passphrase.
 
 use pkcs8::pkcs5;
-use pkcs8::{EncryptedPrivateKeyInfo, LineEnding, SecretDocument};
+use pkcs8::{EncryptedPrivateKeyInfoRef, LineEnding, SecretDocument};
 use smt_handshake::{CredentialError, KeyEncryption, Pem};
 
 /// The private key in `pem`, opened; in a copy of its own, which has the same place for messages.
@@ -59,7 +59,7 @@ enum Refusal {
 fn open(section: &str, passphrase: &[u8]) -> Result<SecretDocument, Refusal> {
     let (_, document) =
         SecretDocument::from_pem(section).map_err(|error| Refusal::NotPem(error.to_string()))?;
-    let encrypted = EncryptedPrivateKeyInfo::try_from(document.as_bytes());
+    let encrypted = EncryptedPrivateKeyInfoRef::try_from(document.as_bytes());
     // Forms that PKCS#5 version 2 does not know cannot be parsed.
     let encrypted = encrypted.map_err(|_| Refusal::Form)?;
     encrypted.decrypt(passphrase).map_err(|error| match error {

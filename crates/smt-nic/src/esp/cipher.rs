@@ -2,7 +2,7 @@
 //! The transforms, ready to use, over ESP's bytes: SPI, number, IV, payload with trailer, ICV.
 
 use aes::Aes128;
-use aes_gcm::aead::AeadInPlace;
+use aes_gcm::aead::AeadInOut;
 use aes_gcm::{Aes128Gcm, Aes256Gcm, KeyInit};
 use ccm::Ccm;
 use ccm::consts::{U8, U11};
@@ -70,17 +70,17 @@ impl Cipher {
         match &self.key {
             Key::Aes128Gcm(key) => {
                 let nonce = self.nonce::<12>(iv).into();
-                let made = key.encrypt_in_place_detached(&nonce, additional.bytes(), body);
+                let made = key.encrypt_inout_detached(&nonce, additional.bytes(), body.into());
                 icv.copy_from_slice(&made.map_err(|_| CipherFailed)?);
             }
             Key::Aes256Gcm(key) => {
                 let nonce = self.nonce::<12>(iv).into();
-                let made = key.encrypt_in_place_detached(&nonce, additional.bytes(), body);
+                let made = key.encrypt_inout_detached(&nonce, additional.bytes(), body.into());
                 icv.copy_from_slice(&made.map_err(|_| CipherFailed)?);
             }
             Key::Aes128Ccm8(key) => {
                 let nonce = self.nonce::<11>(iv).into();
-                let made = key.encrypt_in_place_detached(&nonce, additional.bytes(), body);
+                let made = key.encrypt_inout_detached(&nonce, additional.bytes(), body.into());
                 icv.copy_from_slice(&made.map_err(|_| CipherFailed)?);
             }
             Key::NullHmac(key) => {
@@ -101,18 +101,18 @@ impl Cipher {
         let opened = match &self.key {
             Key::Aes128Gcm(key) => {
                 let nonce = self.nonce::<12>(iv).into();
-                let icv = (&*icv).into();
-                key.decrypt_in_place_detached(&nonce, additional.bytes(), body, icv)
+                let icv = (&*icv).try_into().map_err(|_| CipherFailed)?;
+                key.decrypt_inout_detached(&nonce, additional.bytes(), body.into(), icv)
             }
             Key::Aes256Gcm(key) => {
                 let nonce = self.nonce::<12>(iv).into();
-                let icv = (&*icv).into();
-                key.decrypt_in_place_detached(&nonce, additional.bytes(), body, icv)
+                let icv = (&*icv).try_into().map_err(|_| CipherFailed)?;
+                key.decrypt_inout_detached(&nonce, additional.bytes(), body.into(), icv)
             }
             Key::Aes128Ccm8(key) => {
                 let nonce = self.nonce::<11>(iv).into();
-                let icv = (&*icv).into();
-                key.decrypt_in_place_detached(&nonce, additional.bytes(), body, icv)
+                let icv = (&*icv).try_into().map_err(|_| CipherFailed)?;
+                key.decrypt_inout_detached(&nonce, additional.bytes(), body.into(), icv)
             }
             Key::NullHmac(key) => {
                 let bytes = esp.len() - self.suite.icv_bytes();
@@ -180,7 +180,7 @@ fn authenticator(
     text: &[u8],
     high: Option<u32>,
 ) -> Result<Hmac<Sha256>, CipherFailed> {
-    let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(key).map_err(|_| CipherFailed)?;
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).map_err(|_| CipherFailed)?;
     mac.update(text);
     if let Some(high) = high {
         mac.update(&high.to_be_bytes());

@@ -4,7 +4,7 @@
 use core::fmt;
 
 use aes::Aes256;
-use aes_gcm::aead::AeadInPlace;
+use aes_gcm::aead::AeadInOut;
 use aes_gcm::{Aes128Gcm, Aes256Gcm, KeyInit};
 use cmac::{Cmac, Mac};
 use zeroize::Zeroize;
@@ -146,8 +146,8 @@ impl PspCipher {
     pub(super) fn seal(&self, nonce: [u8; 12], clear: &[u8], text: &mut [u8]) -> Option<[u8; 16]> {
         let nonce = (&nonce).into();
         let sealed = match self {
-            Self::AesGcm128(of) => of.encrypt_in_place_detached(nonce, clear, text),
-            Self::AesGcm256(of) => of.encrypt_in_place_detached(nonce, clear, text),
+            Self::AesGcm128(of) => of.encrypt_inout_detached(nonce, clear, text.into()),
+            Self::AesGcm256(of) => of.encrypt_inout_detached(nonce, clear, text.into()),
         };
         sealed.ok().map(Into::into)
     }
@@ -162,8 +162,8 @@ impl PspCipher {
     ) -> bool {
         let nonce = (&nonce).into();
         let opened = match self {
-            Self::AesGcm128(of) => of.decrypt_in_place_detached(nonce, clear, text, icv.into()),
-            Self::AesGcm256(of) => of.decrypt_in_place_detached(nonce, clear, text, icv.into()),
+            Self::AesGcm128(of) => of.decrypt_inout_detached(nonce, clear, text.into(), icv.into()),
+            Self::AesGcm256(of) => of.decrypt_inout_detached(nonce, clear, text.into(), icv.into()),
         };
         opened.is_ok()
     }

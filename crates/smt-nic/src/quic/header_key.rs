@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Header protection (RFC 9001 §5.4), ready to use.
 
-use aes::cipher::{BlockEncrypt, KeyInit};
+use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes128, Aes256};
-use chacha20::ChaChaCore;
-use chacha20::cipher::consts::U10;
-use chacha20::cipher::{KeyIvInit, StreamCipherCore, StreamCipherSeekCore};
+use chacha20::cipher::{KeyIvInit, StreamCipherCore};
+use chacha20::variants::Ietf;
+use chacha20::{ChaChaCore, R20};
 use zeroize::Zeroizing;
 
 use super::suite::{HeaderProtectionKey, Suite};
@@ -46,13 +46,10 @@ impl HeaderKey {
             Self::Aes128(cipher) => cipher.encrypt_block((&mut block).into()),
             Self::Aes256(cipher) => cipher.encrypt_block((&mut block).into()),
             Self::ChaCha20(key) => {
-                let (counter, nonce) = sample.split_at(4);
-                let counter = counter
-                    .iter()
-                    .rev()
-                    .fold(0, |all, byte| all << 8 | u32::from(*byte));
+                let [a, b, c, d, nonce @ ..] = sample;
+                let counter = u32::from_le_bytes([*a, *b, *c, *d]);
                 // The core takes the last block too, where a stream would come to its end.
-                let mut core = ChaChaCore::<U10>::new((&**key).into(), nonce.into());
+                let mut core = ChaChaCore::<R20, Ietf>::new((&**key).into(), nonce.into());
                 core.set_block_pos(counter);
                 let mut keystream = [0; 64];
                 core.write_keystream_block((&mut keystream).into());

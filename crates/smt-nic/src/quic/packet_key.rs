@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The AEAD of packets (RFC 9001 §5.3), ready to use.
 
-use aes_gcm::aead::AeadInPlace;
+use aes_gcm::aead::AeadInOut;
 use aes_gcm::{Aes128Gcm, Aes256Gcm, KeyInit};
 use chacha20poly1305::ChaCha20Poly1305;
 use zeroize::Zeroizing;
@@ -62,9 +62,9 @@ impl PacketKey {
         let (plaintext, tag) = payload.split_at_mut(at);
         let nonce = &self.nonce(number).into();
         let sealed = match &self.cipher {
-            Cipher::Aes128Gcm(of) => of.encrypt_in_place_detached(nonce, header, plaintext),
-            Cipher::Aes256Gcm(of) => of.encrypt_in_place_detached(nonce, header, plaintext),
-            Cipher::ChaCha20Poly1305(of) => of.encrypt_in_place_detached(nonce, header, plaintext),
+            Cipher::Aes128Gcm(of) => of.encrypt_inout_detached(nonce, header, plaintext.into()),
+            Cipher::Aes256Gcm(of) => of.encrypt_inout_detached(nonce, header, plaintext.into()),
+            Cipher::ChaCha20Poly1305(of) => of.encrypt_inout_detached(nonce, header, plaintext.into()),
         };
         tag.copy_from_slice(&sealed.expect("a packet is below the limits of an AEAD"));
     }
@@ -79,12 +79,12 @@ impl PacketKey {
     ) -> Result<(), NotOpened> {
         let at = payload.len().checked_sub(TAG).ok_or(NotOpened)?;
         let (ciphertext, tag) = payload.split_at_mut(at);
-        let (nonce, tag) = (&self.nonce(number).into(), (&*tag).into());
+        let (nonce, tag) = (&self.nonce(number).into(), (&*tag).try_into().map_err(|_| NotOpened)?);
         let opened = match &self.cipher {
-            Cipher::Aes128Gcm(of) => of.decrypt_in_place_detached(nonce, header, ciphertext, tag),
-            Cipher::Aes256Gcm(of) => of.decrypt_in_place_detached(nonce, header, ciphertext, tag),
+            Cipher::Aes128Gcm(of) => of.decrypt_inout_detached(nonce, header, ciphertext.into(), tag),
+            Cipher::Aes256Gcm(of) => of.decrypt_inout_detached(nonce, header, ciphertext.into(), tag),
             Cipher::ChaCha20Poly1305(of) => {
-                of.decrypt_in_place_detached(nonce, header, ciphertext, tag)
+                of.decrypt_inout_detached(nonce, header, ciphertext.into(), tag)
             }
         };
         opened.map_err(|_| NotOpened)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A key of TLS 1.3 with its IV: it seals and opens one record in place (RFC 8446 §5.2).
 
-use aes_gcm::aead::AeadInPlace;
+use aes_gcm::aead::AeadInOut;
 use aes_gcm::{Aes128Gcm, Aes256Gcm, KeyInit};
 use chacha20poly1305::ChaCha20Poly1305;
 use zeroize::Zeroizing;
@@ -52,9 +52,9 @@ impl RecordKey {
         let nonce = self.nonce(number);
         let nonce = (&nonce).into();
         let sealed = match &self.cipher {
-            Cipher::Aes128Gcm(of) => of.encrypt_in_place_detached(nonce, header, plaintext),
-            Cipher::Aes256Gcm(of) => of.encrypt_in_place_detached(nonce, header, plaintext),
-            Cipher::ChaCha20Poly1305(of) => of.encrypt_in_place_detached(nonce, header, plaintext),
+            Cipher::Aes128Gcm(of) => of.encrypt_inout_detached(nonce, header, plaintext.into()),
+            Cipher::Aes256Gcm(of) => of.encrypt_inout_detached(nonce, header, plaintext.into()),
+            Cipher::ChaCha20Poly1305(of) => of.encrypt_inout_detached(nonce, header, plaintext.into()),
         };
         tag.copy_from_slice(&sealed.map_err(|_| CipherFailed)?);
         Ok(())
@@ -66,13 +66,13 @@ impl RecordKey {
     pub(super) fn open(&self, number: u64, record: &mut [u8]) -> Result<(), CipherFailed> {
         let (header, rest) = record.split_at_mut(HEADER);
         let (body, tag) = rest.split_at_mut(rest.len() - TAG);
-        let (header, tag) = (&*header, (&*tag).into());
+        let (header, tag) = (&*header, (&*tag).try_into().map_err(|_| CipherFailed)?);
         let nonce = self.nonce(number);
         let nonce = (&nonce).into();
         let opened = match &self.cipher {
-            Cipher::Aes128Gcm(of) => of.decrypt_in_place_detached(nonce, header, body, tag),
-            Cipher::Aes256Gcm(of) => of.decrypt_in_place_detached(nonce, header, body, tag),
-            Cipher::ChaCha20Poly1305(of) => of.decrypt_in_place_detached(nonce, header, body, tag),
+            Cipher::Aes128Gcm(of) => of.decrypt_inout_detached(nonce, header, body.into(), tag),
+            Cipher::Aes256Gcm(of) => of.decrypt_inout_detached(nonce, header, body.into(), tag),
+            Cipher::ChaCha20Poly1305(of) => of.decrypt_inout_detached(nonce, header, body.into(), tag),
         };
         opened.map_err(|_| CipherFailed)
     }

@@ -86,7 +86,7 @@ impl RustCrypto {
 
     pub(crate) fn seal(&self, number: u64, aad: &[u8], msg: &[u8]) -> Vec<u8> {
         let (nonce, payload) = (self.nonce(number), Payload { msg, aad });
-        let nonce = nonce.as_slice().into();
+        let nonce = &nonce.into();
         match self.suite {
             Suite::Aes128Gcm => self.cipher::<Aes128Gcm>().encrypt(nonce, payload),
             Suite::Aes256Gcm => self.cipher::<Aes256Gcm>().encrypt(nonce, payload),
@@ -97,7 +97,7 @@ impl RustCrypto {
 
     pub(crate) fn open(&self, number: u64, aad: &[u8], msg: &[u8]) -> Option<Vec<u8>> {
         let (nonce, payload) = (self.nonce(number), Payload { msg, aad });
-        let nonce = nonce.as_slice().into();
+        let nonce = &nonce.into();
         match self.suite {
             Suite::Aes128Gcm => self.cipher::<Aes128Gcm>().decrypt(nonce, payload),
             Suite::Aes256Gcm => self.cipher::<Aes256Gcm>().decrypt(nonce, payload),
@@ -110,8 +110,8 @@ impl RustCrypto {
         C::new_from_slice(&self.key).unwrap()
     }
 
-    fn nonce(&self, number: u64) -> Vec<u8> {
+    fn nonce(&self, number: u64) -> [u8; 12] {
         let iv = u128::from_be_bytes([&[0; 4], &self.iv[..]].concat().try_into().unwrap());
-        (iv ^ u128::from(number)).to_be_bytes()[4..].to_vec()
+        (iv ^ u128::from(number)).to_be_bytes()[4..].try_into().unwrap()
     }
 }

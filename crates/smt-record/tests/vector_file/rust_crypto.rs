@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use aes_gcm::aead::{AeadInPlace, KeyInit};
+use aes_gcm::aead::{AeadInOut, KeyInit};
 use aes_gcm::{Aes128Gcm, Aes256Gcm};
 use chacha20poly1305::ChaCha20Poly1305;
 use hmac::{Hmac, Mac};
@@ -38,7 +38,7 @@ impl HashProvider for SoftCrypto {
 }
 
 fn tag<M: Mac + KeyInit>(key: &[u8], parts: &[&[u8]], out: &mut [u8]) {
-    let mut mac = <M as Mac>::new_from_slice(key).unwrap();
+    let mut mac = <M as KeyInit>::new_from_slice(key).unwrap();
     parts.iter().for_each(|part| mac.update(part));
     out.copy_from_slice(&mac.finalize().into_bytes());
 }
@@ -58,7 +58,7 @@ struct SoftAead<C> {
     iv: [u8; 12],
 }
 
-impl<C: AeadInPlace + KeyInit + Send + Sync + 'static> SoftAead<C> {
+impl<C: AeadInOut + KeyInit + Send + Sync + 'static> SoftAead<C> {
     fn boxed(key: &[u8], iv: [u8; 12]) -> Box<dyn Aead> {
         let cipher = C::new_from_slice(key).unwrap();
         Box::new(Self { cipher, iv })
@@ -69,7 +69,7 @@ impl<C: AeadInPlace + KeyInit + Send + Sync + 'static> SoftAead<C> {
     }
 }
 
-impl<C: AeadInPlace + KeyInit + Send + Sync + 'static> Aead for SoftAead<C> {
+impl<C: AeadInOut + KeyInit + Send + Sync + 'static> Aead for SoftAead<C> {
     fn seal(
         &self,
         number: u64,
@@ -79,7 +79,7 @@ impl<C: AeadInPlace + KeyInit + Send + Sync + 'static> Aead for SoftAead<C> {
         let nonce = self.nonce(number);
         let tag = self
             .cipher
-            .encrypt_in_place_detached(&nonce, aad, plaintext_in_place);
+            .encrypt_inout_detached(&nonce, aad, plaintext_in_place.into());
         Ok(tag.unwrap()[..].try_into().unwrap())
     }
 
@@ -110,7 +110,7 @@ impl<C: AeadInPlace + KeyInit + Send + Sync + 'static> Aead for SoftAead<C> {
         let nonce = self.nonce(number);
         let tag = tag.iter().copied().collect();
         self.cipher
-            .decrypt_in_place_detached(&nonce, aad, out, &tag)
+            .decrypt_inout_detached(&nonce, aad, (&mut *out).into(), &tag)
             .map_err(|_| {
                 out.fill(0);
                 OpenFailed::Forged

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! An attacker on the wire: replays, forgeries, cut packets, other SPIs.
 
-use hmac::{Hmac, Mac};
+use hmac::{Hmac, KeyInit, Mac};
 use proptest::prelude::*;
 use sha2::Sha256;
 use smt_nic::esp::EspSuite;
@@ -193,7 +193,7 @@ fn an_authentic_packet_with_wrong_padding_is_dropped_and_its_number_taken() {
     let text = bad.len() - 16;
     bad[text - 2] = 200;
     let key: Vec<u8> = agreed.with_inbound(|of| of.material.to_vec());
-    let mut mac = <Hmac<Sha256> as Mac>::new_from_slice(&key).unwrap();
+    let mut mac = Hmac::<Sha256>::new_from_slice(&key).unwrap();
     mac.update(&bad[20..text]);
     mac.update(&[0; 4]);
     bad[text..].copy_from_slice(&mac.finalize().into_bytes()[..16]);
