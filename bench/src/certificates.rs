@@ -39,10 +39,7 @@ impl Directory {
     pub(crate) fn make() -> Result<Self, Failure> {
         let path = std::env::temp_dir().join(format!("smt-bench-{}", std::process::id()));
         let mut builder = DirBuilder::new();
-        builder
-            .mode(0o700)
-            .create(&path)
-            .doing("making a directory for certificates")?;
+        builder.mode(0o700).create(&path).doing("making a directory for certificates")?;
         let directory = Self(path);
         directory.guard().doing("catching signals")?;
         directory.fill().doing("making certificates")?;
@@ -68,14 +65,12 @@ impl Directory {
         let mut plan = CertificateParams::new(Vec::new())?;
         plan.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         plan.key_usages = vec![KeyUsagePurpose::KeyCertSign];
-        plan.distinguished_name
-            .push(DnType::CommonName, "smt-bench authority");
+        plan.distinguished_name.push(DnType::CommonName, "smt-bench authority");
         let authority_certificate = plan.self_signed(&authority_key)?;
         let issuer = Issuer::new(plan, authority_key);
         let server_key = KeyPair::generate()?;
         let mut plan = CertificateParams::new(vec![SERVER_NAME.to_owned()])?;
-        plan.distinguished_name
-            .push(DnType::CommonName, "smt-bench server");
+        plan.distinguished_name.push(DnType::CommonName, "smt-bench server");
         let server_certificate = plan.signed_by(&server_key, &issuer)?;
         fs::write(authority(&self.0), authority_certificate.pem())?;
         fs::write(certificate(&self.0), server_certificate.pem())?;

@@ -51,13 +51,7 @@ impl Check {
     }
 
     fn words(&self) -> String {
-        let Key {
-            place,
-            size,
-            callers,
-            figure,
-            ..
-        } = self.key;
+        let Key { place, size, callers, figure, .. } = self.key;
         let scenario = match self.key.scenario {
             Scenario::Unloaded => format!("unloaded, {size} B"),
             Scenario::Load => format!("load, {size} B x{callers}"),
@@ -71,23 +65,12 @@ impl Check {
             Scenario::Loss if callers == 0 => "loss, open loop".to_owned(),
             Scenario::Loss => format!("loss, 64 B x{callers}"),
         };
-        format!(
-            "{scenario}: {figure} ({})",
-            if place == "veth" { "lossy veth" } else { place }
-        )
+        format!("{scenario}: {figure} ({})", if place == "veth" { "lossy veth" } else { place })
     }
 }
 
 fn all() -> Vec<Check> {
-    let parts = [
-        unloaded(),
-        load(),
-        tokio(),
-        bulk(),
-        in_parts(),
-        loss(),
-        sessions(),
-    ];
+    let parts = [unloaded(), load(), tokio(), bulk(), in_parts(), loss(), sessions()];
     parts.into_iter().flatten().collect()
 }
 
@@ -97,12 +80,7 @@ const fn check(
     theirs: &'static [&'static str],
     wanted: f64,
 ) -> Check {
-    Check {
-        key,
-        ours,
-        theirs,
-        wanted,
-    }
+    Check { key, ours, theirs, wanted }
 }
 
 const fn key(
@@ -112,28 +90,14 @@ const fn key(
     callers: usize,
     figure: &'static str,
 ) -> Key<'static> {
-    Key {
-        place,
-        scenario,
-        size,
-        callers,
-        figure,
-    }
+    Key { place, scenario, size, callers, figure }
 }
 
 fn unloaded() -> Vec<Check> {
-    let rows = [
-        (64, 0.6, 0.38),
-        (1_024, 0.6, 0.5),
-        (8_192, 0.7, 0.66),
-        (65_536, 0.85, 0.8),
-    ];
+    let rows = [(64, 0.6, 0.38), (1_024, 0.6, 0.5), (8_192, 0.7, 0.66), (65_536, 0.85, 0.8)];
     let of = |(size, adaptive, busy)| {
         let key = key("loopback", Scenario::Unloaded, size, 1, "p50_us");
-        [
-            check(key, &["smt"], TLS, adaptive),
-            check(key, &["smt-busy"], TLS, busy),
-        ]
+        [check(key, &["smt"], TLS, adaptive), check(key, &["smt-busy"], TLS, busy)]
     };
     rows.into_iter().flat_map(of).collect()
 }
@@ -141,18 +105,9 @@ fn unloaded() -> Vec<Check> {
 fn load() -> Vec<Check> {
     let cpu = |place, size| key(place, Scenario::Load, size, 100, "cpu_us");
     let rows = [
-        (
-            cpu("loopback", 64),
-            [1.0 / 25.0, 0.5, 1.0, 1.0 / 12.0, 1.0 / 60.0],
-        ),
-        (
-            cpu("veth 9000", 1_024),
-            [1.0 / 9.0, 0.75, 1.0, 1.0 / 6.0, 1.0 / 20.0],
-        ),
-        (
-            cpu("veth 1500", 1_024),
-            [1.0 / 8.0, 0.9, 1.2, 1.0 / 5.0, 1.0 / 18.0],
-        ),
+        (cpu("loopback", 64), [1.0 / 25.0, 0.5, 1.0, 1.0 / 12.0, 1.0 / 60.0]),
+        (cpu("veth 9000", 1_024), [1.0 / 9.0, 0.75, 1.0, 1.0 / 6.0, 1.0 / 20.0]),
+        (cpu("veth 1500", 1_024), [1.0 / 8.0, 0.9, 1.2, 1.0 / 5.0, 1.0 / 18.0]),
     ];
     let of = |(key, wanted): (Key<'static>, [f64; 5])| {
         let pairs = FIVE.iter().zip(wanted);
@@ -160,12 +115,7 @@ fn load() -> Vec<Check> {
     };
     let mut checks: Vec<Check> = rows.into_iter().flat_map(of).collect();
     for (place, wanted) in [("veth 1500", 0.95), ("veth 9000", 0.8)] {
-        checks.push(check(
-            cpu(place, 8_192),
-            LOADED,
-            &["tls-one-thread"],
-            wanted,
-        ));
+        checks.push(check(cpu(place, 8_192), LOADED, &["tls-one-thread"], wanted));
     }
     checks
 }
@@ -180,23 +130,13 @@ fn tokio() -> Vec<Check> {
             check(key, &["smt-tokio-mt"], &["tls-multiplexed-mt"], 0.5),
             check(key, &["smt-tokio-mt"], &["quinn-mt"], 0.15),
             check(key, &["smt-tokio-mt"], &["grpc-mt"], 0.05),
-            check(
-                key,
-                &["smt-tokio-mt-spawn"],
-                &["tls-multiplexed-mt-spawn"],
-                spawned,
-            ),
+            check(key, &["smt-tokio-mt-spawn"], &["tls-multiplexed-mt-spawn"], spawned),
         ]);
     }
     let key_64 = cpu("loopback", 64, 100);
     checks.extend([
         check(key_64, &["smt-tokio"], &["tls-multiplexed"], 1.0),
-        check(
-            key_64,
-            &["smt-tokio-spawn"],
-            &["tls-multiplexed-spawn"],
-            1.0,
-        ),
+        check(key_64, &["smt-tokio-spawn"], &["tls-multiplexed-spawn"], 1.0),
     ]);
     let rows = [(1_024, 100, 0.6), (1_024, 1_000, 1.0), (8_192, 100, 0.8)];
     checks.extend(rows.map(|(size, callers, wanted)| {
@@ -239,9 +179,8 @@ fn bulk() -> Vec<Check> {
 /// Replies in parts beside server streams, in rate, CPU and memory of both processes.
 fn in_parts() -> Vec<Check> {
     let mut checks = Vec::new();
-    for (size, callers) in [64, 1_024]
-        .into_iter()
-        .flat_map(|size| [1, 64, 8_192].map(|callers| (size, callers)))
+    for (size, callers) in
+        [64, 1_024].into_iter().flat_map(|size| [1, 64, 8_192].map(|callers| (size, callers)))
     {
         for (ours, theirs) in [(ONE_WORKER, GRPC), (TWO_WORKERS, GRPC_ON_TWO_WORKERS)] {
             let of = |figure| key("loopback", Scenario::Parts, size, callers, figure);
@@ -285,10 +224,4 @@ const GRPC_ON_TWO_WORKERS: &[&str] = &["grpc-mt", "grpc-4-mt"];
 const LOADED: &[&str] = &["smt-tokio", "smt-polled"];
 const TLS: &[&str] = &["tls-blocking"];
 const MULTIPLEXED: &[&str] = &["tls-multiplexed", "tls-one-thread"];
-const FIVE: &[&str; 5] = &[
-    "tls-tokio",
-    "tls-multiplexed",
-    "tls-one-thread",
-    "quinn",
-    "grpc",
-];
+const FIVE: &[&str; 5] = &["tls-tokio", "tls-multiplexed", "tls-one-thread", "quinn", "grpc"];

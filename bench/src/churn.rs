@@ -62,18 +62,12 @@ struct Figures {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     cpu::raise_descriptor_limit()?;
     let directory = Directory::make()?;
-    let all: Vec<_> = arguments
-        .peers
-        .iter()
-        .map(|name| peers::by_name(name))
-        .collect();
+    let all: Vec<_> = arguments.peers.iter().map(|name| peers::by_name(name)).collect();
     let all = all.into_iter().collect::<Result<Vec<_>, _>>()?;
     let mut figures: Vec<_> = all.iter().map(|_| Figures::default()).collect();
     for _ in 0..arguments.repeat {
         for (peer, figures) in all.iter().zip(&mut figures) {
-            arguments
-                .measure(&directory, peer.as_ref(), figures)
-                .doing(peer.name())?;
+            arguments.measure(&directory, peer.as_ref(), figures).doing(peer.name())?;
         }
     }
     say(HEADING)?;
@@ -106,14 +100,11 @@ impl Arguments {
         };
         let mut server = Process::start(&[], &["serve", &serde_json::to_string(&job)?])?;
         let line = server.hear(START).doing("the server")?;
-        let address: SocketAddr = line
-            .strip_prefix(LISTENING)
-            .and_then(|text| text.parse().ok())
-            .ok_or_else(|| Failure::new(format!("the server said: {line}")))?;
-        let shape = Shape {
-            callers: 1,
-            sessions: 0,
-        };
+        let address: SocketAddr =
+            line.strip_prefix(LISTENING)
+                .and_then(|text| text.parse().ok())
+                .ok_or_else(|| Failure::new(format!("the server said: {line}")))?;
+        let shape = Shape { callers: 1, sessions: 0 };
         let mut callers = peer.connect(&setting, address, shape)?;
         let time = Duration::from_secs_f64(self.seconds);
         let mut standing = || -> Result<GroupFindings, Failure> {
@@ -123,12 +114,7 @@ impl Arguments {
         };
         standing()?;
         let alone = standing()?;
-        let load = Load {
-            arguments: self,
-            peer: peer.name(),
-            setting: &setting,
-            server: address,
-        };
+        let load = Load { arguments: self, peer: peer.name(), setting: &setting, server: address };
         let (beside, sessions) = load.during(standing)?;
         let beside = beside?;
         let before = (cpu::used(), run::server_use(&mut server)?);
@@ -192,13 +178,7 @@ impl Load<'_> {
     }
 }
 
-const ONE_CALLER: Group = Group {
-    callers: 1,
-    request: 64,
-    reply: 64,
-    parts: 0,
-    work_us: 0,
-};
+const ONE_CALLER: Group = Group { callers: 1, request: 64, reply: 64, parts: 0, work_us: 0 };
 const HEADING: &str = "| peer | calls alone p50, us | p99, us | beside new sessions p50, us | p99, us | new sessions a second | CPU us of each, client + server |\n\
     |---|---|---|---|---|---|---|";
 const START: Duration = Duration::from_secs(20);

@@ -48,18 +48,9 @@ fn prepare<'a>(
             callers.closed(groups, warm_up).doing("warming up")?;
             Ok(Box::new(move || callers.closed(groups, duration)))
         }
-        &Work::Open {
-            size,
-            per_second,
-            seed,
-        } => {
-            let warm = [Group {
-                callers: OPEN_CALLERS,
-                request: size,
-                reply: size,
-                parts: 0,
-                work_us: 0,
-            }];
+        &Work::Open { size, per_second, seed } => {
+            let warm =
+                [Group { callers: OPEN_CALLERS, request: size, reply: size, parts: 0, work_us: 0 }];
             let mut callers = connect(peer, job, &warm, 0)?;
             callers.closed(&warm, warm_up).doing("warming up")?;
             Ok(Box::new(move || {
@@ -94,8 +85,7 @@ fn connect(
 ) -> Result<Box<dyn Callers>, Failure> {
     let callers = groups.iter().map(|group| group.callers).sum();
     let shape = Shape { callers, sessions };
-    peer.connect(&job.setting, job.server, shape)
-        .doing("connecting")
+    peer.connect(&job.setting, job.server, shape).doing("connecting")
 }
 
 /// Waits for the run to say that it is to begin.

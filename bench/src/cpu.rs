@@ -30,10 +30,7 @@ pub(crate) fn pin(core: usize) -> Result<(), Failure> {
 /// Ten thousand connections need as many descriptors: takes all that this process may have.
 pub(crate) fn raise_descriptor_limit() -> Result<(), Failure> {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    let limit = Rlimit {
-        current: maximum,
-        maximum,
-    };
+    let limit = Rlimit { current: maximum, maximum };
     setrlimit(Resource::Nofile, limit).doing("raising the limit of open files")
 }
 

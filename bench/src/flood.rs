@@ -74,15 +74,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let after = Use::of(&mut server)?;
     // The server is there after it as before.
     let later = honest::connect_for(&directory.0, address, time.min(LATER))?;
-    report(
-        &[(&alone, &first, &before), (&beside, &before, &after)],
-        &sent,
-        &later,
-    )?;
-    match [&alone, &beside, &later]
-        .iter()
-        .all(|some| some.failed == 0)
-    {
+    report(&[(&alone, &first, &before), (&beside, &before, &after)], &sent, &later)?;
+    match [&alone, &beside, &later].iter().all(|some| some.failed == 0) {
         true => Ok(()),
         false => Err(Failure::new("an honest client did not come through")),
     }

@@ -49,9 +49,7 @@ pub(crate) fn answer(request: Bytes) -> Bytes {
 
 /// The length of the reply to a request.
 pub(crate) fn reply_length(request: &[u8]) -> usize {
-    let length = request
-        .first_chunk()
-        .map_or(0, |bytes| u32::from_be_bytes(*bytes));
+    let length = request.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
     (length as usize).min(ZEROS_BYTES)
 }
 
@@ -87,10 +85,7 @@ pub(crate) fn missing(bytes: &[u8]) -> usize {
 fn parse(bytes: &[u8]) -> Option<(u32, std::ops::Range<usize>)> {
     let header: &[u8; NUMBERED_HEADER] = bytes.first_chunk()?;
     let (length, number) = header.split_at(4);
-    let word = |part: &[u8]| {
-        part.iter()
-            .fold(0, |word, byte| word << 8 | u32::from(*byte))
-    };
+    let word = |part: &[u8]| part.iter().fold(0, |word, byte| word << 8 | u32::from(*byte));
     let body = NUMBERED_HEADER..NUMBERED_HEADER + word(length) as usize;
     Some((word(number), body))
 }

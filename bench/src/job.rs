@@ -98,11 +98,7 @@ pub(crate) enum Work {
     /// connections.
     Closed { groups: Vec<Group>, sessions: usize },
     /// Calls begin at random times that do not depend on replies.
-    Open {
-        size: u32,
-        per_second: f64,
-        seed: u64,
-    },
+    Open { size: u32, per_second: f64, seed: u64 },
     /// A new connection, one call of 64 bytes, the end of the connection; one after the other.
     Fresh,
 }

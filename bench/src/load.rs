@@ -67,9 +67,7 @@ fn check(length: usize, wanted: u32) -> Result<(), Failure> {
     if length == wanted as usize {
         return Ok(());
     }
-    Err(Failure::new(format!(
-        "a reply has {length} bytes instead of {wanted}"
-    )))
+    Err(Failure::new(format!("a reply has {length} bytes instead of {wanted}")))
 }
 
 /// Calls in progress at the end may take this long; after it the measurement has failed (closed

@@ -27,19 +27,11 @@ impl Machine {
     /// This one, now.
     pub(crate) fn here() -> Self {
         let facts = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let model = facts
-            .lines()
-            .find_map(|line| line.strip_prefix("model name"));
-        let model = model.map_or(std::env::consts::ARCH, |line| {
-            line.trim_start_matches([' ', '\t', ':'])
-        });
+        let model = facts.lines().find_map(|line| line.strip_prefix("model name"));
+        let model =
+            model.map_or(std::env::consts::ARCH, |line| line.trim_start_matches([' ', '\t', ':']));
         let processors = facts.lines().filter(|line| line.starts_with("processor"));
-        let read = |path| {
-            fs::read_to_string(path)
-                .unwrap_or_default()
-                .trim()
-                .to_owned()
-        };
+        let read = |path| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
             cpu: model.to_owned(),
@@ -90,25 +82,16 @@ fn date(unix_s: u64) -> String {
 
 fn command_line() -> String {
     let program = std::env::args_os().next().unwrap_or_default();
-    let name = Path::new(&program)
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
+    let name = Path::new(&program).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let words = std::env::args_os().skip(1);
     let words = words.map(|word| word.to_string_lossy().into_owned());
-    std::iter::once(name)
-        .chain(words)
-        .collect::<Vec<_>>()
-        .join(" ")
+    std::iter::once(name).chain(words).collect::<Vec<_>>().join(" ")
 }
 
 fn commit() -> String {
     let git = |arguments: &[&str]| {
-        let output = Command::new("git")
-            .args(["-C", env!("CARGO_MANIFEST_DIR")])
-            .args(arguments)
-            .output();
+        let output =
+            Command::new("git").args(["-C", env!("CARGO_MANIFEST_DIR")]).args(arguments).output();
         let output = output.ok().filter(|output| output.status.success())?;
         Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };

@@ -68,9 +68,7 @@ impl Place {
     /// sent is segmented before it is, so that packets are no larger than the MTU.
     pub(crate) fn veth(mtu: u32, loss_percent: Option<f64>, pin: Pin) -> Result<Self, Failure> {
         if !rustix::process::geteuid().is_root() {
-            return Err(Failure::new(
-                "network namespaces need root; --on loopback does not",
-            ));
+            return Err(Failure::new("network namespaces need root; --on loopback does not"));
         }
         let (client, server) = (holder()?, holder()?);
         let link = format!(
@@ -178,9 +176,6 @@ mod tests {
     #[test]
     fn one_in_a_hundred_is_above_the_limit() {
         let program = super::lottery(1.0);
-        assert_eq!(
-            program,
-            "4,32~0~0~4294963256,37~0~1~4252017623,6~0~0~2,6~0~0~4294967295"
-        );
+        assert_eq!(program, "4,32~0~0~4294963256,37~0~1~4252017623,6~0~0~2,6~0~0~4294967295");
     }
 }

@@ -25,11 +25,7 @@ impl Wanted {
     /// The parts of a new call: `count` of `bytes` each, at least [`PART_MIN`].
     pub(crate) fn new(count: u32, bytes: u32) -> Self {
         static CALLS: AtomicU32 = AtomicU32::new(0);
-        Self {
-            tag: CALLS.fetch_add(1, Ordering::Relaxed),
-            count,
-            bytes,
-        }
+        Self { tag: CALLS.fetch_add(1, Ordering::Relaxed), count, bytes }
     }
 
     /// The request for them.
@@ -44,11 +40,7 @@ impl Wanted {
     pub(crate) fn of(request: &[u8]) -> Option<Self> {
         let count = word(request, COUNT).filter(|count| (1..=COUNT_MAX).contains(count))?;
         let bytes = frame::reply_length(request);
-        (bytes >= PART_MIN).then_some(Self {
-            tag: word(request, TAG)?,
-            count,
-            bytes: bytes as u32,
-        })
+        (bytes >= PART_MIN).then_some(Self { tag: word(request, TAG)?, count, bytes: bytes as u32 })
     }
 
     /// All of them, in order.
@@ -63,10 +55,7 @@ impl Wanted {
 
     /// A check of the parts that come.
     pub(crate) fn check(self) -> Check {
-        Check {
-            wanted: self,
-            next: 0,
-        }
+        Check { wanted: self, next: 0 }
     }
 }
 

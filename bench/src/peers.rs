@@ -92,10 +92,7 @@ pub(crate) fn all() -> Vec<Box<dyn Peer>> {
         Box::new(smt_tokio::SmtTokio),
         Box::new(Variant::spawned("smt-tokio-spawn", smt_tokio::SmtTokio)),
         Box::new(Variant::multi_thread("smt-tokio-mt", smt_tokio::SmtTokio)),
-        Box::new(Variant::multi_thread_spawned(
-            "smt-tokio-mt-spawn",
-            smt_tokio::SmtTokio,
-        )),
+        Box::new(Variant::multi_thread_spawned("smt-tokio-mt-spawn", smt_tokio::SmtTokio)),
         Box::new(smt_polled::SmtPolled),
         Box::new(smt_core::SmtCore::ENCRYPTED),
         Box::new(smt_core::SmtCore::NULL),
@@ -105,10 +102,7 @@ pub(crate) fn all() -> Vec<Box<dyn Peer>> {
         Box::new(TlsMultiplexed),
         Box::new(Variant::spawned("tls-multiplexed-spawn", TlsMultiplexed)),
         Box::new(Variant::multi_thread("tls-multiplexed-mt", TlsMultiplexed)),
-        Box::new(Variant::multi_thread_spawned(
-            "tls-multiplexed-mt-spawn",
-            TlsMultiplexed,
-        )),
+        Box::new(Variant::multi_thread_spawned("tls-multiplexed-mt-spawn", TlsMultiplexed)),
         Box::new(one_thread::OneThread::TLS),
         Box::new(stream_blocking::StreamBlocking::PLAIN),
         Box::new(one_thread::OneThread::PLAIN),

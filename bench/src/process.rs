@@ -23,10 +23,7 @@ impl Process {
     /// it, or nothing.
     pub(crate) fn start(wrapper: &[String], arguments: &[&str]) -> Result<Self, Failure> {
         let program = std::env::current_exe().doing("finding this program")?;
-        let mut words = wrapper
-            .iter()
-            .map(Into::into)
-            .chain([program.into_os_string()]);
+        let mut words = wrapper.iter().map(Into::into).chain([program.into_os_string()]);
         let first = words.next().unwrap_or_default();
         let mut child = Command::new(first)
             .args(words)
@@ -39,13 +36,9 @@ impl Process {
         let (sender, lines) = channel();
         let output = child.stdout.take();
         std::thread::spawn(move || {
-            let lines = output
-                .into_iter()
-                .flat_map(|output| BufReader::new(output).lines());
+            let lines = output.into_iter().flat_map(|output| BufReader::new(output).lines());
             // The receiver is gone while a process is being ended.
-            lines
-                .map_while(Result::ok)
-                .try_for_each(|line| sender.send(line))
+            lines.map_while(Result::ok).try_for_each(|line| sender.send(line))
         });
         let errors = child.stderr.take().map(|mut output| {
             std::thread::spawn(move || {
@@ -56,12 +49,7 @@ impl Process {
             })
         });
         let input = child.stdin.take();
-        Ok(Self {
-            child,
-            input,
-            lines,
-            errors,
-        })
+        Ok(Self { child, input, lines, errors })
     }
 
     /// The process's number.

@@ -70,12 +70,7 @@ impl View {
         title: &'static str,
         x: Option<&'static str>,
     ) -> Self {
-        Self {
-            scenario,
-            figure,
-            title,
-            x,
-        }
+        Self { scenario, figure, title, x }
     }
 }
 
@@ -90,24 +85,14 @@ const ROUND_TRIPS: View = View::new(
 /// The figures that are shown, in this order. JSON has more.
 const VIEWS: &[View] = &[
     ROUND_TRIPS,
-    View::new(
-        Scenario::Unloaded,
-        "p99_us",
-        "Round trip, one call at a time: p99 in us",
-        None,
-    ),
+    View::new(Scenario::Unloaded, "p99_us", "Round trip, one call at a time: p99 in us", None),
     View::new(
         Scenario::Unloaded,
         "cpu_us",
         "One call at a time: CPU of both sides per RPC in us",
         None,
     ),
-    View::new(
-        Scenario::Load,
-        "per_second",
-        "Load: RPCs a second",
-        Some("calls at once"),
-    ),
+    View::new(Scenario::Load, "per_second", "Load: RPCs a second", Some("calls at once")),
     View::new(
         Scenario::Load,
         "cpu_us",
@@ -121,54 +106,19 @@ const VIEWS: &[View] = &[
         "Load: bytes per packet that left (above the MTU: segmentation was offloaded)",
         None,
     ),
-    View::new(
-        Scenario::Busy,
-        "per_second",
-        "Handlers that compute: RPCs a second",
-        None,
-    ),
-    View::new(
-        Scenario::Busy,
-        "p50_us",
-        "Handlers that compute: p50 in us",
-        None,
-    ),
-    View::new(
-        Scenario::Busy,
-        "p99_us",
-        "Handlers that compute: p99 in us",
-        None,
-    ),
-    View::new(
-        Scenario::Goodput,
-        "gbit_per_s",
-        "Messages of 1 MB, four at a time: Gbit/s",
-        None,
-    ),
+    View::new(Scenario::Busy, "per_second", "Handlers that compute: RPCs a second", None),
+    View::new(Scenario::Busy, "p50_us", "Handlers that compute: p50 in us", None),
+    View::new(Scenario::Busy, "p99_us", "Handlers that compute: p99 in us", None),
+    View::new(Scenario::Goodput, "gbit_per_s", "Messages of 1 MB, four at a time: Gbit/s", None),
     View::new(
         Scenario::Goodput,
         "cpu_us",
         "Messages of 1 MB, four at a time: CPU of both sides per message in us",
         None,
     ),
-    View::new(
-        Scenario::Beside,
-        "p50_us",
-        "64 B beside four transfers of 1 MB: p50 in us",
-        None,
-    ),
-    View::new(
-        Scenario::Beside,
-        "p99_us",
-        "64 B beside four transfers of 1 MB: p99 in us",
-        None,
-    ),
-    View::new(
-        Scenario::Beside,
-        "gbit_per_s",
-        "The transfers beside 64 B calls: Gbit/s",
-        None,
-    ),
+    View::new(Scenario::Beside, "p50_us", "64 B beside four transfers of 1 MB: p50 in us", None),
+    View::new(Scenario::Beside, "p99_us", "64 B beside four transfers of 1 MB: p99 in us", None),
+    View::new(Scenario::Beside, "gbit_per_s", "The transfers beside 64 B calls: Gbit/s", None),
     View::new(
         Scenario::Open,
         "p50_us",
@@ -181,48 +131,23 @@ const VIEWS: &[View] = &[
         "Open loop: p99 in us from when the call should have begun",
         Some("calls a second"),
     ),
-    View::new(
-        Scenario::Open,
-        "per_second",
-        "Open loop: RPCs a second that were finished",
-        None,
-    ),
+    View::new(Scenario::Open, "per_second", "Open loop: RPCs a second that were finished", None),
     View::new(
         Scenario::Sessions,
         "cpu_us",
         "Many sessions, 100 calls at a time over them: CPU of both sides per RPC in us",
         None,
     ),
-    View::new(
-        Scenario::Sessions,
-        "per_second",
-        "Many sessions: RPCs a second",
-        None,
-    ),
+    View::new(Scenario::Sessions, "per_second", "Many sessions: RPCs a second", None),
     View::new(
         Scenario::Sessions,
         "bytes_per_session",
         "Memory of the server per session in bytes",
         None,
     ),
-    View::new(
-        Scenario::Fresh,
-        "p50_us",
-        "First reply on a new connection: p50 in us",
-        None,
-    ),
-    View::new(
-        Scenario::Fresh,
-        "per_second",
-        "New connections a second, one after the other",
-        None,
-    ),
-    View::new(
-        Scenario::Fresh,
-        "cpu_us",
-        "New connection: CPU of both sides in us",
-        None,
-    ),
+    View::new(Scenario::Fresh, "p50_us", "First reply on a new connection: p50 in us", None),
+    View::new(Scenario::Fresh, "per_second", "New connections a second, one after the other", None),
+    View::new(Scenario::Fresh, "cpu_us", "New connection: CPU of both sides in us", None),
     View::new(
         Scenario::Parts,
         "parts_per_second",
@@ -235,18 +160,8 @@ const VIEWS: &[View] = &[
         "Replies in 64 parts: CPU of both sides per part in us",
         Some("calls at once"),
     ),
-    View::new(
-        Scenario::Parts,
-        "p50_us",
-        "Replies in 64 parts: p50 of the whole call in us",
-        None,
-    ),
-    View::new(
-        Scenario::Parts,
-        "p99_us",
-        "Replies in 64 parts: p99 of the whole call in us",
-        None,
-    ),
+    View::new(Scenario::Parts, "p50_us", "Replies in 64 parts: p50 of the whole call in us", None),
+    View::new(Scenario::Parts, "p99_us", "Replies in 64 parts: p99 of the whole call in us", None),
     View::new(
         Scenario::Parts,
         "client_peak_mb",

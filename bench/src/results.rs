@@ -28,11 +28,7 @@ impl ServerUse {
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let mut words = line.split(' ').map(str::parse::<f64>);
         let mut next = || words.next()?.ok();
-        Some(Self {
-            cpu_s: next()? / 1e9,
-            resident_bytes: next()?,
-            peak_bytes: next()?,
-        })
+        Some(Self { cpu_s: next()? / 1e9, resident_bytes: next()?, peak_bytes: next()? })
     }
 }
 
@@ -78,12 +74,7 @@ impl Figure {
 
 impl Default for Figure {
     fn default() -> Self {
-        Self {
-            median: 0.0,
-            least: 0.0,
-            most: 0.0,
-            values: Vec::new(),
-        }
+        Self { median: 0.0, least: 0.0, most: 0.0, values: Vec::new() }
     }
 }
 
@@ -226,15 +217,11 @@ impl Results {
 
     /// The best of these peers, and its median; `None` if none of them was measured.
     pub(crate) fn best<'p>(&self, key: &Key<'_>, peers: &[&'p str]) -> Option<(&'p str, f64)> {
-        let values = peers
-            .iter()
-            .filter_map(|peer| Some((*peer, self.figure(key, peer)?.median)));
-        values.reduce(
-            |best, other| match (other.1 < best.1) != key.is_more_better() {
-                true => other,
-                false => best,
-            },
-        )
+        let values = peers.iter().filter_map(|peer| Some((*peer, self.figure(key, peer)?.median)));
+        values.reduce(|best, other| match (other.1 < best.1) != key.is_more_better() {
+            true => other,
+            false => best,
+        })
     }
 
     fn row(&mut self, place: &Place, case: &Case, peer: &'static str) -> &mut Row {
@@ -284,22 +271,12 @@ fn is_at(place: &str, wanted: &str) -> bool {
 }
 
 fn calls(measured: &Measured) -> u64 {
-    measured
-        .findings
-        .groups
-        .iter()
-        .map(|group| group.calls)
-        .sum()
+    measured.findings.groups.iter().map(|group| group.calls).sum()
 }
 
 /// All that one repetition says.
 fn figures(case: &Case, measured: &Measured) -> Vec<(&'static str, f64)> {
-    let Measured {
-        findings,
-        unused,
-        before,
-        after,
-    } = measured;
+    let Measured { findings, unused, before, after } = measured;
     let Some(first) = findings.groups.first() else {
         return Vec::new();
     };
@@ -315,34 +292,22 @@ fn figures(case: &Case, measured: &Measured) -> Vec<(&'static str, f64)> {
         ("unfinished", first.unfinished as f64),
         ("client_cpu_us", findings.client_cpu_s * per_call_us),
         ("server_cpu_us", server_cpu_s * per_call_us),
-        (
-            "cpu_us",
-            (findings.client_cpu_s + server_cpu_s) * per_call_us,
-        ),
+        ("cpu_us", (findings.client_cpu_s + server_cpu_s) * per_call_us),
         ("packets", findings.packets as f64),
         ("bytes_per_packet", findings.bytes_per_packet),
         ("client_peak_mb", findings.client_peak_bytes as f64 / 1e6),
         ("server_peak_mb", after.peak_bytes / 1e6),
-        (
-            "peak_mb",
-            (findings.client_peak_bytes as f64 + after.peak_bytes) / 1e6,
-        ),
+        ("peak_mb", (findings.client_peak_bytes as f64 + after.peak_bytes) / 1e6),
     ];
     if let Work::Closed { groups, sessions } = &case.work {
         let mut pairs = groups.iter().zip(&findings.groups);
-        if let Some((group, found)) = pairs
-            .next_back()
-            .filter(|(group, _)| group.request >= 1 << 20)
+        if let Some((group, found)) =
+            pairs.next_back().filter(|(group, _)| group.request >= 1 << 20)
         {
             let bits = f64::from(group.request) * 8.0 * found.per_second;
             figures.push(("gbit_per_s", bits / 1e9));
         }
-        if let [
-            Group {
-                parts: parts @ 1.., ..
-            },
-        ] = groups.as_slice()
-        {
+        if let [Group { parts: parts @ 1.., .. }] = groups.as_slice() {
             let parts = f64::from(*parts);
             let cpu_s = findings.client_cpu_s + server_cpu_s;
             figures.push(("parts_per_second", first.per_second * parts));

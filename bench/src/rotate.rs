@@ -70,9 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let seen = fleet.rotate(arguments.rotations, &server, &standing);
         is_over.store(true, Ordering::Relaxed);
         let failed = |_| Failure::new("a caller has failed");
-        let ended = callers
-            .into_iter()
-            .try_for_each(|caller| caller.join().map_err(failed)?);
+        let ended = callers.into_iter().try_for_each(|caller| caller.join().map_err(failed)?);
         server.close(Duration::ZERO);
         ended?;
         seen
@@ -118,9 +116,7 @@ impl Fleet {
         let now = SystemTime::now();
         // Dates are whole seconds.
         let validity = Validity::between(now - LIFE, now + LIFE)?;
-        Ok(self
-            .authority
-            .identity(&CertificatePlan { validity, ..plan })?)
+        Ok(self.authority.identity(&CertificatePlan { validity, ..plan })?)
     }
 
     fn server(&self) -> Result<Identity, Failure> {
@@ -167,10 +163,7 @@ fn call(
     is_over: &AtomicBool,
 ) -> Result<(), Failure> {
     while !is_over.load(Ordering::Relaxed) {
-        client
-            .call(vec![number])
-            .wait()
-            .doing("a standing client's call")?;
+        client.call(vec![number]).wait().doing("a standing client's call")?;
         calls.fetch_add(1, Ordering::Relaxed);
     }
     Ok(())

@@ -35,36 +35,16 @@ pub(crate) struct Arguments {
     peers: Vec<String>,
     /// Where to measure: loopback, or the MTU of a veth pair between two network namespaces. Loss
     /// is always measured on a pair of its own
-    #[arg(
-        long,
-        value_delimiter = ',',
-        value_name = "PLACE",
-        default_value = "loopback"
-    )]
+    #[arg(long, value_delimiter = ',', value_name = "PLACE", default_value = "loopback")]
     on: Vec<On>,
     /// Sizes of messages, unloaded
-    #[arg(
-        long,
-        value_delimiter = ',',
-        value_name = "SIZE",
-        default_value = "64,1K,8K,64K,1M"
-    )]
+    #[arg(long, value_delimiter = ',', value_name = "SIZE", default_value = "64,1K,8K,64K,1M")]
     pub(crate) sizes: Vec<Size>,
     /// Sizes of messages under load
-    #[arg(
-        long,
-        value_delimiter = ',',
-        value_name = "SIZE",
-        default_value = "64,1K,8K,64K"
-    )]
+    #[arg(long, value_delimiter = ',', value_name = "SIZE", default_value = "64,1K,8K,64K")]
     pub(crate) load_sizes: Vec<Size>,
     /// Calls in progress at once under load
-    #[arg(
-        long,
-        value_delimiter = ',',
-        value_name = "N",
-        default_value = "1,10,100,1000"
-    )]
+    #[arg(long, value_delimiter = ',', value_name = "N", default_value = "1,10,100,1000")]
     pub(crate) concurrency: Vec<usize>,
     /// Calls a second of the open loop
     #[arg(
@@ -78,20 +58,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub(crate) sessions: usize,
     /// Bytes of the parts of replies
-    #[arg(
-        long,
-        value_delimiter = ',',
-        value_name = "SIZE",
-        default_value = "64,1K"
-    )]
+    #[arg(long, value_delimiter = ',', value_name = "SIZE", default_value = "64,1K")]
     pub(crate) part_sizes: Vec<Size>,
     /// Calls in progress at once whose replies have 64 parts
-    #[arg(
-        long,
-        value_delimiter = ',',
-        value_name = "N",
-        default_value = "1,64,8192"
-    )]
+    #[arg(long, value_delimiter = ',', value_name = "N", default_value = "1,64,8192")]
     pub(crate) calls_in_parts: Vec<usize>,
     /// Percent of packets that are lost
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
@@ -112,12 +82,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Whether both processes stay on cores of their own; `split,none` measures both
-    #[arg(
-        long,
-        value_delimiter = ',',
-        value_name = "PIN",
-        default_value = "split"
-    )]
+    #[arg(long, value_delimiter = ',', value_name = "PIN", default_value = "split")]
     pin: Vec<Pin>,
     /// The clients' core
     #[arg(long, value_name = "CORE", default_value_t = 0)]
@@ -171,21 +136,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let arguments = arguments.effective();
     let chosen = arguments.chosen_peers()?;
     let directory = Directory::make()?;
-    let mut results = Results::new(
-        Machine::here(),
-        &chosen,
-        Duration::from_millis(arguments.duration),
-    );
+    let mut results =
+        Results::new(Machine::here(), &chosen, Duration::from_millis(arguments.duration));
     for (place, scenarios) in arguments.places()? {
         results.add_place(&place);
         for scenario in scenarios {
             for case in scenario.cases(&arguments) {
                 let setting = Setting::new(directory.0.clone(), place.mtu, &case.work);
-                let at = CaseAt {
-                    place: &place,
-                    case: &case,
-                    setting: &setting,
-                };
+                let at = CaseAt { place: &place, case: &case, setting: &setting };
                 arguments.measure_case(&chosen, &at, &mut results);
                 arguments.save(&results)?;
             }
@@ -197,9 +155,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     match results.failures() {
         0 => Ok(()),
-        failures => Err(Failure::new(format!(
-            "{failures} measurements failed; see the table"
-        ))),
+        failures => Err(Failure::new(format!("{failures} measurements failed; see the table"))),
     }
 }
 
@@ -256,11 +212,7 @@ impl Arguments {
         let mut places: Places = Vec::new();
         if !others.is_empty() {
             let pins = || self.pin.iter().copied();
-            for (on, pin) in self
-                .on
-                .iter()
-                .flat_map(|on| pins().map(move |pin| (on, pin)))
-            {
+            for (on, pin) in self.on.iter().flat_map(|on| pins().map(move |pin| (on, pin))) {
                 let place = match on {
                     On::Loopback => Place::loopback(pin)?,
                     On::Veth(mtu) => Place::veth(*mtu, None, pin)?,
@@ -328,11 +280,7 @@ impl Arguments {
 
     /// Once.
     fn measure(&self, peer: &dyn Peer, at: &CaseAt<'_>) -> Result<Measured, Failure> {
-        let CaseAt {
-            place,
-            case,
-            setting,
-        } = *at;
+        let CaseAt { place, case, setting } = *at;
         let job = ServerJob {
             peer: peer.name().to_owned(),
             setting: setting.clone(),
@@ -365,12 +313,7 @@ impl Arguments {
         let limit = Duration::from_millis(self.duration) * 2 + FINISH;
         let findings: Findings = serde_json::from_str(&client.hear(limit).doing("the client")?)?;
         let after = server_use(&mut server)?;
-        Ok(Measured {
-            findings,
-            unused,
-            before,
-            after,
-        })
+        Ok(Measured { findings, unused, before, after })
     }
 }
 

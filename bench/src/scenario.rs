@@ -66,9 +66,7 @@ impl Scenario {
                 };
                 let sizes = plan.load_sizes.iter();
                 let cases = sizes.flat_map(|size| {
-                    plan.concurrency
-                        .iter()
-                        .map(move |callers| of(*callers, *size))
+                    plan.concurrency.iter().map(move |callers| of(*callers, *size))
                 });
                 cases.collect()
             }
@@ -130,20 +128,13 @@ impl Scenario {
             size: groups[0].request,
             callers: groups[0].callers,
             x,
-            work: Work::Closed {
-                groups,
-                sessions: 0,
-            },
+            work: Work::Closed { groups, sessions: 0 },
         }
     }
 
     fn losses(self, plan: &Arguments) -> Vec<Case> {
         let closed = |callers: usize| {
-            self.closed(
-                format!("64 B x{callers}"),
-                echo(callers, Size(64)),
-                callers as f64,
-            )
+            self.closed(format!("64 B x{callers}"), echo(callers, Size(64)), callers as f64)
         };
         let large = echo(10, Size(65_536));
         vec![
@@ -161,10 +152,7 @@ impl Scenario {
         group[0].reply = size.0;
         group[0].parts = PARTS;
         let case = self.closed(label, group, callers as f64);
-        Case {
-            size: size.0,
-            ..case
-        }
+        Case { size: size.0, ..case }
     }
 
     fn open(self, per_second: f64, seed: u64) -> Case {
@@ -174,41 +162,19 @@ impl Scenario {
             size: 64,
             callers: 0,
             x: per_second,
-            work: Work::Open {
-                size: 64,
-                per_second,
-                seed,
-            },
+            work: Work::Open { size: 64, per_second, seed },
         }
     }
 }
 
 fn echo(callers: usize, size: Size) -> Vec<Group> {
-    vec![Group {
-        callers,
-        request: size.0,
-        reply: size.0,
-        parts: 0,
-        work_us: 0,
-    }]
+    vec![Group { callers, request: size.0, reply: size.0, parts: 0, work_us: 0 }]
 }
 
 /// Transfers.
-const BULK: Group = Group {
-    callers: 4,
-    request: 1 << 20,
-    reply: 64,
-    parts: 0,
-    work_us: 0,
-};
+const BULK: Group = Group { callers: 4, request: 1 << 20, reply: 64, parts: 0, work_us: 0 };
 /// Handlers that keep all workers busy.
-const BUSY: Group = Group {
-    callers: 1_000,
-    request: 64,
-    reply: 64,
-    parts: 0,
-    work_us: 100,
-};
+const BUSY: Group = Group { callers: 1_000, request: 64, reply: 64, parts: 0, work_us: 100 };
 /// Calls in progress over many sessions.
 const SESSIONS_CALLERS: usize = 100;
 /// Parts of each reply that has any.

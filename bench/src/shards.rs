@@ -102,10 +102,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             figure.median / one.median
         );
     }
-    println!(
-        "\nthreads reach {:.1} % of what processes do",
-        all.median / apart.median * 100.0
-    );
+    println!("\nthreads reach {:.1} % of what processes do", all.median / apart.median * 100.0);
     Ok(())
 }
 

@@ -20,10 +20,7 @@ impl FromStr for Size {
             Some(digits) => (digits, 1 << 20),
             None => (text, 1),
         };
-        let bytes = digits
-            .parse::<u32>()
-            .ok()
-            .and_then(|number| number.checked_mul(unit));
+        let bytes = digits.parse::<u32>().ok().and_then(|number| number.checked_mul(unit));
         match bytes {
             Some(bytes @ LEAST..=MOST) => Ok(Self(bytes)),
             _ => Err(format!("give {LEAST} to {MOST} bytes, as 64, 8K or 1M")),
@@ -52,11 +49,9 @@ mod tests {
 
     #[test]
     fn units_are_powers_of_two() {
-        for (text, bytes, shown) in [
-            ("64", 64, "64 B"),
-            ("8K", 8_192, "8 KB"),
-            ("1M", 1 << 20, "1 MB"),
-        ] {
+        for (text, bytes, shown) in
+            [("64", 64, "64 B"), ("8K", 8_192, "8 KB"), ("1M", 1 << 20, "1 MB")]
+        {
             assert_eq!(text.parse::<Size>(), Ok(Size(bytes)));
             assert_eq!(Size(bytes).to_string(), shown);
         }

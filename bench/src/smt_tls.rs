@@ -13,10 +13,7 @@ use crate::failure::Failure;
 
 /// The TLS provider of a server or a client.
 pub(crate) fn provider(directory: &Path, is_server: bool) -> Result<TlsProvider, Failure> {
-    let algorithms = Algorithms {
-        suites: vec![Suite::Aes128Gcm],
-        groups: vec![Group::X25519],
-    };
+    let algorithms = Algorithms { suites: vec![Suite::Aes128Gcm], groups: vec![Group::X25519] };
     let (client, server) = if is_server {
         let identity = Identity::from_pem_files(certificate(directory), key(directory))?;
         (None, Some(ServerTls::new(identity)))

@@ -87,9 +87,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let directory = Directory::make()?;
     process::say(HEADING)?;
     for direction in &arguments.directions {
-        arguments
-            .measure(&directory, *direction)
-            .doing(direction.name())?;
+        arguments.measure(&directory, *direction).doing(direction.name())?;
     }
     Ok(())
 }

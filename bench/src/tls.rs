@@ -58,9 +58,7 @@ pub(crate) fn provider() -> Arc<CryptoProvider> {
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Failure> {
-    CertificateDer::pem_file_iter(path)
-        .and_then(Iterator::collect)
-        .doing("reading certificates")
+    CertificateDer::pem_file_iter(path).and_then(Iterator::collect).doing("reading certificates")
 }
 
 fn alpn_list(alpn: &[u8]) -> Vec<Vec<u8>> {

@@ -27,16 +27,10 @@ pub(crate) fn sent() -> Result<Traffic, Failure> {
 
 /// Two lines of headings, then `name: bytes packets ...`, eight numbers received and as many sent.
 fn parse(text: &str) -> Traffic {
-    let mut total = Traffic {
-        packets: 0,
-        bytes: 0,
-    };
+    let mut total = Traffic { packets: 0, bytes: 0 };
     for line in text.lines().skip(2) {
         let numbers = line.split_once(':').map_or("", |(_, numbers)| numbers);
-        let mut numbers = numbers
-            .split_whitespace()
-            .skip(8)
-            .map_while(|word| word.parse().ok());
+        let mut numbers = numbers.split_whitespace().skip(8).map_while(|word| word.parse().ok());
         total.bytes += numbers.next().unwrap_or(0);
         total.packets += numbers.next().unwrap_or(0);
     }

@@ -12,9 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 /// A run that would take ten seconds, whose temporary files are here.
 fn long_run(directory: &Path) -> io::Result<Child> {
     Command::new(env!("CARGO_BIN_EXE_smt-bench"))
-        .args([
-            "run", "--only", "unloaded", "--peers", "udp", "--sizes", "64",
-        ])
+        .args(["run", "--only", "unloaded", "--peers", "udp", "--sizes", "64"])
         .args(["--duration", "2000", "--server-core", "0"])
         .env("TMPDIR", directory)
         .stdout(Stdio::null())

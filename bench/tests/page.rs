@@ -19,19 +19,12 @@ fn a_page_is_written_from_the_json_of_a_run() {
     let json = format!("{path}/new/page.json");
     // CI is short: one scenario shows that all parts fit.
     let peers = "smt,tls-blocking,grpc-mt";
-    let run = [
-        "run", "--page", "--smoke", "--only", "unloaded", "--peers", peers, "--json", &json,
-    ];
+    let run = ["run", "--page", "--smoke", "--only", "unloaded", "--peers", peers, "--json", &json];
     assert!(is_successful(&run).unwrap());
     assert!(is_successful(&["page", &json, "--into", path]).unwrap());
     let page = fs::read_to_string(directory.join("PERFORMANCE.md")).unwrap();
-    let row = page
-        .lines()
-        .find(|line| line.starts_with("| one call alone, 64 KB, blocking"));
-    assert!(
-        row.is_some_and(|row| row.contains("(tls-blocking)")),
-        "{page}"
-    );
+    let row = page.lines().find(|line| line.starts_with("| one call alone, 64 KB, blocking"));
+    assert!(row.is_some_and(|row| row.contains("(tls-blocking)")), "{page}");
     let plot = fs::read_to_string(directory.join("performance.svg")).unwrap();
     for name in ["smt", "tls-blocking", "grpc-mt"] {
         assert!(plot.contains(&format!(">{name}</text>")), "{plot}");

@@ -6,20 +6,12 @@ use std::process::Command;
 #[test]
 fn streams_of_200_mb_arrive_as_they_were_in_both_directions_in_bounded_memory() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_smt-bench"));
-    let output = command
-        .args(["stream", "--megabytes", "200"])
-        .output()
-        .unwrap();
-    let (text, errors) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
+    let output = command.args(["stream", "--megabytes", "200"]).output().unwrap();
+    let (text, errors) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{text}{errors}");
     for direction in ["| download |", "| upload |"] {
-        assert!(
-            text.lines().any(|line| line.starts_with(direction)),
-            "{text}"
-        );
+        assert!(text.lines().any(|line| line.starts_with(direction)), "{text}");
     }
 }
 
@@ -32,8 +24,5 @@ fn a_stream_that_takes_more_memory_than_it_may_has_failed() {
         .output()
         .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        !output.status.success() && errors.contains("are allowed"),
-        "{errors}"
-    );
+    assert!(!output.status.success() && errors.contains("are allowed"), "{errors}");
 }

@@ -45,9 +45,7 @@ fn check_list(bytes: &[u8]) {
     let members: Vec<_> = members.collect();
     let bodies: Vec<_> = members.iter().map(|(_, body)| body.clone()).collect();
     assert_eq!(bodies, expected, "a member lies elsewhere");
-    let arrive = members
-        .iter()
-        .filter(|(header, _)| header.kind as u8 != REPLY);
+    let arrive = members.iter().filter(|(header, _)| header.kind as u8 != REPLY);
     assert_eq!(newcomers, arrive.count());
     check_emission(bytes, &members);
 }
@@ -57,11 +55,7 @@ fn check_emission(bytes: &[u8], members: &[(MemberHeader, Range<usize>)]) {
     let mut expected = bytes.to_vec();
     for (header, body) in members {
         let start = out.len();
-        assert_eq!(
-            body.start,
-            start + MemberHeader::LEN,
-            "bytes are left out or used twice"
-        );
+        assert_eq!(body.start, start + MemberHeader::LEN, "bytes are left out or used twice");
         assert_eq!(body.len(), usize::from(header.length));
         let mut emitted = [0xEE; MemberHeader::LEN];
         header.emit(&mut emitted);

@@ -18,9 +18,7 @@ pub fn check(input: &[u8]) {
     };
     let (shown, outcome) = show(log, capture);
     assert!(
-        !shown
-            .chars()
-            .any(|shown| shown.is_control() && shown != '\n'),
+        !shown.chars().any(|shown| shown.is_control() && shown != '\n'),
         "a control character: {shown:?}"
     );
     assert!(shown.lines().count() <= capture.len());

@@ -27,15 +27,9 @@ fn check_pem(text: &[u8]) {
         certificates.iter().for_each(check_text);
     }
     let pinned = Trust::pinned_from_pem(text);
-    assert!(
-        described.is_err() || pinned.is_ok(),
-        "every certificate can be pinned"
-    );
+    assert!(described.is_err() || pinned.is_ok(), "every certificate can be pinned");
     let roots = Trust::roots_from_pem(text);
-    assert!(
-        roots.is_err() || pinned.is_ok(),
-        "every root is a certificate"
-    );
+    assert!(roots.is_err() || pinned.is_ok(), "every root is a certificate");
     let identity = Identity::from_pem(text, text);
     if let Ok(identity) = &identity {
         let chain = identity.certificates().map(<[u8]>::to_vec).collect();
@@ -101,18 +95,12 @@ fn check_error(error: Option<impl std::fmt::Display>) {
 fn pem(der: &[u8]) -> String {
     let mut digits = String::new();
     for bytes in der.chunks(3) {
-        let group = bytes
-            .iter()
-            .fold(0_u32, |group, byte| group << 8 | u32::from(*byte));
+        let group = bytes.iter().fold(0_u32, |group, byte| group << 8 | u32::from(*byte));
         let group = group << (8 * (3 - bytes.len()));
         for place in 0..4 {
             let digit = group >> (18 - 6 * place) & 63;
             let is_filled = place <= bytes.len();
-            digits.push(if is_filled {
-                char::from(ALPHABET[digit as usize])
-            } else {
-                '='
-            });
+            digits.push(if is_filled { char::from(ALPHABET[digit as usize]) } else { '=' });
         }
     }
     let mut text = "-----BEGIN CERTIFICATE-----\n".to_owned();

@@ -87,11 +87,7 @@ impl Channel {
         let records = 16 + u64::from(case.records % 32);
         let limits = KeyLimits::new(records, 1 + u64::from(case.update_at) % records, 16);
         let limits = limits.expect("in range");
-        let identity = ImportedIdentity {
-            key_name: b"",
-            client: b"client",
-            server: b"server",
-        };
+        let identity = ImportedIdentity { key_name: b"", client: b"client", server: b"server" };
         let key = ImportedKey::new(&AwsLc, suite, b"a secret of both sides", &identity);
         let secrets = || key.session_secrets(&AwsLc, &[7; 32]).client;
         let guard = Arc::new(WatchedCipher::new(NonceGuard::default()));
@@ -180,10 +176,7 @@ impl Channel {
             }
         } else if sender.records >= self.limits.records() {
             let (epoch, sealed_before) = (sender.epoch, sender.records);
-            let used_up = KeyUsedUp {
-                epoch,
-                sealed: sealed_before,
-            };
+            let used_up = KeyUsedUp { epoch, sealed: sealed_before };
             assert_eq!(sealed, Err(SealError::KeyUsedUp(used_up)));
         } else {
             let length = sealed.expect("nothing forbids it");
@@ -222,10 +215,7 @@ impl Channel {
         // SPEC §7.3: the next keys only when nothing older than the current epoch is open.
         let next = self.previous.is_none().then_some(self.current + 1);
         let meant = [Some(self.current), self.previous, next];
-        let meant = meant
-            .into_iter()
-            .flatten()
-            .find(|epoch| *epoch as u8 == byte);
+        let meant = meant.into_iter().flatten().find(|epoch| *epoch as u8 == byte);
         let candidate = self.open.data(byte);
         assert_eq!(candidate.as_ref().ok().map(|(epoch, _)| *epoch), meant);
         let Ok((epoch, aead)) = candidate else {
@@ -235,11 +225,7 @@ impl Channel {
         let sequence = (name.0 as u64) << 9 | u64::from(name.1);
         let mut out = vec![0; ciphertext.len()];
         let opened = aead.open(sequence, &record[..5], ciphertext, tag, &mut out);
-        assert_eq!(
-            opened.is_ok(),
-            epoch == *sealed_epoch,
-            "epoch {epoch} of {sealed_epoch}"
-        );
+        assert_eq!(opened.is_ok(), epoch == *sealed_epoch, "epoch {epoch} of {sealed_epoch}");
         if opened.is_err() {
             self.open.failed();
             return;
@@ -264,10 +250,7 @@ impl Channel {
         let sender = &self.sender;
         assert_eq!(self.seal.epoch(), sender.epoch);
         assert_eq!(self.seal.previous(), sender.previous);
-        assert_eq!(
-            self.seal.records_left(),
-            self.limits.records() - sender.records
-        );
+        assert_eq!(self.seal.records_left(), self.limits.records() - sender.records);
         let is_well_used = sender.records.max(sender.controls) >= self.limits.update_at();
         assert_eq!(self.seal.wants_update(), sender.is_asked || is_well_used);
         assert_eq!(self.open.epoch(), self.current);

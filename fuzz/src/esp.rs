@@ -83,22 +83,15 @@ pub struct Piece {
 /// Runs the case.
 pub fn check(case: &Case) {
     match case {
-        Case::Network {
-            association,
-            packets,
-            mended,
-        } => check_network(*association, packets, *mended),
-        Case::Peer {
-            association,
-            v6,
-            protocol,
-            payload,
-        } => check_peer(*association, &packet(*v6, *protocol, payload)),
-        Case::SuperPacket {
-            header,
-            limit,
-            packet,
-        } => check_super_packet(header, usize::from(*limit), packet),
+        Case::Network { association, packets, mended } => {
+            check_network(*association, packets, *mended)
+        }
+        Case::Peer { association, v6, protocol, payload } => {
+            check_peer(*association, &packet(*v6, *protocol, payload))
+        }
+        Case::SuperPacket { header, limit, packet } => {
+            check_super_packet(header, usize::from(*limit), packet)
+        }
         Case::Stream(pieces) => check_stream(pieces),
     }
 }
@@ -109,11 +102,7 @@ impl Association {
         let material = vec![7; suite.key_material_len()];
         let key = KeyMaterial::new(suite, &material).expect("the suite's length");
         let outer = TunnelHeader::new(IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));
-        let mode = if tunnel {
-            Mode::Tunnel(outer)
-        } else {
-            Mode::Transport
-        };
+        let mode = if tunnel { Mode::Tunnel(outer) } else { Mode::Transport };
         let mut parameters = Parameters::new(SPI, key, mode);
         parameters.encapsulation = self.in_udp.then(Encapsulation::default);
         parameters.extended_numbers = self.extended;
@@ -142,11 +131,7 @@ fn check_network(association: Association, packets: &[Vec<u8>], mended: bool) {
         let _ = database.open(&mut buffer, NOW);
     }
     assert_eq!(database.statistics().opened, 0, "a packet without the keys");
-    assert_eq!(
-        database.inbound(SPI)[0].highest_number(),
-        0,
-        "the window moved"
-    );
+    assert_eq!(database.inbound(SPI)[0].highest_number(), 0, "the window moved");
 }
 
 /// Makes an IPv4 packet that reaches an association.
@@ -178,11 +163,7 @@ fn check_peer(association: Association, packet: &[u8]) {
     }
     let mut database = association.receiver();
     let opened = database.open(&mut buffer, NOW);
-    assert_eq!(
-        database.inbound(SPI)[0].highest_number(),
-        1,
-        "it authenticated"
-    );
+    assert_eq!(database.inbound(SPI)[0].highest_number(), 1, "it authenticated");
     if let Ok(smt_esp::Arrival::Opened(opened)) = opened
         && !opened.dummy
     {
@@ -321,9 +302,8 @@ fn write_checksums(packet: &mut [u8], protocol: u8, wrong: bool) {
 }
 
 fn sum(bytes: &[u8], start: u32) -> u16 {
-    let words = bytes
-        .chunks(2)
-        .map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
+    let words =
+        bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
     let mut sum = start + words.sum::<u32>();
     while sum > 0xFFFF {
         sum = (sum & 0xFFFF) + (sum >> 16);

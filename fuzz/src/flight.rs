@@ -66,11 +66,7 @@ fn are_in_range(values: &[Option<&[u8]>; KNOWN + 1]) -> bool {
     // A value of another length than its type's is as bad as a missing one.
     let number = |tag: usize, length: usize| -> Option<u64> {
         let value = values[tag].filter(|value| value.len() == length)?;
-        Some(
-            value
-                .iter()
-                .fold(0, |number, byte| number << 8 | u64::from(*byte)),
-        )
+        Some(value.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     };
     let in_range = |tag, length, least: u64, most: u64| {
         number(tag, length).is_some_and(|number| (least..=most).contains(&number))

@@ -28,10 +28,7 @@ pub fn check(case: &Case) {
     assert!(is_permitted, "64 <= N0 <= N <= 16,384");
     check_anywhere(geometry, case);
     // Long messages repeat themselves; laying out more records only costs time.
-    let few = Case {
-        padded: case.padded % (u32::from(case.rest) * RECORDS_LAID_OUT),
-        ..*case
-    };
+    let few = Case { padded: case.padded % (u32::from(case.rest) * RECORDS_LAID_OUT), ..*case };
     lay_out(geometry, &few);
     let bits = 8 + case.index_bits % 10;
     let most = geometry.padded_max(bits);
@@ -48,10 +45,7 @@ fn check_anywhere(geometry: Geometry, case: &Case) {
     assert_eq!(geometry.stream_length(case.padded), expected);
     let record = geometry.record(case.padded, case.index);
     assert_eq!(record.index, case.index);
-    assert_eq!(
-        record.stream_len(),
-        usize::from(record.extent) + RECORD_OVERHEAD
-    );
+    assert_eq!(record.stream_len(), usize::from(record.extent) + RECORD_OVERHEAD);
     assert!(record.extent <= geometry.rest);
     assert!(record.content(case.true_inner) <= usize::from(record.extent));
     if u64::from(case.index) >= records {
@@ -68,11 +62,7 @@ fn check_anywhere(geometry: Geometry, case: &Case) {
 fn lay_out(geometry: Geometry, case: &Case) {
     let (mut inner, mut stream, mut content, mut index) = (0, 0, 0, 0);
     loop {
-        let size = if index == 0 {
-            geometry.first
-        } else {
-            geometry.rest
-        };
+        let size = if index == 0 { geometry.first } else { geometry.rest };
         let extent = (case.padded - inner).min(u32::from(size));
         let record = geometry.record(case.padded, index);
         assert_eq!((record.inner_start, record.stream_start), (inner, stream));

@@ -131,12 +131,9 @@ impl Ends {
     fn run(&mut self, steps: &[Step]) {
         for step in steps.iter().take(64) {
             match *step {
-                Step::Adopt {
-                    number,
-                    to_server,
-                    swapped,
-                    change,
-                } => self.adopt(number, to_server, swapped, change),
+                Step::Adopt { number, to_server, swapped, change } => {
+                    self.adopt(number, to_server, swapped, change)
+                }
                 Step::Connect { is_retry, confirms } => self.connect(is_retry, confirms),
                 Step::Wait { seconds } => self.now += u64::from(seconds),
             }
@@ -176,11 +173,7 @@ impl Ends {
 
     fn connect(&mut self, is_retry: bool, confirms: (bool, bool)) {
         let wall = Some(WallTime::from_secs(self.now));
-        let request = ClientRequest {
-            server_name: "peer",
-            wall,
-            is_retry,
-        };
+        let request = ClientRequest { server_name: "peer", wall, is_retry };
         let Ok(attempt) = self.client.client(request) else {
             return;
         };
@@ -215,19 +208,12 @@ fn played(
 ) -> Option<(Finished, Finished)> {
     let answer = params(2, server);
     let begin = |exchange: &mut dyn KeyExchange, own_params: &[u8]| {
-        let begun = exchange.step(Input::Begin {
-            own_params,
-            early: &[],
-        });
+        let begun = exchange.step(Input::Begin { own_params, early: &[] });
         assert!(begun.is_ok(), "an exchange does not begin");
     };
     begin(&mut *client.exchange, offer);
     begin(&mut *server.exchange, &answer);
-    let flight = |number, params| Input::Flight {
-        number,
-        params,
-        bytes: &[],
-    };
+    let flight = |number, params| Input::Flight { number, params, bytes: &[] };
     server.exchange.step(flight(1, offer)).ok()?;
     let at_client = client.exchange.step(flight(2, &answer)).ok()?;
     let at_server = server.exchange.step(flight(3, &[])).ok()?;

@@ -22,10 +22,7 @@ pub fn check(input: &[u8]) {
         assert!(!is_permitted, "the specification permits this header");
         return;
     };
-    assert!(
-        is_permitted,
-        "the specification does not permit this header"
-    );
+    assert!(is_permitted, "the specification does not permit this header");
     let mut out = [0xEE; InnerHeader::LEN];
     header.emit(&mut out);
     assert_eq!(out, expected(*bytes));

@@ -109,15 +109,8 @@ struct Side {
 impl Side {
     /// A side that begins with these parameters, and the key exchange bytes of its first flight.
     fn start(attempt: Attempt, own_params: &[u8]) -> (Self, Option<Vec<u8>>) {
-        let mut side = Self {
-            exchange: attempt.exchange,
-            has_failed: false,
-            finished: None,
-        };
-        let send = side.step(Input::Begin {
-            own_params,
-            early: &[],
-        });
+        let mut side = Self { exchange: attempt.exchange, has_failed: false, finished: None };
+        let send = side.step(Input::Begin { own_params, early: &[] });
         (side, send)
     }
 
@@ -133,10 +126,7 @@ impl Side {
     fn step(&mut self, input: Input<'_>) -> Option<Vec<u8>> {
         match self.exchange.step(input) {
             Ok(Step { send, finished, .. }) => {
-                assert!(
-                    !self.has_failed || finished.is_none(),
-                    "a failed attempt has a result"
-                );
+                assert!(!self.has_failed || finished.is_none(), "a failed attempt has a result");
                 if finished.is_some() {
                     self.finished = finished;
                 }
@@ -154,17 +144,11 @@ impl Side {
 }
 
 fn run(client: &dyn KeyExchangeProvider, server: &dyn KeyExchangeProvider, changes: &[Change]) {
-    let attempt = client
-        .client(ClientRequest::new("a.example"))
-        .expect("it is a client");
+    let attempt = client.client(ClientRequest::new("a.example")).expect("it is a client");
     let kind = attempt.kind;
     let offered = params(1, &attempt);
     let (mut client_side, bytes) = Side::start(attempt, &offered);
-    let mut sent = vec![Flight {
-        number: 1,
-        params: offered,
-        bytes: bytes.expect("flight 1"),
-    }];
+    let mut sent = vec![Flight { number: 1, params: offered, bytes: bytes.expect("flight 1") }];
     let first = changed(&sent, changes);
     let Ok(attempt) = server.server(&first.params, None) else {
         assert!(!changes.is_empty(), "an honest client is refused");
@@ -177,24 +161,12 @@ fn run(client: &dyn KeyExchangeProvider, server: &dyn KeyExchangeProvider, chang
     let mut is_intact = received.params == sent[0].params;
     loop {
         let number = received.number;
-        let receiver = if number % 2 == 1 {
-            &mut server_side
-        } else {
-            &mut client_side
-        };
+        let receiver = if number % 2 == 1 { &mut server_side } else { &mut client_side };
         let Some(bytes) = receiver.take(&received) else {
             break;
         };
-        let params = if number == 1 {
-            std::mem::take(&mut answer)
-        } else {
-            Vec::new()
-        };
-        sent.push(Flight {
-            number: number + 1,
-            params,
-            bytes,
-        });
+        let params = if number == 1 { std::mem::take(&mut answer) } else { Vec::new() };
+        sent.push(Flight { number: number + 1, params, bytes });
         assert!(sent.len() <= 7, "SPEC §6.1: at most 7 flights");
         received = changed(&sent, changes);
         is_intact &= received.params == sent[usize::from(number)].params;
@@ -232,22 +204,14 @@ impl Change {
     fn apply(&self, flight: &mut Flight, sent: &[Flight]) {
         let is_of = |number: &u8| 1 + number % 3 == flight.number;
         match self {
-            Self::Flip {
-                flight: of,
-                at,
-                bits,
-            } if is_of(of) => flip(&mut flight.bytes, *at, *bits),
+            Self::Flip { flight: of, at, bits } if is_of(of) => flip(&mut flight.bytes, *at, *bits),
             Self::Cut { flight: of, keep } if is_of(of) => {
                 let keep = usize::from(*keep) % (flight.bytes.len() + 1);
                 flight.bytes.truncate(keep);
             }
             Self::Grow { flight: of, tail } if is_of(of) => flight.bytes.extend_from_slice(tail),
             Self::Replace { flight: of, bytes } if is_of(of) => flight.bytes.clone_from(bytes),
-            Self::FlipParams {
-                flight: of,
-                at,
-                bits,
-            } if is_of(of) => {
+            Self::FlipParams { flight: of, at, bits } if is_of(of) => {
                 flip(&mut flight.params, *at, *bits);
             }
             Self::ReplaceParams { flight: of, params } if is_of(of) => {
@@ -272,10 +236,7 @@ fn tls() -> &'static (TlsProvider, TlsProvider) {
     PROVIDERS.get_or_init(|| {
         let authority = EphemeralCa::new().expect("the system has randomness");
         let trust = authority.trust().expect("it was just made");
-        let algorithms = Algorithms {
-            groups: vec![Group::X25519],
-            ..Algorithms::default()
-        };
+        let algorithms = Algorithms { groups: vec![Group::X25519], ..Algorithms::default() };
         let identity = |names: &[&str]| authority.server(names).expect("it has a name");
         // Resumption would make an input's path depend on those before it.
         let client = ClientTls::new(trust.clone())

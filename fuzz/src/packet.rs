@@ -25,16 +25,8 @@ pub fn check(datagram: &[u8]) {
     if let ([version, ty, _, _, words, _, high, low, ..], Ok(length)) =
         (&mut packet[..], u16::try_from(datagram.len()))
     {
-        *version = if *ty == PacketType::VersionAnswer as u8 {
-            0
-        } else {
-            VERSION
-        };
-        *words = if *ty == PacketType::Data as u8 {
-            0xB0
-        } else {
-            0x50
-        };
+        *version = if *ty == PacketType::VersionAnswer as u8 { 0 } else { VERSION };
+        *words = if *ty == PacketType::Data as u8 { 0xB0 } else { 0x50 };
         [*high, *low] = length.to_be_bytes();
         walk(VERSION, &packet);
     }

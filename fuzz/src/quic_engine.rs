@@ -145,23 +145,11 @@ impl World {
     fn step(&mut self, step: &Step) {
         match step {
             Step::Admit { bytes, evicts } => self.admit(*bytes, *evicts),
-            Step::Packet {
-                id,
-                number,
-                generation,
-                frames,
-            } => {
+            Step::Packet { id, number, generation, frames } => {
                 let sealed = self.sealed(*id, u64::from(*number), *generation, *frames);
                 self.receive(&sealed, Some((u64::from(*number), *generation, *frames)));
             }
-            Step::Changed {
-                id,
-                number,
-                generation,
-                at,
-                mask,
-                cut,
-            } => {
+            Step::Changed { id, number, generation, at, mask, cut } => {
                 let mut packet = self.sealed(*id, u64::from(*number), *generation, 8);
                 let whole = packet.clone();
                 let place = usize::from(*at) % packet.len();
@@ -176,13 +164,7 @@ impl World {
                 let head = id.map_or(Vec::new(), |id| [&[0x40][..], &id_bytes(id)].concat());
                 self.receive(&[&head[..], bytes].concat(), None);
             }
-            Step::Seal {
-                connection,
-                bytes,
-                stride,
-                id_length,
-                numbers,
-            } => {
+            Step::Seal { connection, bytes, stride, id_length, numbers } => {
                 if let Some(connection) = self.connection(*connection) {
                     let lengths = (usize::from(*stride), usize::from(*id_length));
                     self.seal(connection, bytes, lengths, numbers);
@@ -194,13 +176,8 @@ impl World {
     }
 
     fn admit(&mut self, bytes: u8, evicts: bool) {
-        let policy = AdmissionPolicy {
-            bytes_min: 10,
-            evicted_after: evicts.then_some(2),
-        };
-        let admitted = self
-            .engine
-            .admit(&policy, &keys(self.suite, 0), bytes.into());
+        let policy = AdmissionPolicy { bytes_min: 10, evicted_after: evicts.then_some(2) };
+        let admitted = self.engine.admit(&policy, &keys(self.suite, 0), bytes.into());
         if let Ok(admitted) = admitted {
             assert!(bytes >= 10, "a short transfer got an entry");
             assert!(admitted.evicted.is_none() || evicts);
@@ -262,14 +239,9 @@ impl World {
         let mut packet = [&[first][..], &id_bytes(id), &low, &body, &[0; 16]].concat();
         let stride = packet.len();
         let (peer, handle) = &mut self.peers[generation as usize];
-        let mut batch = Batch {
-            packets: &mut packet,
-            stride,
-            id_length: ID_LENGTH,
-            numbers: &[number],
-        };
-        peer.seal(*handle, &mut batch)
-            .expect("a good packet is sealed");
+        let mut batch =
+            Batch { packets: &mut packet, stride, id_length: ID_LENGTH, numbers: &[number] };
+        peer.seal(*handle, &mut batch).expect("a good packet is sealed");
         packet
     }
 
@@ -285,14 +257,8 @@ impl World {
                 assert!(!opened.has_reserved_bits);
                 let body = vec![frames; usize::from(frames)];
                 assert_eq!(received[opened.payload], body);
-                let place = self
-                    .connections
-                    .iter()
-                    .position(|of| *of == opened.connection);
-                let new = self
-                    .new
-                    .entry(place.expect("the host has added it"))
-                    .or_default();
+                let place = self.connections.iter().position(|of| *of == opened.connection);
+                let new = self.new.entry(place.expect("the host has added it")).or_default();
                 let is_first = new.insert(number);
                 match opened.freshness {
                     Freshness::New => assert!(is_first, "{number} was new twice"),
@@ -306,12 +272,8 @@ impl World {
     fn seal(&mut self, of: Handle, bytes: &[u8], lengths: (usize, usize), numbers: &[u64]) {
         let mut packets = bytes.to_vec();
         let before = self.engine.counters().sealed;
-        let mut batch = Batch {
-            packets: &mut packets,
-            stride: lengths.0,
-            id_length: lengths.1,
-            numbers,
-        };
+        let mut batch =
+            Batch { packets: &mut packets, stride: lengths.0, id_length: lengths.1, numbers };
         let outcome = self.engine.seal(of, &mut batch);
         let sealed = self.engine.counters().sealed - before;
         match outcome {
@@ -335,11 +297,7 @@ fn order(numbers: &[(u8, u8)], most: u8) {
         let mut go_up = |arrived: Arrived<()>| up.push(arrived.number);
         reordering.handle_timeout(&mut slots, now, &mut go_up);
         if taken.insert(u64::from(*number)) {
-            let arrived = Arrived {
-                number: (*number).into(),
-                at: now,
-                packet: (),
-            };
+            let arrived = Arrived { number: (*number).into(), at: now, packet: () };
             reordering.take(&mut slots, arrived, &mut go_up);
         }
         assert!(slots.used() <= most.into());

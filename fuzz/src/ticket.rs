@@ -43,9 +43,7 @@ fn check_ticket(good: &Good, bytes: &[u8]) {
         assert_eq!(ticket.as_bytes(), bytes);
         assert!(ticket.validity().end() - ticket.validity().start() <= 3_600);
     }
-    let verified = good
-        .verifier
-        .verify(bytes, &good.chain, NAME, WallTime::from_secs(good.now));
+    let verified = good.verifier.verify(bytes, &good.chain, NAME, WallTime::from_secs(good.now));
     match verified {
         Ok(_) => assert!(bytes == good.ticket, "a changed ticket is believed"),
         Err(failure) => {
@@ -67,11 +65,8 @@ fn permitted(bytes: &[u8]) -> Option<()> {
         rest = behind;
         Some(taken)
     };
-    let number = |bytes: &[u8]| {
-        bytes
-            .iter()
-            .fold(0_u64, |number, byte| number << 8 | u64::from(*byte))
-    };
+    let number =
+        |bytes: &[u8]| bytes.iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
     let length = |bytes: &[u8]| usize::try_from(number(bytes)).ok();
     let is_known = take(1)? == [1] && (1..=3).contains(&take(1)?[0]);
     let suites = length(take(1)?)?;
@@ -108,16 +103,12 @@ struct Good {
 fn good() -> &'static Good {
     static GOOD: OnceLock<Good> = OnceLock::new();
     GOOD.get_or_init(|| {
-        let now = std::time::UNIX_EPOCH
-            .elapsed()
-            .expect("it is after 1970")
-            .as_secs();
+        let now = std::time::UNIX_EPOCH.elapsed().expect("it is after 1970").as_secs();
         let authority = EphemeralCa::new().expect("the system has randomness");
         let identity = authority.server(&[NAME]).expect("it has a name");
         let issuer = TicketIssuer::new(&identity, TicketPlan::new([NAME])).expect("a good plan");
-        let IssuedTicket { ticket, chain, .. } = issuer
-            .issue(WallTime::from_secs(now))
-            .expect("the system has randomness");
+        let IssuedTicket { ticket, chain, .. } =
+            issuer.issue(WallTime::from_secs(now)).expect("the system has randomness");
         let trust = authority.trust().expect("it was just made");
         Good {
             verifier: TicketVerifier::new(trust).expect("it has roots"),

@@ -104,9 +104,7 @@ pub fn check_first(case: &FirstCase) {
     let (mut delivered, mut answered, mut copies) = (0, 0, 0);
     for (port, copy) in (40_000..).zip(case.copies.iter().take(COPIES_MAX)) {
         let mut body = whole.clone();
-        copy.changes
-            .iter()
-            .for_each(|change| change.apply(&mut body));
+        copy.changes.iter().for_each(|change| change.apply(&mut body));
         let is_whole = body == whole;
         let got = server.take(port, &copy.fragments(&body), body.len());
         if is_whole {
@@ -132,35 +130,18 @@ pub fn check_second(case: &SecondCase) {
     let attempt = parties.server.server(first.params, None);
     let mut attempt = attempt.expect("honest parameters");
     let own_params = crate::key_exchange::params(2, &attempt);
-    let begin = Input::Begin {
-        own_params: &own_params,
-        early: &[],
-    };
+    let begin = Input::Begin { own_params: &own_params, early: &[] };
     assert!(attempt.exchange.step(begin).is_ok());
-    let flight = Input::Flight {
-        number: 1,
-        params: first.params,
-        bytes: first.key_exchange,
-    };
-    let step = attempt
-        .exchange
-        .step(flight)
-        .ok()
-        .expect("an honest flight");
+    let flight = Input::Flight { number: 1, params: first.params, bytes: first.key_exchange };
+    let step = attempt.exchange.step(flight).ok().expect("an honest flight");
     let answer = step.send.expect("a server answers");
     let whole = body(&own_params, &answer);
     let mut changed = whole.clone();
-    case.changes
-        .iter()
-        .for_each(|change| change.apply(&mut changed));
+    case.changes.iter().for_each(|change| change.apply(&mut changed));
     let Ok(flight) = FlightBody::parse(&changed) else {
         return;
     };
-    let input = Input::Flight {
-        number: 2,
-        params: flight.params,
-        bytes: flight.key_exchange,
-    };
+    let input = Input::Flight { number: 2, params: flight.params, bytes: flight.key_exchange };
     let finished: Option<Finished> = client.step(input).ok().and_then(|step| step.finished);
     assert_eq!(finished.is_some(), changed == whole, "a changed flight 2");
     if let Some(finished) = finished {
@@ -173,12 +154,8 @@ pub fn check_second(case: &SecondCase) {
 impl Delivery {
     /// Offset and bytes of each fragment, as they arrive: all of the body.
     fn fragments<'a>(&self, body: &'a [u8]) -> Vec<(usize, &'a [u8])> {
-        let mut ends: Vec<usize> = self
-            .cuts
-            .iter()
-            .take(20)
-            .map(|cut| usize::from(*cut) % (body.len() + 1))
-            .collect();
+        let mut ends: Vec<usize> =
+            self.cuts.iter().take(20).map(|cut| usize::from(*cut) % (body.len() + 1)).collect();
         // Fragments fit in datagrams.
         ends.extend((0..body.len()).step_by(1_000));
         ends.push(body.len());
@@ -214,20 +191,13 @@ impl Server {
         let mut config = Config::default();
         config.accept = true;
         let tokens = Arc::new(HmacTokens::new([1; 32]));
-        Self(Endpoint::new(
-            config,
-            Arc::clone(&parties.server) as _,
-            tokens,
-        ))
+        Self(Endpoint::new(config, Arc::clone(&parties.server) as _, tokens))
     }
 
     fn take(&mut self, port: u16, fragments: &[(usize, &[u8])], length: usize) -> Got {
         let remote = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
         let now = Time::default() + Duration::from_secs(60);
-        let mut got = Got {
-            hellos: 0,
-            requests: 0,
-        };
+        let mut got = Got { hellos: 0, requests: 0 };
         let mut buffer = TransmitBuffer::default();
         for (offset, fragment) in fragments {
             let packet = Handshake {
@@ -262,9 +232,7 @@ fn has_hello(datagram: &[u8]) -> bool {
         return false;
     };
     let body = FlightBody::parse(packet.fragment);
-    let first = body
-        .ok()
-        .and_then(|body| body.key_exchange.first().copied());
+    let first = body.ok().and_then(|body| body.key_exchange.first().copied());
     packet.flight == 2 && packet.offset == 0 && matches!(first, Some(0 | 4))
 }
 
@@ -295,9 +263,7 @@ impl Parties {
             .verify(issued.ticket.as_bytes(), &issued.chain, NAME, now);
         store.insert(verified.expect("it was just issued"));
         keys.add(issued.key, now);
-        let tls = ClientTls::new(credentials.trust.clone())
-            .build()
-            .expect("it has roots");
+        let tls = ClientTls::new(credentials.trust.clone()).build().expect("it has roots");
         let mut client = TicketClient::new(Arc::new(tls), store);
         if !setting.has_forward_secrecy {
             client = client.without_forward_secrecy();
@@ -307,10 +273,7 @@ impl Parties {
         }
         let auth = ClientAuth::Optional(credentials.trust.clone());
         let server = TicketServer::new(keys, auth).expect("it has roots");
-        Self {
-            client,
-            server: Arc::new(server),
-        }
+        Self { client, server: Arc::new(server) }
     }
 
     /// A client's attempt, and the body of its flight 1.
@@ -319,10 +282,7 @@ impl Parties {
         let mut attempt: Attempt = attempt.expect("it is a client");
         assert_eq!(attempt.kind, smt_wire::KeyExchange::Ticket);
         let params = crate::key_exchange::params(CLIENT_INDEX, &attempt);
-        let begin = Input::Begin {
-            own_params: &params,
-            early: &early_data(setting.early),
-        };
+        let begin = Input::Begin { own_params: &params, early: &early_data(setting.early) };
         let step = attempt.exchange.step(begin).ok().expect("a fresh attempt");
         let bytes = step.send.expect("flight 1");
         (attempt.exchange, body(&params, &bytes))

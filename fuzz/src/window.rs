@@ -73,11 +73,7 @@ impl Model {
     fn new(case: &Case, bits: IndexBits, layout: IdLayout) -> Self {
         let width = if case.wide { 256 } else { 64 };
         let stripe = case.stripe % (1 << layout.stripes_log2);
-        let peer = if case.is_client {
-            Side::Client
-        } else {
-            Side::Server
-        };
+        let peer = if case.is_client { Side::Client } else { Side::Server };
         // Near the end of the counters as well as at their beginning.
         let next = case.start % (layout.counters() + 2);
         Self {
@@ -154,11 +150,7 @@ impl Model {
             (true, true) if self.delivered.contains(&counter) => Delivered::Yes,
             (true, true) => Delivered::No,
         };
-        assert_eq!(
-            self.ids.is_delivered(counter),
-            delivered,
-            "counter {counter}"
-        );
+        assert_eq!(self.ids.is_delivered(counter), delivered, "counter {counter}");
     }
 
     /// A delivery is remembered until the id one window further is seen.

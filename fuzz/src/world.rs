@@ -145,9 +145,7 @@ impl World {
         while let Some(event) = self.nodes[node].endpoint.poll_event() {
             any = true;
             match event {
-                Event::Connected {
-                    connect, session, ..
-                } => {
+                Event::Connected { connect, session, .. } => {
                     assert_eq!((node, Some(connect)), (0, self.connecting.take()));
                     self.ledger.begun[0].push(session);
                 }
@@ -156,11 +154,7 @@ impl World {
                     self.connect_error = Some(error);
                 }
                 Event::Accepted { session, path, .. } => {
-                    assert_eq!(
-                        (node, path.remote),
-                        (1, address_of(0)),
-                        "only it has the secret"
-                    );
+                    assert_eq!((node, path.remote), (1, address_of(0)), "only it has the secret");
                     self.ledger.begun[1].push(session);
                 }
                 // Its log's business.
@@ -189,10 +183,7 @@ impl World {
         let peer_end = self.ledger.ended.get(&(1 - node, peer));
         match end {
             SessionEnd::ClosedHere => {
-                assert!(
-                    self.ledger.closed.contains(&(node, session)),
-                    "nobody closed it"
-                );
+                assert!(self.ledger.closed.contains(&(node, session)), "nobody closed it");
             }
             SessionEnd::ClosedByPeer(_) => {
                 assert_eq!(peer_end, Some(&SessionEnd::ClosedHere), "{end}");
@@ -205,10 +196,7 @@ impl World {
                 let is_honest = self
                     .honest_since
                     .is_some_and(|since| self.now.since(since) > Duration::from_millis(700));
-                assert!(
-                    !is_honest || !peer_lives,
-                    "a peer that answers was silent: {end}"
-                );
+                assert!(!is_honest || !peer_lives, "a peer that answers was silent: {end}");
                 let asked = self.sent_at[node].iter().rev();
                 let asked = asked.take_while(|at| self.now.since(**at) <= *silence);
                 assert!(asked.count() >= 4, "it was asked too rarely: {end}");

@@ -36,12 +36,8 @@ const TARGETS: [(&str, Body); 21] = [
     ("record", |input| with(input, record::check)),
     ("scenario", scenario::check),
     ("ticket", ticket::check),
-    ("ticket_flight_1", |input| {
-        with(input, ticket_flight::check_first)
-    }),
-    ("ticket_flight_2", |input| {
-        with(input, ticket_flight::check_second)
-    }),
+    ("ticket_flight_1", |input| with(input, ticket_flight::check_first)),
+    ("ticket_flight_2", |input| with(input, ticket_flight::check_second)),
     ("window", |input| with(input, window::check)),
 ];
 
@@ -79,9 +75,7 @@ fn every_corpus_and_every_target_is_named_here() {
     let named = |folder: &str| -> BTreeSet<String> {
         let paths = inputs(&root.join(folder));
         let names = paths.iter().map(|path| path.file_stem().unwrap());
-        names
-            .map(|name| name.to_str().unwrap().to_owned())
-            .collect()
+        names.map(|name| name.to_str().unwrap().to_owned()).collect()
     };
     let expected: BTreeSet<_> = TARGETS.iter().map(|(name, _)| (*name).to_owned()).collect();
     assert_eq!(named("corpus"), expected);

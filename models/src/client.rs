@@ -87,11 +87,7 @@ impl Client {
         };
         let frozen = freeze(id, to_send, self.limit).expect("small ids and indices fit");
         let counter = counter_of(&frozen);
-        let outgoing = Outgoing {
-            number: to_send.number,
-            frozen,
-            is_cancelled: false,
-        };
+        let outgoing = Outgoing { number: to_send.number, frozen, is_cancelled: false };
         self.messages.insert(counter, outgoing);
         self.record(counter, 0)
     }
@@ -100,9 +96,7 @@ impl Client {
     pub(crate) fn go_on(&mut self, counter: u64) -> Option<Packet> {
         let frozen = &self.messages.get(&counter)?.frozen;
         let next = frozen.sealed_records();
-        (next < frozen.records())
-            .then(|| self.record(counter, next))
-            .flatten()
+        (next < frozen.records()).then(|| self.record(counter, next)).flatten()
     }
 
     /// Repeats what of a message has left. `None` if the key is not there any more.
@@ -112,9 +106,7 @@ impl Client {
         if self.rules.lack(Broken::SealsRepetitionAnew) {
             self.freeze_anew(counter);
         }
-        (0..sealed)
-            .map(|index| self.record(counter, index))
-            .collect()
+        (0..sealed).map(|index| self.record(counter, index)).collect()
     }
 
     /// The same id once more, which the types of the product do not permit: a second allocator.
@@ -123,10 +115,7 @@ impl Client {
         let (Some(outgoing), Ok(id)) = (self.messages.get_mut(&counter), id) else {
             return;
         };
-        let to_send = ToSend {
-            number: outgoing.number,
-            records: outgoing.frozen.records(),
-        };
+        let to_send = ToSend { number: outgoing.number, records: outgoing.frozen.records() };
         let sealed = outgoing.frozen.sealed_records();
         outgoing.frozen = freeze(id, to_send, self.limit).expect("small ids and indices fit");
         for index in 0..sealed {
@@ -143,11 +132,7 @@ impl Client {
             session: self.session,
             to_server: true,
             epoch: frozen.epoch_of(index)?,
-            content: Content::Record {
-                id: frozen.id().0,
-                index,
-                padded: frozen.padded_length(),
-            },
+            content: Content::Record { id: frozen.id().0, index, padded: frozen.padded_length() },
             sealed,
         })
     }
@@ -172,11 +157,8 @@ impl Client {
     pub(crate) fn epoch_done(&mut self) -> Option<Packet> {
         let epoch = self.seal.previous()?;
         let mut live = self.messages.values().filter(|live| !live.is_cancelled);
-        let is_held = live.any(|live| {
-            live.frozen
-                .first_epoch()
-                .is_some_and(|first| first <= epoch)
-        });
+        let is_held =
+            live.any(|live| live.frozen.first_epoch().is_some_and(|first| first <= epoch));
         if is_held && !self.rules.lack(Broken::SaysDoneEarly) {
             return None;
         }
@@ -248,9 +230,7 @@ impl Outgoing {
 
 fn counter_of(frozen: &FrozenMessage) -> u64 {
     let parts = LAYOUT.split(frozen.id());
-    parts
-        .expect("the allocator's ids are in the layout")
-        .counter
+    parts.expect("the allocator's ids are in the layout").counter
 }
 
 /// A message whose body begins with the application's number of it.
@@ -270,20 +250,12 @@ fn freeze(id: OutgoingId, to_send: ToSend, limit: u64) -> Result<FrozenMessage, 
         window: u32::try_from(limit).unwrap_or(u32::MAX),
         ack: None,
     };
-    FrozenMessage::new(
-        id,
-        &header,
-        Bytes::from(body).into(),
-        geometry(),
-        index_bits(),
-    )
+    FrozenMessage::new(id, &header, Bytes::from(body).into(), geometry(), index_bits())
 }
 
 /// One byte in the first record, and one in each further one.
 fn body_length(records: u32, geometry: Geometry) -> usize {
     let header = InnerHeader::LEN as u32;
     let fits = |length: &u32| geometry.records(header + length) == records;
-    (1..1000)
-        .find(fits)
-        .expect("some length has so many records") as usize
+    (1..1000).find(fits).expect("some length has so many records") as usize
 }

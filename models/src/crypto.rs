@@ -36,10 +36,7 @@ impl Ciphers {
 
 impl AeadProvider for Ciphers {
     fn aead(&self, _suite: Suite, key: &[u8], iv: [u8; 12]) -> Result<Box<dyn Aead>, Unavailable> {
-        Ok(Box::new(Key {
-            name: [key, &iv].concat(),
-            sealed: Arc::clone(&self.0),
-        }))
+        Ok(Box::new(Key { name: [key, &iv].concat(), sealed: Arc::clone(&self.0) }))
     }
 }
 
@@ -123,11 +120,7 @@ impl Aead for Key {
 /// The secrets of the session with this number: the parameter hash stands for the fresh randoms of
 /// both sides (SPEC §7.2).
 pub(crate) fn session_secrets(session: u8) -> SessionSecrets {
-    let identity = ImportedIdentity {
-        key_name: b"",
-        client: b"client",
-        server: b"server",
-    };
+    let identity = ImportedIdentity { key_name: b"", client: b"client", server: b"server" };
     ImportedKey::new(&Sha2, SUITE, b"a key for models", &identity)
         .session_secrets(&Sha2, &[session; 32])
 }

@@ -30,11 +30,7 @@ pub struct Explored {
 /// at the first violation.
 #[must_use]
 pub fn explore(bounds: Bounds, broken: Option<Broken>) -> Explored {
-    let exploration = Exploration {
-        bounds,
-        rules: Rules(broken),
-        reached: ReachedSet::default(),
-    };
+    let exploration = Exploration { bounds, rules: Rules(broken), reached: ReachedSet::default() };
     let checker = exploration
         .checker()
         .threads(2)
@@ -53,9 +49,7 @@ pub fn explore(bounds: Bounds, broken: Option<Broken>) -> Explored {
         states: checker.unique_state_count(),
         depth: checker.max_depth(),
         violations: violations.collect(),
-        reached: reached
-            .filter(|reached| exploration.reached.contains(*reached))
-            .collect(),
+        reached: reached.filter(|reached| exploration.reached.contains(*reached)).collect(),
     }
 }
 
@@ -213,10 +207,7 @@ impl Exploration {
             let line = match action {
                 Action::Arrive(place) => {
                     let packet = world.network.iter().nth(usize::from(*place));
-                    format!(
-                        "arrives: {}",
-                        packet.map(Packet::describe).unwrap_or_default()
-                    )
+                    format!("arrives: {}", packet.map(Packet::describe).unwrap_or_default())
                 }
                 action => format!("{action:?}"),
             };
@@ -240,10 +231,7 @@ impl Model for Exploration {
 
     fn init_states(&self) -> Vec<State> {
         let observed = Observed::of(&self.world(&[]));
-        vec![State {
-            trace: Vec::new(),
-            observed,
-        }]
+        vec![State { trace: Vec::new(), observed }]
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {

@@ -49,40 +49,19 @@ pub(crate) const ALL: [(Reached, &str); 17] = [
     (Reached::DeliveredAll, "all messages are delivered"),
     (Reached::RefusedRepetition, "a repeated record is dropped"),
     (Reached::Blocked, "the window blocks the client"),
-    (
-        Reached::UsedAdvertisedLimit,
-        "an advertised limit permits an id",
-    ),
-    (
-        Reached::RefusedControlAgain,
-        "a repeated control packet is dropped",
-    ),
+    (Reached::UsedAdvertisedLimit, "an advertised limit permits an id"),
+    (Reached::RefusedControlAgain, "a repeated control packet is dropped"),
     (Reached::NewEpoch, "the server moves to a new epoch"),
     (Reached::SpannedEpochs, "a message spans two epochs"),
     (Reached::FinishedEpoch, "EPOCH_ACK finishes an epoch"),
-    (
-        Reached::RefusedDroppedEpoch,
-        "a record of a dropped epoch is refused",
-    ),
-    (
-        Reached::RefusedOtherAck,
-        "an EPOCH_ACK of another epoch is refused",
-    ),
+    (Reached::RefusedDroppedEpoch, "a record of a dropped epoch is refused"),
+    (Reached::RefusedOtherAck, "an EPOCH_ACK of another epoch is refused"),
     (Reached::Voided, "CANCEL is answered by VOIDED"),
     (Reached::CancelledTooLate, "CANCEL is answered by SEEN"),
-    (
-        Reached::CancelledLongAgo,
-        "CANCEL is answered by SEEN_AND_GONE",
-    ),
+    (Reached::CancelledLongAgo, "CANCEL is answered by SEEN_AND_GONE"),
     (Reached::Restarted, "a restart loses a message"),
-    (
-        Reached::RefusedOldSession,
-        "a packet of the old session is refused",
-    ),
-    (
-        Reached::DeliveredAfterRestart,
-        "the session after a restart delivers",
-    ),
+    (Reached::RefusedOldSession, "a packet of the old session is refused"),
+    (Reached::DeliveredAfterRestart, "the session after a restart delivers"),
 ];
 
 /// A set of them that threads share.

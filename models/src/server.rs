@@ -92,12 +92,8 @@ impl Server {
         };
         taken.is_of_a_dropped_epoch = self.dropped.contains(&epoch);
         self.opened(epoch, &mut taken);
-        let opened = Opened {
-            counter: parts.counter,
-            index,
-            records: geometry().records(padded),
-            number,
-        };
+        let opened =
+            Opened { counter: parts.counter, index, records: geometry().records(padded), number };
         if !self.window.in_range(opened.counter) {
             taken.is_out_of_range = true;
             return taken;
@@ -120,16 +116,7 @@ impl Server {
             let place = geometry().record(padded, index);
             body.resize(place.content(padded), 0);
             let scratch = &mut Vec::new();
-            open_rest(
-                key,
-                sequence,
-                &place,
-                padded,
-                &packet.sealed,
-                &mut body,
-                scratch,
-            )
-            .ok()?;
+            open_rest(key, sequence, &place, padded, &packet.sealed, &mut body, scratch).ok()?;
         }
         Some((epoch, *body.first()?))
     }
@@ -205,17 +192,13 @@ impl Server {
 
     /// Takes a control packet that has opened under an epoch.
     pub(crate) fn take_control(&mut self, epoch: u32, body: Body) -> Taken {
-        let mut taken = Taken {
-            is_of_a_dropped_epoch: self.dropped.contains(&epoch),
-            ..Taken::default()
-        };
+        let mut taken =
+            Taken { is_of_a_dropped_epoch: self.dropped.contains(&epoch), ..Taken::default() };
         self.opened(epoch, &mut taken);
         taken.answer = match body {
             Body::EpochDone { epoch } => self.epoch_done(epoch),
             Body::Cancel { counter } => self.cancelled(counter),
-            Body::WindowRequest => Some(Body::Window {
-                limit: self.limit(),
-            }),
+            Body::WindowRequest => Some(Body::Window { limit: self.limit() }),
             _ => None,
         };
         taken

@@ -14,10 +14,7 @@ pub(crate) const WINDOW: u32 = 64;
 pub(crate) const FIRST_FREE: u64 = 63;
 
 /// One stripe.
-pub(crate) const LAYOUT: IdLayout = IdLayout {
-    id_bits: 56,
-    stripes_log2: 0,
-};
+pub(crate) const LAYOUT: IdLayout = IdLayout { id_bits: 56, stripes_log2: 0 };
 
 pub(crate) fn geometry() -> Geometry {
     Geometry::new(64, 64).expect("records of 64 bytes are permitted")

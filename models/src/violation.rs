@@ -33,40 +33,16 @@ pub enum Violation {
 /// All of them, with the properties that reports name.
 pub(crate) const ALL: [(Violation, &str); 12] = [
     (Violation::DeliveredTwice, "no message is delivered twice"),
-    (
-        Violation::VoidedAndDelivered,
-        "a message that was voided is not delivered",
-    ),
-    (
-        Violation::FalseSeen,
-        "SEEN is said of a message that was delivered",
-    ),
-    (
-        Violation::NonceReused,
-        "no key seals two plaintexts under a number",
-    ),
-    (
-        Violation::DroppedEpochOpened,
-        "nothing opens under a dropped epoch",
-    ),
-    (
-        Violation::ClientKeyLost,
-        "the client can repeat what is outstanding",
-    ),
-    (
-        Violation::ServerKeyLost,
-        "the server can open what is outstanding",
-    ),
+    (Violation::VoidedAndDelivered, "a message that was voided is not delivered"),
+    (Violation::FalseSeen, "SEEN is said of a message that was delivered"),
+    (Violation::NonceReused, "no key seals two plaintexts under a number"),
+    (Violation::DroppedEpochOpened, "nothing opens under a dropped epoch"),
+    (Violation::ClientKeyLost, "the client can repeat what is outstanding"),
+    (Violation::ServerKeyLost, "the server can open what is outstanding"),
     (Violation::OutOfRange, "ids are below the limit"),
-    (
-        Violation::FalseLimit,
-        "the client's limit is one that the server has",
-    ),
+    (Violation::FalseLimit, "the client's limit is one that the server has"),
     (Violation::ControlTwice, "no control packet is taken twice"),
-    (
-        Violation::ControlRefused,
-        "a control packet that was not taken is not refused",
-    ),
+    (Violation::ControlRefused, "a control packet that was not taken is not refused"),
     (Violation::NeverEnds, "everything ends once nothing is lost"),
 ];
 

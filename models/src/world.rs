@@ -149,19 +149,12 @@ impl<'a> World<'a> {
         let Some(records) = self.bounds.messages.get(usize::from(number)) else {
             return;
         };
-        let to_send = ToSend {
-            number,
-            records: *records,
-        };
+        let to_send = ToSend { number, records: *records };
         match self.client.begin(to_send) {
             Some(packet) => {
                 self.begun += 1;
                 if self.client.limit > WINDOW.into()
-                    && self
-                        .client
-                        .messages
-                        .keys()
-                        .any(|counter| *counter > FIRST_FREE)
+                    && self.client.messages.keys().any(|counter| *counter > FIRST_FREE)
                 {
                     self.reached.insert(Reached::UsedAdvertisedLimit);
                 }
@@ -363,11 +356,7 @@ impl<'a> World<'a> {
         if self.delivered.values().any(|times| *times > 1) {
             found.push(Violation::DeliveredTwice);
         }
-        if self
-            .voided
-            .iter()
-            .any(|number| self.delivered.contains_key(number))
-        {
+        if self.voided.iter().any(|number| self.delivered.contains_key(number)) {
             found.push(Violation::VoidedAndDelivered);
         }
         if self.ciphers.has_reused_a_nonce() {

@@ -23,10 +23,7 @@ fn loses(bounds: Bounds, broken: Broken, expected: Violation) {
     let trace = explored.violations.get(&expected);
     let trace =
         trace.unwrap_or_else(|| panic!("{broken:?} is not caught by {expected:?}: {explored:#?}"));
-    println!(
-        "{name}, {broken:?}: {expected:?} after {} steps",
-        trace.len()
-    );
+    println!("{name}, {broken:?}: {expected:?} after {} steps", trace.len());
     for step in trace {
         println!("    {step}");
     }
@@ -55,11 +52,7 @@ mod window {
 
     #[test]
     fn an_id_that_is_not_marked_is_delivered_twice() {
-        loses(
-            Bounds::WINDOW,
-            Broken::MarksNothing,
-            Violation::DeliveredTwice,
-        );
+        loses(Bounds::WINDOW, Broken::MarksNothing, Violation::DeliveredTwice);
     }
 
     #[test]

@@ -55,10 +55,7 @@ impl Flights {
             let address = Ipv4Addr::new(127, 77, high, low.max(1));
             UdpSocket::bind(SocketAddrV4::new(address, 0))
         });
-        Ok(Self {
-            flights,
-            sockets: sockets.collect::<Result<_, _>>()?,
-        })
+        Ok(Self { flights, sockets: sockets.collect::<Result<_, _>>()? })
     }
 
     /// Sends at this rate for so long, each flight once.
@@ -86,10 +83,7 @@ impl Flights {
         }
         Ok(Sent {
             flights: sent,
-            flight_bytes: self
-                .flights
-                .first()
-                .map_or(0, |it| it.iter().map(Vec::len).sum()),
+            flight_bytes: self.flights.first().map_or(0, |it| it.iter().map(Vec::len).sum()),
             time: began.elapsed(),
         })
     }

@@ -58,11 +58,7 @@ pub(super) fn connect_for(
         std::thread::sleep(PAUSE);
     }
     times.sort();
-    Ok(Connections {
-        times,
-        failed,
-        time: began.elapsed(),
-    })
+    Ok(Connections { times, failed, time: began.elapsed() })
 }
 
 const PAUSE: Duration = Duration::from_millis(10);

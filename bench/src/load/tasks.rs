@@ -100,9 +100,7 @@ impl<C: TaskCaller> Callers for Tasks<C> {
         let hands = std::mem::take(&mut self.hands);
         let began = arrivals.began();
         let request = frame::request(size, size);
-        let mut tally = self
-            .runtime
-            .block_on(call_all_when_due(hands, request, arrivals))?;
+        let mut tally = self.runtime.block_on(call_all_when_due(hands, request, arrivals))?;
         tally.end(began);
         Ok(tally)
     }

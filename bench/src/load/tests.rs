@@ -53,10 +53,7 @@ impl Exchange for SlowExchange {
 /// The findings of two callers of each kind, whose calls take `takes` each.
 fn found(takes: Duration, finish: Duration) -> [GroupFindings; 3] {
     let hands = || vec![vec![Slow(takes)], vec![Slow(takes)]];
-    let exchange = SlowExchange {
-        takes,
-        calls: Vec::new(),
-    };
+    let exchange = SlowExchange { takes, calls: Vec::new() };
     let kinds: [Box<dyn Callers>; 3] = [
         Box::new(Threads(hands())),
         Box::new(Tasks::new(runtime(Flavor::CurrentThread).unwrap(), hands())),
@@ -91,10 +88,7 @@ fn those_that_waited_too_long_for_a_caller_count_too() {
     for found in found(Duration::from_millis(250), SOON) {
         // Two callers end at most four calls within the 700 ms; fewer if something holds them up.
         assert!(found.calls <= 4, "{found:?}");
-        assert_eq!(
-            found.calls + found.unfinished,
-            arrivals(SOON).count() as u64
-        );
+        assert_eq!(found.calls + found.unfinished, arrivals(SOON).count() as u64);
         assert!(found.p99_us > 600_000.0, "{found:?}");
     }
 }
@@ -103,9 +97,6 @@ fn those_that_waited_too_long_for_a_caller_count_too() {
 fn all_end_where_nothing_is_slow() {
     // However long this host is held up.
     for found in found(Duration::ZERO, Duration::from_secs(600)) {
-        assert_eq!(
-            (found.calls, found.unfinished),
-            (arrivals(SOON).count() as u64, 0)
-        );
+        assert_eq!((found.calls, found.unfinished), (arrivals(SOON).count() as u64, 0));
     }
 }

@@ -75,9 +75,7 @@ fn join(
 ) -> Result<Tally, Failure> {
     let mut total = Tally::new()?;
     for thread in threads {
-        let part = thread
-            .join()
-            .map_err(|_| Failure::new("a calling thread has died"))??;
+        let part = thread.join().map_err(|_| Failure::new("a calling thread has died"))??;
         total.add(&part)?;
     }
     Ok(total)

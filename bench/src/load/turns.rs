@@ -35,11 +35,7 @@ pub(crate) struct Turns<E> {
 impl<E: Exchange> Turns<E> {
     /// Keeps `callers` calls in progress at once.
     pub(crate) fn new(exchange: E, callers: usize) -> Self {
-        Self {
-            exchange,
-            connection: 0,
-            callers,
-        }
+        Self { exchange, connection: 0, callers }
     }
 
     fn begin(&mut self, number: u32, request: &Bytes) -> Result<(), Failure> {
@@ -62,10 +58,7 @@ impl<E: Exchange> Callers for Turns<E> {
         let began = Instant::now();
         let mut callers = Vec::new();
         for (number, group) in groups.iter().enumerate() {
-            let caller = || Caller {
-                group: number,
-                since: began,
-            };
+            let caller = || Caller { group: number, since: began };
             callers.extend(std::iter::repeat_with(caller).take(group.callers));
         }
         for (number, caller) in callers.iter().enumerate() {

@@ -96,10 +96,7 @@ impl Peer for Grpc {
         server: SocketAddr,
         shape: Shape,
     ) -> Result<Box<dyn Callers>, Failure> {
-        let (runtime, dial) = (
-            runtime(setting.on_tokio.flavor)?,
-            Dial::new(setting, server)?,
-        );
+        let (runtime, dial) = (runtime(setting.on_tokio.flavor)?, Dial::new(setting, server)?);
         let connections = runtime.block_on(async {
             let mut connections = Vec::new();
             for _ in 0..shape.connections_shared().max(self.connections) {
@@ -107,20 +104,12 @@ impl Peer for Grpc {
             }
             Ok::<_, Failure>(connections)
         })?;
-        Ok(Box::new(Tasks::new(
-            runtime,
-            deal(connections, shape.callers),
-        )))
+        Ok(Box::new(Tasks::new(runtime, deal(connections, shape.callers))))
     }
 
     fn newcomer(&self, setting: &Setting, server: SocketAddr) -> Result<Newcomer, Failure> {
-        let (runtime, dial) = (
-            runtime(setting.on_tokio.flavor)?,
-            Dial::new(setting, server)?,
-        );
-        Ok(Box::new(move || {
-            runtime.block_on(Caller::connect(&dial)).map(drop)
-        }))
+        let (runtime, dial) = (runtime(setting.on_tokio.flavor)?, Dial::new(setting, server)?);
+        Ok(Box::new(move || runtime.block_on(Caller::connect(&dial)).map(drop)))
     }
 }
 
@@ -199,10 +188,7 @@ impl TaskCaller for Caller {
     async fn call(&mut self, request: &Bytes) -> Result<usize, Failure> {
         self.0.ready().await?;
         let path = PathAndQuery::from_static(PATH);
-        let reply = self
-            .0
-            .unary(Request::new(request.clone()), path, Raw)
-            .await?;
+        let reply = self.0.unary(Request::new(request.clone()), path, Raw).await?;
         Ok(reply.into_inner().len())
     }
 

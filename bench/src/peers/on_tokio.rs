@@ -34,18 +34,11 @@ impl<P> Variant<P> {
     }
 
     const fn new(name: &'static str, peer: P, flavor: Flavor, handlers: Handlers) -> Self {
-        Self {
-            peer,
-            name,
-            on_tokio: OnTokio { flavor, handlers },
-        }
+        Self { peer, name, on_tokio: OnTokio { flavor, handlers } }
     }
 
     fn setting(&self, setting: &Setting) -> Setting {
-        Setting {
-            on_tokio: self.on_tokio,
-            ..setting.clone()
-        }
+        Setting { on_tokio: self.on_tokio, ..setting.clone() }
     }
 }
 

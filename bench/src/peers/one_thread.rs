@@ -40,11 +40,7 @@ impl OneThread {
 
 impl Peer for OneThread {
     fn name(&self) -> &'static str {
-        if self.is_tls {
-            "tls-one-thread"
-        } else {
-            "tcp-one-thread"
-        }
+        if self.is_tls { "tls-one-thread" } else { "tcp-one-thread" }
     }
 
     fn settings(&self) -> &'static str {
@@ -63,9 +59,7 @@ impl Peer for OneThread {
             return serve(&listener, || Ok(Plain));
         }
         let config = Arc::new(tls::server_config(&setting.directory, b"")?);
-        serve(&listener, || {
-            Ok(Sealed::new(ServerConnection::new(Arc::clone(&config))?))
-        })
+        serve(&listener, || Ok(Sealed::new(ServerConnection::new(Arc::clone(&config))?)))
     }
 
     fn connect(
@@ -90,9 +84,7 @@ impl Peer for OneThread {
     fn newcomer(&self, setting: &Setting, server: SocketAddr) -> Result<Newcomer, Failure> {
         let (peer, setting) = (*self, setting.clone());
         if !peer.is_tls {
-            return Ok(Box::new(move || {
-                Client::connect(server, 1, || Ok(Plain)).map(drop)
-            }));
+            return Ok(Box::new(move || Client::connect(server, 1, || Ok(Plain)).map(drop)));
         }
         let config = Arc::new(tls::client_config(&setting.directory, b"")?);
         Ok(Box::new(move || {
@@ -165,9 +157,8 @@ impl<C: Channel> Exchange for Client<C> {
         for event in self.ready.drain(..) {
             let number = event.data.u64();
             let connection = &mut self.connections[number as usize];
-            connection.receive(&mut self.buffer, |number, body| {
-                ended.push((number, body.len()))
-            })?;
+            connection
+                .receive(&mut self.buffer, |number, body| ended.push((number, body.len())))?;
             // A part of the handshake, or what the socket had no room for.
             connection.send(&self.epoll, number)?;
         }

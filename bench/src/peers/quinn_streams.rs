@@ -65,19 +65,14 @@ impl Peer for Quinn {
             let mut connections = Vec::new();
             for _ in 0..shape.connections_shared() {
                 let connecting = endpoint.connect_with(config.clone(), server, SERVER_NAME)?;
-                let mut caller = Caller {
-                    connection: connecting.await?,
-                    _endpoint: endpoint.clone(),
-                };
+                let mut caller =
+                    Caller { connection: connecting.await?, _endpoint: endpoint.clone() };
                 caller.call(&frame::request(64, 64)).await?;
                 connections.push(caller);
             }
             Ok::<_, Failure>(connections)
         })?;
-        Ok(Box::new(Tasks::new(
-            runtime,
-            deal(connections, shape.callers),
-        )))
+        Ok(Box::new(Tasks::new(runtime, deal(connections, shape.callers))))
     }
 
     fn newcomer(&self, setting: &Setting, server: SocketAddr) -> Result<Newcomer, Failure> {
@@ -89,10 +84,8 @@ impl Peer for Quinn {
         Ok(Box::new(move || {
             runtime.block_on(async {
                 let connecting = endpoint.connect_with(config.clone(), server, SERVER_NAME)?;
-                let mut caller = Caller {
-                    connection: connecting.await?,
-                    _endpoint: endpoint.clone(),
-                };
+                let mut caller =
+                    Caller { connection: connecting.await?, _endpoint: endpoint.clone() };
                 caller.call(&request).await?;
                 caller.connection.close(VarInt::from_u32(0), b"");
                 Ok(())
@@ -108,11 +101,7 @@ async fn answer_all(connection: Connection) {
             let Ok(request) = receiving.read_to_end(ZEROS_BYTES).await else {
                 return;
             };
-            if sending
-                .write_chunk(frame::answer(request.into()))
-                .await
-                .is_ok()
-            {
+            if sending.write_chunk(frame::answer(request.into())).await.is_ok() {
                 let _ = sending.finish();
             }
         });
@@ -153,12 +142,7 @@ fn endpoint(
     rustix::net::sockopt::set_socket_send_buffer_size(&socket, SOCKET_BYTES)?;
     let mut config = EndpointConfig::default();
     config.max_udp_payload_size(datagram_max(setting))?;
-    Ok(Endpoint::new(
-        config,
-        server,
-        socket,
-        Arc::new(TokioRuntime),
-    )?)
+    Ok(Endpoint::new(config, server, socket, Arc::new(TokioRuntime))?)
 }
 
 fn transport(setting: &Setting) -> Arc<TransportConfig> {

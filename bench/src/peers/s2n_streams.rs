@@ -70,10 +70,7 @@ impl Peer for S2n {
             }
             Ok::<_, Failure>(connections)
         })?;
-        Ok(Box::new(Tasks::new(
-            runtime,
-            deal(connections, shape.callers),
-        )))
+        Ok(Box::new(Tasks::new(runtime, deal(connections, shape.callers))))
     }
 
     fn newcomer(&self, setting: &Setting, server: SocketAddr) -> Result<Newcomer, Failure> {
@@ -114,10 +111,7 @@ impl Caller {
     async fn connect(client: &Client, server: SocketAddr) -> Result<Self, Failure> {
         let connect = Connect::new(server).with_server_name(SERVER_NAME);
         let (handle, _) = client.connect(connect).await?.split();
-        let mut caller = Self {
-            handle,
-            _client: client.clone(),
-        };
+        let mut caller = Self { handle, _client: client.clone() };
         caller.call(&frame::request(64, 64)).await?;
         Ok(caller)
     }

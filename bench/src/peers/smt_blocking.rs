@@ -27,11 +27,7 @@ impl SmtBlocking {
     pub(super) const BUSY: Self = Self { is_busy: true };
 
     fn tune<R>(self, builder: Builder<R>) -> Builder<R> {
-        if self.is_busy {
-            builder.spin(FOR_EVER)
-        } else {
-            builder
-        }
+        if self.is_busy { builder.spin(FOR_EVER) } else { builder }
     }
 
     /// Has made one call when it returns.
@@ -93,9 +89,7 @@ impl Peer for SmtBlocking {
     fn newcomer(&self, setting: &Setting, server: SocketAddr) -> Result<Newcomer, Failure> {
         // Certificates are read once, as by all peers.
         let builder = self.tune(client_builder(setting)?);
-        Ok(Box::new(move || {
-            Self::client(builder.clone(), server).map(drop)
-        }))
+        Ok(Box::new(move || Self::client(builder.clone(), server).map(drop)))
     }
 }
 

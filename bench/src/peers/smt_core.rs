@@ -43,11 +43,7 @@ impl SmtCore {
 
 impl Peer for SmtCore {
     fn name(&self) -> &'static str {
-        if self.is_null {
-            "smt-core-null"
-        } else {
-            "smt-core"
-        }
+        if self.is_null { "smt-core-null" } else { "smt-core" }
     }
 
     fn settings(&self) -> &'static str {
@@ -124,10 +120,7 @@ impl Driver {
         let mut config = Config::default();
         config.accept = is_server;
         let third = carrier.receive_buffer_bytes() / 3;
-        config.incoming_max = config
-            .incoming_max
-            .min(third as u32)
-            .max(config.unscheduled);
+        config.incoming_max = config.incoming_max.min(third as u32).max(config.unscheduled);
         let provider = Arc::new(provider(&setting.directory, is_server)?);
         let tokens = Arc::new(HmacTokens::new([7; 32]));
         let mut endpoint = Endpoint::new(config, provider, tokens);
@@ -205,17 +198,12 @@ impl Client {
     fn open(peer: SmtCore, setting: &Setting, server: SocketAddr) -> Result<Self, Failure> {
         let carrier = UdpOptions::new().connect(server)?;
         let driver = Driver::new(carrier, peer, setting, false)?;
-        Ok(Self {
-            driver,
-            open: SmtCalls::default(),
-        })
+        Ok(Self { driver, open: SmtCalls::default() })
     }
 
     fn add_session(&mut self, server: SocketAddr) -> Result<(), Failure> {
         let (now, path) = (self.driver.now(), Path::to(server));
-        self.driver
-            .endpoint
-            .connect(now, path, SERVER_NAME, CONNECT)?;
+        self.driver.endpoint.connect(now, path, SERVER_NAME, CONNECT)?;
         let held = self.open.sessions.len();
         // The endpoint itself gives up in time.
         while self.open.sessions.len() == held {
@@ -239,11 +227,7 @@ impl Exchange for Client {
 
     fn begin(&mut self, connection: usize, number: u32, request: &Bytes) -> Result<(), Failure> {
         let request = request.clone();
-        self.start(SmtCall {
-            connection,
-            number,
-            request,
-        })
+        self.start(SmtCall { connection, number, request })
     }
 
     fn turn(&mut self, wait: Duration, ended: &mut Vec<(u32, usize)>) -> Result<(), Failure> {

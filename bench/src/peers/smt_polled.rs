@@ -70,11 +70,7 @@ impl Peer for SmtPolled {
             while ended.is_empty() {
                 client.turn(WAIT, &mut ended)?;
             }
-            client
-                .open
-                .sessions
-                .drain(..)
-                .for_each(|session| client.endpoint.close(session));
+            client.open.sessions.drain(..).for_each(|session| client.endpoint.close(session));
             Ok(())
         }))
     }
@@ -92,10 +88,7 @@ impl Client {
         let builder =
             client_builder(setting)?.configure(|config| config.cipher_cache_sessions = usize::MAX);
         let endpoint = builder.open_polled("127.0.0.1:0")?;
-        Ok(Self {
-            endpoint,
-            open: SmtCalls::default(),
-        })
+        Ok(Self { endpoint, open: SmtCalls::default() })
     }
 
     fn add_session(&mut self, server: SocketAddr) -> Result<(), Failure> {
@@ -125,11 +118,7 @@ impl Exchange for Client {
 
     fn begin(&mut self, connection: usize, number: u32, request: &Bytes) -> Result<(), Failure> {
         let request = request.clone();
-        self.start(SmtCall {
-            connection,
-            number,
-            request,
-        })
+        self.start(SmtCall { connection, number, request })
     }
 
     fn turn(&mut self, wait: Duration, ended: &mut Vec<(u32, usize)>) -> Result<(), Failure> {

@@ -34,11 +34,7 @@ impl StreamBlocking {
 
 impl Peer for StreamBlocking {
     fn name(&self) -> &'static str {
-        if self.is_tls {
-            "tls-blocking"
-        } else {
-            "tcp-blocking"
-        }
+        if self.is_tls { "tls-blocking" } else { "tcp-blocking" }
     }
 
     fn settings(&self) -> &'static str {
@@ -57,16 +53,14 @@ impl Peer for StreamBlocking {
         let (is_tls, read_bytes) = (self.is_tls, setting.read_bytes);
         for socket in listener.incoming() {
             let (socket, config) = (socket?, Arc::clone(&config));
-            std::thread::Builder::new()
-                .stack_size(STACK_BYTES)
-                .spawn(move || {
-                    // A connection that ends is a client that has finished.
-                    let _ = if is_tls {
-                        serve_tls(config, socket, read_bytes)
-                    } else {
-                        BigReads::new(socket, read_bytes).and_then(echo)
-                    };
-                })?;
+            std::thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
+                // A connection that ends is a client that has finished.
+                let _ = if is_tls {
+                    serve_tls(config, socket, read_bytes)
+                } else {
+                    BigReads::new(socket, read_bytes).and_then(echo)
+                };
+            })?;
         }
         Ok(())
     }
@@ -113,9 +107,7 @@ fn threads<S: Read + Write + Send>(
     let numbers = deal((0..connections.len()).collect(), shape.callers);
     let mut connections: Vec<_> = connections.into_iter().map(Some).collect();
     let hand = |numbers: Vec<usize>| {
-        let taken = numbers
-            .into_iter()
-            .filter_map(|number| connections[number].take());
+        let taken = numbers.into_iter().filter_map(|number| connections[number].take());
         taken.collect()
     };
     Threads(numbers.into_iter().map(hand).collect())
@@ -150,10 +142,7 @@ impl Dial {
 
 fn serve_tls(config: Arc<ServerConfig>, socket: TcpStream, read_bytes: usize) -> io::Result<()> {
     let connection = ServerConnection::new(config).map_err(io::Error::other)?;
-    echo(Encrypted::new(
-        connection,
-        BigReads::new(socket, read_bytes)?,
-    ))
+    echo(Encrypted::new(connection, BigReads::new(socket, read_bytes)?))
 }
 
 fn echo(mut stream: impl Read + Write) -> io::Result<()> {
@@ -176,11 +165,7 @@ struct Caller<S> {
 
 impl<S> Caller<S> {
     fn new(stream: S) -> Self {
-        Self {
-            stream,
-            reply: Vec::new(),
-            out: Vec::new(),
-        }
+        Self { stream, reply: Vec::new(), out: Vec::new() }
     }
 }
 

@@ -57,10 +57,7 @@ impl Peer for TlsMultiplexed {
         server: SocketAddr,
         shape: Shape,
     ) -> Result<Box<dyn Callers>, Failure> {
-        let (runtime, dial) = (
-            runtime(setting.on_tokio.flavor)?,
-            Dial::new(setting, server)?,
-        );
+        let (runtime, dial) = (runtime(setting.on_tokio.flavor)?, Dial::new(setting, server)?);
         let connections = runtime.block_on(async {
             let mut connections = Vec::new();
             for _ in 0..shape.connections_shared() {
@@ -68,20 +65,12 @@ impl Peer for TlsMultiplexed {
             }
             Ok::<_, Failure>(connections)
         })?;
-        Ok(Box::new(Tasks::new(
-            runtime,
-            deal(connections, shape.callers),
-        )))
+        Ok(Box::new(Tasks::new(runtime, deal(connections, shape.callers))))
     }
 
     fn newcomer(&self, setting: &Setting, server: SocketAddr) -> Result<Newcomer, Failure> {
-        let (runtime, dial) = (
-            runtime(setting.on_tokio.flavor)?,
-            Dial::new(setting, server)?,
-        );
-        Ok(Box::new(move || {
-            runtime.block_on(Handle::connect(&dial)).map(drop)
-        }))
+        let (runtime, dial) = (runtime(setting.on_tokio.flavor)?, Dial::new(setting, server)?);
+        Ok(Box::new(move || runtime.block_on(Handle::connect(&dial)).map(drop)))
     }
 }
 
@@ -105,11 +94,7 @@ impl Handle {
         let waiting = Arc::new(Waiting::default());
         tokio::spawn(write_all_ready(writer, queue));
         tokio::spawn(take_replies(reader, Arc::clone(&waiting), dial.read_bytes));
-        let mut handle = Self {
-            outgoing,
-            waiting,
-            next: Arc::default(),
-        };
+        let mut handle = Self { outgoing, waiting, next: Arc::default() };
         handle.call(&frame::request(64, 64)).await?;
         Ok(handle)
     }

@@ -42,19 +42,13 @@ impl Peer for TlsTokio {
         server: SocketAddr,
         shape: Shape,
     ) -> Result<Box<dyn Callers>, Failure> {
-        let (runtime, dial) = (
-            runtime(setting.on_tokio.flavor)?,
-            Dial::new(setting, server)?,
-        );
+        let (runtime, dial) = (runtime(setting.on_tokio.flavor)?, Dial::new(setting, server)?);
         let mut hands: Vec<Vec<Caller>> = Vec::new();
         hands.resize_with(shape.callers, Vec::new);
         runtime.block_on(async {
             for number in 0..shape.connections_exclusive() {
-                let mut caller = Caller {
-                    stream: dial.connect().await?,
-                    out: Vec::new(),
-                    reply: Vec::new(),
-                };
+                let mut caller =
+                    Caller { stream: dial.connect().await?, out: Vec::new(), reply: Vec::new() };
                 caller.call(&frame::request(64, 64)).await?;
                 hands[number % shape.callers].push(caller);
             }
@@ -64,18 +58,12 @@ impl Peer for TlsTokio {
     }
 
     fn newcomer(&self, setting: &Setting, server: SocketAddr) -> Result<Newcomer, Failure> {
-        let (runtime, dial) = (
-            runtime(setting.on_tokio.flavor)?,
-            Dial::new(setting, server)?,
-        );
+        let (runtime, dial) = (runtime(setting.on_tokio.flavor)?, Dial::new(setting, server)?);
         let request = frame::request(64, 64);
         Ok(Box::new(move || {
             runtime.block_on(async {
-                let mut caller = Caller {
-                    stream: dial.connect().await?,
-                    out: Vec::new(),
-                    reply: Vec::new(),
-                };
+                let mut caller =
+                    Caller { stream: dial.connect().await?, out: Vec::new(), reply: Vec::new() };
                 caller.call(&request).await.map(drop)
             })
         }))
@@ -95,12 +83,7 @@ impl Dial {
         let config: ClientConfig = tls::client_config(&setting.directory, b"")?;
         let connector = TlsConnector::from(Arc::new(config));
         let name = tls::server_name()?;
-        Ok(Self {
-            connector,
-            name,
-            server,
-            read_bytes: setting.read_bytes,
-        })
+        Ok(Self { connector, name, server, read_bytes: setting.read_bytes })
     }
 
     pub(super) async fn connect(&self) -> io::Result<client::TlsStream<BufReader<TcpStream>>> {
@@ -123,10 +106,7 @@ pub(super) struct Accept {
 impl Accept {
     pub(super) fn new(setting: &Setting) -> Result<Self, Failure> {
         let config = tls::server_config(&setting.directory, b"")?;
-        Ok(Self {
-            acceptor: TlsAcceptor::from(Arc::new(config)),
-            read_bytes: setting.read_bytes,
-        })
+        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), read_bytes: setting.read_bytes })
     }
 
     async fn accept(

@@ -85,10 +85,7 @@ impl Peer for Udp {
     ) -> Result<Box<dyn Callers>, Failure> {
         let socket = UdpOptions::new().connect(server)?;
         let end = End::new(socket, *self, setting, server.ip());
-        let client = Client {
-            end,
-            path: Path::to(server),
-        };
+        let client = Client { end, path: Path::to(server) };
         Ok(Box::new(Turns::new(client, shape.callers)))
     }
 
@@ -110,16 +107,9 @@ impl Header {
     fn of(datagram: &[u8]) -> Option<Self> {
         let header: &[u8; HEADER] = datagram.first_chunk()?;
         let word = |at: usize| {
-            header[at..at + 4]
-                .iter()
-                .fold(0, |word, byte| word << 8 | u32::from(*byte))
+            header[at..at + 4].iter().fold(0, |word, byte| word << 8 | u32::from(*byte))
         };
-        Some(Self {
-            number: word(0),
-            offset: word(4),
-            length: word(8),
-            wanted: word(12),
-        })
+        Some(Self { number: word(0), offset: word(4), length: word(8), wanted: word(12) })
     }
 
     /// The last part stands for the message: order is kept on loopback and veth.
@@ -203,12 +193,7 @@ impl End {
         }
         let (length, wanted) = (body.len() as u32, frame::reply_length(body) as u32);
         for (place, bytes) in body.chunks(part).enumerate() {
-            let header = Header {
-                number,
-                offset: (place * part) as u32,
-                length,
-                wanted,
-            };
+            let header = Header { number, offset: (place * part) as u32, length, wanted };
             self.out.extend_from_slice(&header.bytes());
             self.out.extend_from_slice(bytes);
         }

@@ -40,12 +40,7 @@ impl Comparison {
             "smt-tokio" => ON_THIS_THREAD,
             _ => ON_TWO_WORKERS,
         };
-        Self {
-            what,
-            key,
-            ours,
-            theirs,
-        }
+        Self { what, key, ours, theirs }
     }
 }
 
@@ -58,10 +53,7 @@ pub(super) fn all() -> Vec<Comparison> {
             Comparison::new(what, ours, key(Scenario::Unloaded, size, 1, "p50_us"))
         }));
     }
-    for (ours, how) in [
-        ("smt-tokio-mt", "tokio"),
-        ("smt-tokio", "tokio, current thread"),
-    ] {
+    for (ours, how) in [("smt-tokio-mt", "tokio"), ("smt-tokio", "tokio, current thread")] {
         rows.extend(LOAD_SIZES.map(|size| {
             let what =
                 format!("{LOAD_CALLERS} calls at once, {size}, {how}: thousand RPCs a second");
@@ -98,22 +90,12 @@ pub(crate) fn is_peer(name: &str) -> bool {
 }
 
 fn key(scenario: Scenario, size: Size, callers: usize, figure: &'static str) -> Key<'static> {
-    Key {
-        place: "",
-        scenario,
-        size: size.0,
-        callers,
-        figure,
-    }
+    Key { place: "", scenario, size: size.0, callers, figure }
 }
 
 /// The scenarios of the rows.
-pub(crate) const SCENARIOS: [Scenario; 4] = [
-    Scenario::Unloaded,
-    Scenario::Load,
-    Scenario::Goodput,
-    Scenario::Beside,
-];
+pub(crate) const SCENARIOS: [Scenario; 4] =
+    [Scenario::Unloaded, Scenario::Load, Scenario::Goodput, Scenario::Beside];
 /// Sizes of messages, one call at a time.
 pub(crate) const SIZES: [Size; 4] = [Size(64), Size(1 << 10), Size(8 << 10), Size(64 << 10)];
 /// Sizes of messages under load.

@@ -91,21 +91,12 @@ fn repetitions(results: &Results) -> usize {
 }
 
 fn table(results: &Results, place: &str) -> Table {
-    let columns = [
-        "SMT",
-        "best peer",
-        "ratio",
-        "SMT CPU an RPC, us",
-        "peer CPU an RPC, us",
-    ];
+    let columns = ["SMT", "best peer", "ratio", "SMT CPU an RPC, us", "peer CPU an RPC, us"];
     let rows = comparisons::all();
     Table {
         corner: "what".to_owned(),
         columns: columns.map(str::to_owned).to_vec(),
-        rows: rows
-            .iter()
-            .filter_map(|comparison| row(results, place, comparison))
-            .collect(),
+        rows: rows.iter().filter_map(|comparison| row(results, place, comparison)).collect(),
     }
 }
 
@@ -122,9 +113,7 @@ fn row(results: &Results, place: &str, row: &Comparison) -> Option<(String, Vec<
     let peer = best.and_then(|(name, _)| Some((name, results.figure(&key, name)?)));
     let cells = vec![
         with_spread(&key, ours),
-        peer.map_or_else(none, |(name, figure)| {
-            format!("{} ({name})", with_spread(&key, figure))
-        }),
+        peer.map_or_else(none, |(name, figure)| format!("{} ({name})", with_spread(&key, figure))),
         best.map_or_else(none, |(_, theirs)| ratio(&key, ours.median, theirs)),
         cpu(Some(row.ours)),
         cpu(best.map(|(name, _)| name)),

@@ -9,11 +9,7 @@ use crate::results::Results;
 
 /// All of it.
 pub(crate) fn html(results: &Results) -> String {
-    let mut page = Page::new(
-        "SMT and its peers",
-        "SMT and its peers",
-        results.order.len(),
-    );
+    let mut page = Page::new("SMT and its peers", "SMT and its peers", results.order.len());
     page.add_text(&super::heading(results));
     for place in &results.places {
         for view in VIEWS {
@@ -29,9 +25,7 @@ pub(crate) fn round_trips(results: &Results) -> Option<String> {
     let place = place_of_round_trips(results)?;
     let figures = line_plots(results, place, &ROUND_TRIPS, ROUND_TRIPS.x?);
     let colors = results.order.len();
-    figures
-        .first()
-        .map(|figure| smt_report::svg_file(&figure.svg, colors))
+    figures.first().map(|figure| smt_report::svg_file(&figure.svg, colors))
 }
 
 /// The first place where round trips were measured.
@@ -47,10 +41,7 @@ fn add_section(page: &mut Page, results: &Results, place: &str, view: &View) {
     }
     let figures = match view.x {
         Some(x) => line_plots(results, place, view, x),
-        None => columns
-            .iter()
-            .map(|label| bar_plot(results, place, view, label))
-            .collect(),
+        None => columns.iter().map(|label| bar_plot(results, place, view, label)).collect(),
     };
     page.add_figures(&format!("{} ({place})", view.title), None, &figures);
 }
@@ -60,10 +51,7 @@ fn line_plots(results: &Results, place: &str, view: &View, x: &str) -> Vec<Figur
     let is_by_size = x == "bytes";
     let mut sizes: Vec<u32> = Vec::new();
     let rows = || {
-        results
-            .rows
-            .iter()
-            .filter(|row| row.place == place && row.case.scenario == view.scenario)
+        results.rows.iter().filter(|row| row.place == place && row.case.scenario == view.scenario)
     };
     for row in rows() {
         if !is_by_size && !sizes.contains(&row.case.size) {
@@ -79,11 +67,7 @@ fn line_plots(results: &Results, place: &str, view: &View, x: &str) -> Vec<Figur
                 rows().filter(|row| row.peer == *peer && (is_by_size || row.case.size == *size));
             let points =
                 own.filter_map(|row| Some((row.case.x, row.figures.get(view.figure)?.median)));
-            Line {
-                color,
-                name: peer.clone(),
-                points: points.collect(),
-            }
+            Line { color, name: peer.clone(), points: points.collect() }
         };
         let all = results.order.iter().enumerate().map(line);
         let all: Vec<Line> = all.filter(|line| !line.points.is_empty()).collect();
@@ -100,9 +84,8 @@ fn plot_of(title: &str, x: &str, lines: Vec<Line>) -> Plot {
     let points = || lines.iter().flat_map(|line| &line.points);
     let xs: Vec<f64> = points().map(|point| point.0).collect();
     let positive = points().map(|point| point.1).filter(|value| *value > 0.0);
-    let (least, most) = positive.fold((f64::MAX, 0.0_f64), |(least, most), value| {
-        (least.min(value), most.max(value))
-    });
+    let (least, most) = positive
+        .fold((f64::MAX, 0.0_f64), |(least, most), value| (least.min(value), most.max(value)));
     Plot {
         title: title.to_owned(),
         x: Axis::logarithmic_over(x, &xs),
@@ -114,18 +97,11 @@ fn plot_of(title: &str, x: &str, lines: Vec<Line>) -> Plot {
 fn bar_plot(results: &Results, place: &str, view: &View, label: &str) -> Figure {
     let bar = |(color, peer): (usize, &String)| {
         let row = find(results, place, view, peer, label)?;
-        Some(Bar {
-            name: peer.clone(),
-            color,
-            value: row.figures.get(view.figure)?.median,
-        })
+        Some(Bar { name: peer.clone(), color, value: row.figures.get(view.figure)?.median })
     };
     let bars = Bars {
         title: view.title.to_owned(),
         bars: results.order.iter().enumerate().filter_map(bar).collect(),
     };
-    Figure {
-        caption: Some(label.to_owned()),
-        svg: bars.svg(),
-    }
+    Figure { caption: Some(label.to_owned()), svg: bars.svg() }
 }

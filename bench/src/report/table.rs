@@ -74,10 +74,7 @@ fn cell(row: &Row, view: &View, notes: &mut Vec<String>) -> String {
             }
         },
     );
-    let unfinished = row
-        .figures
-        .get("unfinished")
-        .filter(|figure| figure.median > 0.0);
+    let unfinished = row.figures.get("unfinished").filter(|figure| figure.median > 0.0);
     let unfinished =
         unfinished.map(|figure| format!("{:.0} calls were not finished", figure.median));
     if let Some(reason) = reason.or(unfinished) {

@@ -88,9 +88,7 @@ impl Pair {
 
     fn establish(&mut self, remote: SocketAddr) -> Result<SessionIndex, Failure> {
         let (now, path) = (self.now(), Path::to(remote));
-        self.client
-            .endpoint
-            .connect(now, path, SERVER_NAME, CONNECT)?;
+        self.client.endpoint.connect(now, path, SERVER_NAME, CONNECT)?;
         loop {
             let now = self.now();
             self.client.send(now);
@@ -146,10 +144,7 @@ struct End {
 impl End {
     fn new(mut endpoint: Endpoint, carrier: MemoryCarrier) -> Self {
         endpoint.set_capabilities(carrier.capabilities());
-        Self {
-            endpoint,
-            pump: Pump::new(Arc::new(carrier)),
-        }
+        Self { endpoint, pump: Pump::new(Arc::new(carrier)) }
     }
 
     fn receive(&mut self, now: Time) {

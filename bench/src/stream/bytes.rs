@@ -32,10 +32,7 @@ struct Digest {
 
 impl Digest {
     fn new() -> Self {
-        Self {
-            bytes: 0,
-            context: digest::Context::new(&SHA256),
-        }
+        Self { bytes: 0, context: digest::Context::new(&SHA256) }
     }
 
     fn update(&mut self, bytes: &[u8]) {
@@ -46,10 +43,7 @@ impl Digest {
     fn seen(self) -> Seen {
         let mut digest = [0; 32];
         digest.copy_from_slice(self.context.finish().as_ref());
-        Seen {
-            bytes: self.bytes,
-            digest,
-        }
+        Seen { bytes: self.bytes, digest }
     }
 }
 
@@ -62,11 +56,7 @@ pub(super) struct Source {
 
 impl Source {
     pub(super) fn new(bytes: u64, seed: u64) -> Self {
-        Self {
-            left: bytes,
-            state: seed,
-            digest: Digest::new(),
-        }
+        Self { left: bytes, state: seed, digest: Digest::new() }
     }
 
     /// The bytes that have been read.

@@ -30,14 +30,7 @@ impl<'a> Arrival<'a> {
     /// One whole datagram without a mark.
     #[must_use]
     pub const fn datagram(path: Path, bytes: &'a [u8]) -> Self {
-        Self {
-            path,
-            bytes,
-            segment_size: bytes.len(),
-            marks: Marks::NONE,
-            opened: &[],
-            spi: None,
-        }
+        Self { path, bytes, segment_size: bytes.len(), marks: Marks::NONE, opened: &[], spi: None }
     }
 
     /// The same with these records opened.
@@ -80,10 +73,7 @@ pub struct Marks {
 
 impl Marks {
     /// No mark.
-    pub const NONE: Self = Self {
-        trimmed: false,
-        ecn: Ecn::NotEct,
-    };
+    pub const NONE: Self = Self { trimmed: false, ecn: Ecn::NotEct };
 }
 
 /// Code points of explicit congestion notification (RFC 3168 §5).

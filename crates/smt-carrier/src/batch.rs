@@ -97,10 +97,7 @@ impl<'a> Batch<'a> {
         assert!(size > 0, "a segment has at least one byte");
         if self.association.is_some() {
             assert!(capabilities.seals_packets, "this carrier seals no packets");
-            assert!(
-                self.unsealed.is_empty(),
-                "records in sealed packets are as they are"
-            );
+            assert!(self.unsealed.is_empty(), "records in sealed packets are as they are");
         }
         if self.unsealed.is_empty() {
             return;
@@ -125,9 +122,7 @@ impl<'a> Batch<'a> {
     pub fn plain_segment_size(&self) -> usize {
         self.assert_valid(&Capabilities::new(0));
         let (Layout::Datagrams { segment_size: size }
-        | Layout::Segmented {
-            payload_max: size, ..
-        }) = self.layout;
+        | Layout::Segmented { payload_max: size, .. }) = self.layout;
         size
     }
 }
@@ -148,22 +143,11 @@ mod tests {
     }
 
     fn segmented() -> Batch<'static> {
-        Batch {
-            layout: Layout::Segmented {
-                header: &HEADER,
-                payload_max: 10,
-            },
-            ..batch(1)
-        }
+        Batch { layout: Layout::Segmented { header: &HEADER, payload_max: 10 }, ..batch(1) }
     }
 
     const fn record(at: u32, length: u32) -> Unsealed {
-        Unsealed {
-            at,
-            length,
-            key: KeyHandle(1),
-            number: 7,
-        }
+        Unsealed { at, length, key: KeyHandle(1), number: 7 }
     }
 
     mod plain_segment_size {
@@ -196,11 +180,7 @@ mod tests {
         #[should_panic(expected = "seals no records")]
         fn a_record_to_be_sealed_is_the_callers_mistake() {
             let unsealed = &[record(5, 10)];
-            let _ = Batch {
-                unsealed,
-                ..batch(1)
-            }
-            .plain_segment_size();
+            let _ = Batch { unsealed, ..batch(1) }.plain_segment_size();
         }
     }
 
@@ -211,11 +191,7 @@ mod tests {
         const PACKET_SEALER: Capabilities = SEALER.with_seals_packets(true);
 
         fn under_association(unsealed: &[Unsealed]) -> Batch<'_> {
-            Batch {
-                unsealed,
-                association: Some(AssociationHandle(1)),
-                ..segmented()
-            }
+            Batch { unsealed, association: Some(AssociationHandle(1)), ..segmented() }
         }
 
         #[test]
@@ -236,11 +212,7 @@ mod tests {
         }
 
         fn check(unsealed: &[Unsealed]) {
-            Batch {
-                unsealed,
-                ..segmented()
-            }
-            .assert_valid(&SEALER);
+            Batch { unsealed, ..segmented() }.assert_valid(&SEALER);
         }
 
         #[test]

@@ -132,9 +132,6 @@ mod tests {
 
     #[test]
     fn a_batch_has_at_least_one_datagram() {
-        assert_eq!(
-            Capabilities::new(1_472).with_segments_max(0).segments_max,
-            1
-        );
+        assert_eq!(Capabilities::new(1_472).with_segments_max(0).segments_max, 1);
     }
 }

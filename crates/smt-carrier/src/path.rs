@@ -23,10 +23,7 @@ impl Path {
     /// An IPv4-mapped address becomes the IPv4 address it stands for.
     #[must_use]
     pub const fn to(remote: SocketAddr) -> Self {
-        Self {
-            remote: canonical(remote),
-            local: None,
-        }
+        Self { remote: canonical(remote), local: None }
     }
 
     /// A way to `remote` from this host's address `local`.
@@ -34,10 +31,7 @@ impl Path {
     /// IPv4-mapped addresses become the IPv4 addresses they stand for.
     #[must_use]
     pub const fn between(remote: SocketAddr, local: IpAddr) -> Self {
-        Self {
-            remote: canonical(remote),
-            local: Some(local.to_canonical()),
-        }
+        Self { remote: canonical(remote), local: Some(local.to_canonical()) }
     }
 }
 

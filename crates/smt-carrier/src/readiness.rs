@@ -14,9 +14,7 @@ pub struct Readiness<'a> {
 
 impl<'a> Readiness<'a> {
     /// No descriptor tells.
-    pub const NONE: Self = Self {
-        descriptors: [None, None],
-    };
+    pub const NONE: Self = Self { descriptors: [None, None] };
 
     /// Either of these descriptors tells, or the one that there is.
     #[must_use]

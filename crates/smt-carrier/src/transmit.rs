@@ -32,13 +32,7 @@ impl Transmit {
     /// Datagrams of this size, of the least priority and of no flow.
     #[must_use]
     pub const fn new(path: Path, segment_size: usize) -> Self {
-        Self {
-            path,
-            segment_size,
-            priority: 0,
-            flow: FlowId(0),
-            association: None,
-        }
+        Self { path, segment_size, priority: 0, flow: FlowId(0), association: None }
     }
 
     /// The datagrams in `bytes`, in order, if it is no stream.

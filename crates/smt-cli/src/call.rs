@@ -99,9 +99,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let cancellation = Cancellation::on_signals()?;
     let mut output = cancellation.open(&arguments.output)?;
     let mut caller = Caller::new(arguments, builder, &cancellation)?;
-    let tickets = arguments
-        .tickets
-        .look_up(&arguments.address, &arguments.credentials);
+    let tickets = arguments.tickets.look_up(&arguments.address, &arguments.credentials);
     caller.use_tickets(tickets?);
     let mut times = Vec::new();
     for _ in 0..arguments.count {
@@ -170,10 +168,7 @@ fn read(path: &Path) -> Result<Bytes, Failure> {
 fn read_message(input: impl Read, shown: &str) -> Result<Bytes, Failure> {
     let mut bytes = Vec::new();
     let most = u64::from(Size::MESSAGE_MAX);
-    input
-        .take(most + 1)
-        .read_to_end(&mut bytes)
-        .doing(format!("reading {shown}"))?;
+    input.take(most + 1).read_to_end(&mut bytes).doing(format!("reading {shown}"))?;
     if bytes.len() as u64 > most {
         return Err(Failure::new(format!(
             "{shown} has more than {most} bytes, and no message has"

@@ -42,10 +42,7 @@ pub(crate) fn run(_: &Arguments) -> Result<(), Failure> {
     let seen = Arc::new(SuiteSeen::default());
     let began = Instant::now();
     let client = builder(&files)?
-        .identity(Identity::from_pem_files(
-            &files.client.cert,
-            &files.client.key,
-        )?)
+        .identity(Identity::from_pem_files(&files.client.cert, &files.client.key)?)
         .key_log(Arc::clone(&seen) as Arc<dyn KeyLog>)
         .connect_blocking(server.address())?;
     say(&format!(
@@ -57,9 +54,7 @@ pub(crate) fn run(_: &Arguments) -> Result<(), Failure> {
     say(&format!(
         "session       TLS 1.3 handshake, both sides with certificates; key exchange X25519MLKEM768 (post-quantum \
          hybrid); {}",
-        seen.suite()
-            .map(|suite| suite.to_string())
-            .unwrap_or_default()
+        seen.suite().map(|suite| suite.to_string()).unwrap_or_default()
     ))?;
     say("\nmessage     calls     p50 round trip   reply")?;
     for size in SIZES {
@@ -71,19 +66,13 @@ pub(crate) fn run(_: &Arguments) -> Result<(), Failure> {
         refusal(&files, &server)?
     ))?;
     let summary = server.end();
-    say(&format!(
-        "\nthe server says (that client has tried three times):\n  {summary}"
-    ))?;
+    say(&format!("\nthe server says (that client has tried three times):\n  {summary}"))?;
     say("\nserver ended, temporary directory removed")
 }
 
 fn start_server(files: &EphemeralFiles) -> Result<OwnProcess, Failure> {
-    let mut words = vec![
-        "serve".into(),
-        "127.0.0.1:0".into(),
-        "--echo".into(),
-        "--until-input-ends".into(),
-    ];
+    let mut words =
+        vec!["serve".into(), "127.0.0.1:0".into(), "--echo".into(), "--until-input-ends".into()];
     for (option, path) in [
         ("--cert", &files.server.cert),
         ("--key", &files.server.key),
@@ -98,16 +87,12 @@ fn start_server(files: &EphemeralFiles) -> Result<OwnProcess, Failure> {
 /// Offers one key exchange alone, so that a session that is live has used it.
 fn builder(files: &EphemeralFiles) -> Result<Builder<TlsClient>, Failure> {
     let trust = Trust::roots_from_pem_files(&[&files.authority])?;
-    Ok(smt::client(trust)
-        .server_name("localhost")
-        .groups([Group::X25519MlKem768]))
+    Ok(smt::client(trust).server_name("localhost").groups([Group::X25519MlKem768]))
 }
 
 /// Calls with this size for a while; every reply must be the request.
 fn exchange(client: &Client, size: Size) -> Result<(), Failure> {
-    let message: Bytes = (0..size.0)
-        .map(|place| (place * 31 + place / 251) as u8)
-        .collect();
+    let message: Bytes = (0..size.0).map(|place| (place * 31 + place / 251) as u8).collect();
     let end = Instant::now() + TIME_PER_SIZE;
     let mut times = Vec::new();
     while times.len() < CALLS_MIN || (Instant::now() < end && times.len() < CALLS_MAX) {
@@ -134,10 +119,9 @@ fn exchange(client: &Client, size: Size) -> Result<(), Failure> {
 fn refusal(files: &EphemeralFiles, server: &OwnProcess) -> Result<String, Failure> {
     match builder(files)?.connect_blocking(server.address()) {
         Err(error) => Ok(Failure::from(error).text().to_owned()),
-        Ok(_) => Err(Failure::of(
-            smt::Fault::Peer,
-            "the server let a client without a certificate in",
-        )),
+        Ok(_) => {
+            Err(Failure::of(smt::Fault::Peer, "the server let a client without a certificate in"))
+        }
     }
 }
 
@@ -161,13 +145,7 @@ fn say(line: &str) -> Result<(), Failure> {
     Ok(writeln!(std::io::stdout(), "{line}")?)
 }
 
-const SIZES: [Size; 5] = [
-    Size(0),
-    Size(64),
-    Size(1 << 10),
-    Size(64 << 10),
-    Size(1 << 20),
-];
+const SIZES: [Size; 5] = [Size(0), Size(64), Size(1 << 10), Size(64 << 10), Size(1 << 20)];
 const TIME_PER_SIZE: Duration = Duration::from_millis(300);
 const CALLS_MIN: usize = 10;
 const CALLS_MAX: usize = 2_000;

@@ -61,22 +61,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Ok(());
     }
     writeln!(output, "{machine}\n")?;
-    for Finding {
-        name,
-        value,
-        advice,
-    } in &findings
-    {
+    for Finding { name, value, advice } in &findings {
         let mark = if advice.is_some() { "!" } else { " " };
         writeln!(output, "{mark} {name:<24} {value}")?;
         for line in advice.iter().flat_map(|advice| advice.lines()) {
             writeln!(output, "    {line}")?;
         }
     }
-    let open = findings
-        .iter()
-        .filter(|finding| finding.advice.is_some())
-        .count();
+    let open = findings.iter().filter(|finding| finding.advice.is_some()).count();
     match open {
         0 => writeln!(output, "\nnothing to change")?,
         _ => writeln!(output, "\n{open} to change; SMT works without, but slower")?,
@@ -85,11 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn network(probe: &Probe) -> Vec<Finding> {
-    let finding = |name, value: String, advice: Option<String>| Finding {
-        name,
-        value,
-        advice,
-    };
+    let finding = |name, value: String, advice: Option<String>| Finding { name, value, advice };
     let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
     vec![
         finding(
@@ -159,11 +147,7 @@ fn buffer(name: &'static str, setting: &str, granted: usize, is_forced: bool) ->
             Size(BUFFER_BYTES_WANTED as u64)
         )
     });
-    Finding {
-        name,
-        value: format!("up to {}{by}", Size(granted as u64)),
-        advice,
-    }
+    Finding { name, value: format!("up to {}{by}", Size(granted as u64)), advice }
 }
 
 fn cipher(has_aes: Option<bool>) -> Finding {
@@ -175,11 +159,7 @@ fn cipher(has_aes: Option<bool>) -> Finding {
         ),
         None => ("unknown", None),
     };
-    Finding {
-        name: "AES in hardware",
-        value: value.to_owned(),
-        advice,
-    }
+    Finding { name: "AES in hardware", value: value.to_owned(), advice }
 }
 
 /// Version of the JSON lines.
@@ -200,18 +180,12 @@ mod tests {
         fn a_small_one_comes_with_the_command() {
             let finding = buffer("receive buffer", "rmem_max", 212_992, false);
             let advice = finding.advice.unwrap();
-            assert!(
-                advice.contains("sudo sysctl -w net.core.rmem_max=4194304"),
-                "{advice}"
-            );
+            assert!(advice.contains("sudo sysctl -w net.core.rmem_max=4194304"), "{advice}");
         }
 
         #[test]
         fn a_large_one_does_not() {
-            assert_eq!(
-                buffer("send buffer", "wmem_max", 4 << 20, true).advice,
-                None
-            );
+            assert_eq!(buffer("send buffer", "wmem_max", 4 << 20, true).advice, None);
         }
     }
 

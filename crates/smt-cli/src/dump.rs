@@ -110,11 +110,7 @@ fn tell(summary: &Summary, port: u16) {
         return;
     }
     let others: Vec<String> = summary.other_ports.iter().map(u16::to_string).collect();
-    let others = if others.is_empty() {
-        "none".to_owned()
-    } else {
-        others.join(", ")
-    };
+    let others = if others.is_empty() { "none".to_owned() } else { others.join(", ") };
     standard_error::tell(format_args!(
         "nothing is of port {port}; other ports in the capture: {others} (choose one with --port)"
     ));

@@ -89,10 +89,7 @@ mod tests {
         let time = Duration::from_secs(1);
         let silent = CallFailure::SessionEnded(SessionEnd::Silent(time));
         let full = ConnectError::Unavailable(Unavailability::Full);
-        let too_large = Refused::TooLarge {
-            length: 2,
-            limit: 1,
-        };
+        let too_large = Refused::TooLarge { length: 2, limit: 1 };
         for ((kind, execution), code) in [
             (call(refused, DidNotRun), 5),
             (call(CallFailure::DeadlineExceeded, DidNotRun), 3),
@@ -106,13 +103,7 @@ mod tests {
             (not_run(full), 3),
             (not_run(too_large), 3),
             (not_run(ErrorKind::NotDelivered(CallFailure::TooLarge)), 3),
-            (
-                (
-                    ErrorKind::MayHaveBeenDelivered(CallFailure::Forgotten),
-                    MayHaveRun,
-                ),
-                4,
-            ),
+            ((ErrorKind::MayHaveBeenDelivered(CallFailure::Forgotten), MayHaveRun), 4),
         ] {
             assert_eq!(of_kind(&kind, execution), code, "{kind}");
             assert!(HELP.contains(&format!("\n  {code}  ")));
@@ -121,14 +112,8 @@ mod tests {
 
     #[test]
     fn an_address_that_can_be_none_is_wrong_usage_and_another_is_no_server() {
-        for (kind, code) in [
-            (io::ErrorKind::InvalidInput, 2),
-            (io::ErrorKind::NotFound, 6),
-        ] {
-            let address = OpenError::Address {
-                address: "nowhere".to_owned(),
-                reason: kind.into(),
-            };
+        for (kind, code) in [(io::ErrorKind::InvalidInput, 2), (io::ErrorKind::NotFound, 6)] {
+            let address = OpenError::Address { address: "nowhere".to_owned(), reason: kind.into() };
             assert_eq!(of_open_error(&address), code);
         }
         assert_eq!(of_open_error(&OpenError::Options("no")), 1);

@@ -40,34 +40,22 @@ impl Failure {
     /// Arguments that go without each other, or do not go together: exit code 2, as for those that
     /// are wrong alone.
     pub(crate) fn usage(text: impl Into<String>) -> Self {
-        Self {
-            exit_code: exit_code::USAGE,
-            ..Self::new(text)
-        }
+        Self { exit_code: exit_code::USAGE, ..Self::new(text) }
     }
 
     /// One of somebody else.
     pub(crate) fn of(fault: Fault, text: impl Into<String>) -> Self {
-        Self {
-            fault: Some(fault),
-            ..Self::new(text)
-        }
+        Self { fault: Some(fault), ..Self::new(text) }
     }
 
     /// The command has done its work, and this has come out: nobody's fault.
     pub(crate) fn finding(text: impl Into<String>) -> Self {
-        Self {
-            fault: None,
-            ..Self::new(text)
-        }
+        Self { fault: None, ..Self::new(text) }
     }
 
     /// One that ends with the exit code of a signal.
     pub(crate) fn by_signal(exit_code: u8, text: impl Into<String>) -> Self {
-        Self {
-            exit_code,
-            ..Self::finding(text)
-        }
+        Self { exit_code, ..Self::finding(text) }
     }
 
     /// The same failure with another exit code.

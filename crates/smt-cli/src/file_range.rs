@@ -50,11 +50,7 @@ impl Part {
     pub(crate) fn decode(body: Bytes) -> Option<Self> {
         let (size, rest) = body.split_first_chunk()?;
         let (tag, _) = rest.split_first_chunk()?;
-        Some(Self {
-            size: u64::from_be_bytes(*size),
-            tag: *tag,
-            bytes: body.slice(HEADER_LEN..),
-        })
+        Some(Self { size: u64::from_be_bytes(*size), tag: *tag, bytes: body.slice(HEADER_LEN..) })
     }
 }
 
@@ -93,11 +89,7 @@ mod tests {
 
     #[test]
     fn a_part_is_read_as_it_was_written() {
-        let part = Part {
-            size: 1 << 40,
-            tag: [7; TAG_LEN],
-            bytes: Bytes::from_static(b"content"),
-        };
+        let part = Part { size: 1 << 40, tag: [7; TAG_LEN], bytes: Bytes::from_static(b"content") };
         assert_eq!(Part::decode(part.encode()), Some(part));
         assert_eq!(Part::decode(Bytes::from_static(&[0; HEADER_LEN - 1])), None);
     }
@@ -106,11 +98,7 @@ mod tests {
     fn ranges_are_read_as_they_were_written_and_others_are_none() {
         for (first, length) in [(0, 1), (7, 100), (1 << 40, 1 << 22)] {
             let text = range_text(first, length);
-            assert_eq!(
-                parse_range(text.as_bytes()),
-                Some((first, length)),
-                "{text}"
-            );
+            assert_eq!(parse_range(text.as_bytes()), Some((first, length)), "{text}");
         }
         for text in [
             "",

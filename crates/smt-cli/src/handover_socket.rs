@@ -38,10 +38,7 @@ pub(crate) enum Ask {
 #[serde(tag = "told", rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum Told {
     /// A session: a value, and where the other end is, for the end that calls.
-    Session {
-        value: HexValue,
-        address: Option<SocketAddr>,
-    },
+    Session { value: HexValue, address: Option<SocketAddr> },
     /// There is none.
     Refused { reason: String },
     /// Another process has said that it serves, and gets the sessions from here on.
@@ -137,10 +134,7 @@ impl HandoverStream {
     pub(crate) fn connect(path: &Path) -> Result<Self, Failure> {
         let stream = reach(path, LIMIT).map_err(|error| {
             let why = match is_time(&error) {
-                true => format!(
-                    "it takes no connection in {} s; has it stopped?",
-                    LIMIT.as_secs()
-                ),
+                true => format!("it takes no connection in {} s; has it stopped?", LIMIT.as_secs()),
                 false => error.to_string(),
             };
             let text = format!("no key daemon answers at {}: {why}", path.display());
@@ -173,15 +167,13 @@ impl HandoverStream {
         serde_json::to_writer(&mut *line, words)?;
         line.push(b'\n');
         // Not as a broken pipe of standard output, which is no failure.
-        (&self.0)
-            .write_all(&line)
-            .map_err(|error| match is_time(&error) {
-                true => silent(LIMIT),
-                false => {
-                    let text = format!("the other end of the socket of sessions has gone: {error}");
-                    Failure::of(Fault::Environment, text)
-                }
-            })
+        (&self.0).write_all(&line).map_err(|error| match is_time(&error) {
+            true => silent(LIMIT),
+            false => {
+                let text = format!("the other end of the socket of sessions has gone: {error}");
+                Failure::of(Fault::Environment, text)
+            }
+        })
     }
 
     /// Reads a line within the limit of an answer; `None` at the end.
@@ -241,10 +233,7 @@ fn reach(path: &Path, limit: Duration) -> io::Result<UnixStream> {
 
 /// Whether a limit of time has passed.
 fn is_time(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
-    )
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
 fn silent(limit: Duration) -> Failure {
@@ -335,11 +324,7 @@ mod tests {
         let kept = std::fs::read(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         assert!(second.text().contains("another key daemon answers"));
-        assert!(
-            file.text().contains("no socket is there"),
-            "{}",
-            file.text()
-        );
+        assert!(file.text().contains("no socket is there"), "{}", file.text());
         assert_eq!(kept, b"a letter");
     }
 

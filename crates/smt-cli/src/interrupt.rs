@@ -50,11 +50,7 @@ impl Interrupt {
             act();
             std::process::exit(signal.map_or(EXIT_INTERRUPTED, exit_code).into());
         });
-        Self {
-            asked,
-            ask,
-            is_forced,
-        }
+        Self { asked, ask, is_forced }
     }
 
     /// The end of standard input is the end too: a parent that dies takes this process along.
@@ -105,9 +101,7 @@ fn is_ignored(signal: i32) -> bool {
 /// The mask of ignored signals in a process's status (proc_pid_status(5)); signal 1 is its lowest
 /// bit.
 fn ignored(status: &str) -> Option<u64> {
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("SigIgn:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
     u64::from_str_radix(line.trim(), 16).ok()
 }
 

@@ -142,13 +142,7 @@ struct Leaf {
 /// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
-        Command::Ca {
-            out,
-            name,
-            days,
-            key_kind,
-            force,
-        } => {
+        Command::Ca { out, name, days, key_kind, force } => {
             let files = KeyFiles::plan(out, "ca", *force)?;
             let validity = Validity::days(*days)?;
             let name = name.clone().unwrap_or_else(authority_name);
@@ -161,23 +155,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             issue(leaf, names[0], CertificatePlan::server(&names)?)
         }
         Command::Client { name, leaf } => issue(leaf, name, CertificatePlan::client(name)?),
-        Command::Raw {
-            name,
-            out,
-            key_kind,
-            force,
-        } => {
+        Command::Raw { name, out, key_kind, force } => {
             let files = KeyFiles::plan(out, &file_name(name), *force)?;
             let key = RawKey::new(*key_kind)?;
             tell(&files.write(&key.public_key_pem, &key.key_pem)?)
         }
-        Command::Crl {
-            revoked,
-            ca,
-            passphrase,
-            out,
-            days,
-        } => {
+        Command::Crl { revoked, ca, passphrase, out, days } => {
             let revoked = revoked.iter().map(|path| Pem::read(path));
             let revoked: Vec<Pem> = revoked.collect::<Result<_, _>>()?;
             let authority = load_authority(ca, passphrase)?;
@@ -201,10 +184,7 @@ fn issue(leaf: &Leaf, name: &str, mut plan: CertificatePlan) -> Result<(), Failu
     plan.names.extend(leaf.uri.iter().cloned());
     plan.key_kind = leaf.key_kind;
     let authority = load_authority(&leaf.ca, &leaf.passphrase)?;
-    let IssuedCertificate {
-        certificate_pem,
-        key_pem,
-    } = authority.issue(&plan)?;
+    let IssuedCertificate { certificate_pem, key_pem } = authority.issue(&plan)?;
     tell(&files.write(&certificate_pem, &key_pem)?)
 }
 
@@ -263,10 +243,8 @@ fn tell(paths: &[PathBuf]) -> Result<(), Failure> {
 fn file_name(name: &str) -> String {
     let is_plain =
         |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '_');
-    let text: String = name
-        .chars()
-        .map(|letter| if is_plain(letter) { letter } else { '_' })
-        .collect();
+    let text: String =
+        name.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect();
     // Neither hidden nor a directory.
     text.trim_start_matches('.').to_owned()
 }

@@ -51,12 +51,9 @@ impl LogArguments {
             .log_internal_errors(false)
             .with_target(level == LevelFilter::TRACE);
         match self.log_format {
-            LogFormat::Json => log
-                .json()
-                .flatten_event(true)
-                .with_span_list(false)
-                .with_target(true)
-                .init(),
+            LogFormat::Json => {
+                log.json().flatten_event(true).with_span_list(false).with_target(true).init()
+            }
             LogFormat::Text => log.init(),
         }
         Ok(())

@@ -25,14 +25,9 @@ impl Machine {
         let facts = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         // Not `available_parallelism`: a process that is pinned has one core of many.
-        let listed = facts
-            .lines()
-            .filter(|line| line.starts_with("processor"))
-            .count();
+        let listed = facts.lines().filter(|line| line.starts_with("processor")).count();
         Self {
-            cpu: field(&facts, "model name")
-                .unwrap_or(std::env::consts::ARCH)
-                .to_owned(),
+            cpu: field(&facts, "model name").unwrap_or(std::env::consts::ARCH).to_owned(),
             cores: if listed == 0 { cores() } else { listed },
             os: std::env::consts::OS,
             kernel: kernel.trim().to_owned(),
@@ -53,19 +48,8 @@ impl Machine {
 
 impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            cpu,
-            cores,
-            os,
-            kernel,
-            version,
-            build,
-            aes: _,
-        } = self;
-        write!(
-            f,
-            "{cpu}, {cores} cores, {os} {kernel}, smt {version} ({build})"
-        )
+        let Self { cpu, cores, os, kernel, version, build, aes: _ } = self;
+        write!(f, "{cpu}, {cores} cores, {os} {kernel}, smt {version} ({build})")
     }
 }
 

@@ -109,10 +109,7 @@ impl NicArguments {
             psp: self.psp,
             ..DriverConfig::default()
         };
-        let model = NicConfig {
-            smt_protocol: protocol,
-            ..NicConfig::default()
-        };
+        let model = NicConfig { smt_protocol: protocol, ..NicConfig::default() };
         let nic = Nic::new(model, (TlsEngine, PspEngine));
         let keys = NicKeys::new(KEYS_MAX);
         let carrier = Arc::new(NicCarrier::new(packets, local, driver, keys, nic));

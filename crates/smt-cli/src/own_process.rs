@@ -41,17 +41,11 @@ impl OwnProcess {
         let input = child.stdin.take();
         let mut line = String::new();
         if let Some(output) = child.stdout.take() {
-            BufReader::new(output)
-                .read_line(&mut line)
-                .doing("waiting for the server process")?;
+            BufReader::new(output).read_line(&mut line).doing("waiting for the server process")?;
         }
         let address = line.trim_end().strip_prefix(LISTENING);
-        let process = Self {
-            address: address.unwrap_or_default().to_owned(),
-            input,
-            errors,
-            child,
-        };
+        let process =
+            Self { address: address.unwrap_or_default().to_owned(), input, errors, child };
         if address.is_none() {
             let words = process.end();
             return Err(Failure::of(

@@ -97,12 +97,7 @@ mod tests {
         fn line_ends_are_no_part_of_a_passphrase() {
             let scratch = Scratch::new().unwrap();
             let path = scratch.path().join("passphrase");
-            for text in [
-                "open sesame",
-                "open sesame\n",
-                "open sesame\r\n",
-                "open sesame\nsecond",
-            ] {
+            for text in ["open sesame", "open sesame\n", "open sesame\r\n", "open sesame\nsecond"] {
                 std::fs::write(&path, text).unwrap();
                 assert_eq!(first_line(&path).unwrap().as_slice(), b"open sesame");
             }

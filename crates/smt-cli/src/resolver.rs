@@ -40,11 +40,7 @@ impl ResolverArguments {
                 Dnssec::From(text.doing(format!("reading {file}"))?)
             }
         };
-        let plan = ResolverPlan {
-            resolvers: self.resolver.clone(),
-            dnssec,
-            time,
-        };
+        let plan = ResolverPlan { resolvers: self.resolver.clone(), dnssec, time };
         Ok(TicketResolver::new(&plan)?)
     }
 }
@@ -59,9 +55,7 @@ pub(crate) fn resolver(text: &str) -> Result<SocketAddr, String> {
 
 /// Runs I/O of DNS to its end, in a runtime of one thread.
 pub(crate) fn block_on<T>(doing: impl Future<Output = T>) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     Ok(runtime.doing("starting a runtime for DNS")?.block_on(doing))
 }
 

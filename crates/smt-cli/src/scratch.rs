@@ -52,10 +52,7 @@ impl Scratch {
         }
         Err(Failure::of(
             smt::Fault::Environment,
-            format!(
-                "there is no free name for a temporary directory in {}",
-                parent.display()
-            ),
+            format!("there is no free name for a temporary directory in {}", parent.display()),
         ))
     }
 

@@ -110,10 +110,7 @@ pub(crate) struct Arguments {
 /// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.check_access()?;
-    let limits = Limits {
-        reply: arguments.message_limit,
-        time: arguments.exec_timeout,
-    };
+    let limits = Limits { reply: arguments.message_limit, time: arguments.exec_timeout };
     let handler = Handler::new(&arguments.handler, limits)?;
     // Before the address is told: whoever knows it may send signals.
     let signals = OperatorSignals::catch()?;
@@ -128,11 +125,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         // Callers learn at once.
         closing.iter().for_each(|shard| shard.close(Duration::ZERO));
     })?;
-    let interrupt = if arguments.until_input_ends {
-        interrupt.or_end_of_input()
-    } else {
-        interrupt
-    };
+    let interrupt =
+        if arguments.until_input_ends { interrupt.or_end_of_input() } else { interrupt };
     let listens = shards[0].local_address();
     let publisher = publishing.map(|publishing| publishing.start(&arguments.credentials, listens));
     let (publisher, ticket_identity) = publisher.transpose()?.unzip();
@@ -146,17 +140,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut output = std::io::stdout().lock();
     // The process that started this one may read no more than this line, but the line must arrive.
     let listening = writeln!(output, "{LISTENING}{}", shards[0].local_address());
-    listening
-        .and_then(|()| output.flush())
-        .doing("telling the address on standard output")?;
+    listening.and_then(|()| output.flush()).doing("telling the address on standard output")?;
     drop(output);
     let _key_pairs = arguments.key_pairs_ahead()?;
 
     let tallies: Vec<Tally> = shards.iter().map(|_| Tally::default()).collect();
     let is_over = AtomicBool::new(false);
-    let workers = arguments
-        .workers
-        .map_or_else(|| handler.workers().div_ceil(shards.len()), usize::from);
+    let workers =
+        arguments.workers.map_or_else(|| handler.workers().div_ceil(shards.len()), usize::from);
     std::thread::scope(|scope| {
         for (shard, tally) in shards.iter().zip(&tallies) {
             let worker = Worker {
@@ -203,9 +194,7 @@ impl Arguments {
             return Ok(None);
         }
         let pool = KeyPairPool::start([Group::X25519, Group::P256], self.key_pairs.into());
-        Ok(Some(
-            pool.doing("starting the thread that makes key pairs")?,
-        ))
+        Ok(Some(pool.doing("starting the thread that makes key pairs")?))
     }
 
     /// A command is not run for every client unless an option says so.
@@ -239,12 +228,12 @@ fn open(arguments: &Arguments, publishing: Option<&Publishing>) -> Result<Shards
         let log = KeyLogFile::append(path).doing(format!("opening {}", path.display()))?;
         builder = builder.key_log(Arc::new(log));
     }
-    builder
-        .bind_shards_blocking(&arguments.address, arguments.shards)
-        .map_err(|error| match exit_code::of_open_error(&error) {
+    builder.bind_shards_blocking(&arguments.address, arguments.shards).map_err(|error| {
+        match exit_code::of_open_error(&error) {
             exit_code::NO_SERVER => Failure::from(error).and_exit_code(exit_code::FAILURE),
             _ => error.into(),
-        })
+        }
+    })
 }
 
 /// A number of shards (SPEC §6.6).

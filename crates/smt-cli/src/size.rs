@@ -38,9 +38,7 @@ impl FromStr for Size {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let digits = text
-            .find(|letter: char| !letter.is_ascii_digit())
-            .unwrap_or(text.len());
+        let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
         let (number, unit) = text.split_at(digits);
         let shift = match unit {
             "" | "B" => 0,
@@ -63,9 +61,7 @@ impl FromStr for Size {
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = [(30, "GB"), (20, "MB"), (10, "KB")];
-        let unit = units
-            .iter()
-            .find(|(shift, _)| self.0 > 0 && self.0.trailing_zeros() >= *shift);
+        let unit = units.iter().find(|(shift, _)| self.0 > 0 && self.0.trailing_zeros() >= *shift);
         let text = match unit {
             Some((shift, unit)) => format!("{} {unit}", self.0 >> shift),
             None => format!("{} B", self.0),
@@ -130,13 +126,9 @@ mod tests {
 
         #[test]
         fn is_never_rounded() {
-            for (bytes, text) in [
-                (0, "0 B"),
-                (64, "64 B"),
-                (1_024, "1 KB"),
-                (1_025, "1025 B"),
-                (3 << 20, "3 MB"),
-            ] {
+            for (bytes, text) in
+                [(0, "0 B"), (64, "64 B"), (1_024, "1 KB"), (1_025, "1025 B"), (3 << 20, "3 MB")]
+            {
                 assert_eq!(Size(bytes).to_string(), text);
             }
         }

@@ -64,11 +64,7 @@ fn verify(arguments: &VerifyArguments) -> Result<(), Failure> {
     let found = arguments.source.read()?;
     let ticket = &found.ticket;
     let first = ticket.names().next().map(str::to_owned);
-    let name = arguments
-        .name
-        .clone()
-        .or_else(|| found.server.clone())
-        .or(first);
+    let name = arguments.name.clone().or_else(|| found.server.clone()).or(first);
     let name = name.ok_or_else(|| Failure::usage("the ticket has no name: give --name"))?;
     let chain = found.chain.as_deref().ok_or_else(|| {
         Failure::new("the ticket came without its certificates: give them by --chain FILE")

@@ -6,9 +6,8 @@ use std::time::Duration;
 /// Understands a time; a value parser for clap.
 pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     let wrong = || "a time is a number with its unit, such as 20us, 5ms or 1s".to_owned();
-    let unit_at = text
-        .find(|letter: char| !letter.is_ascii_digit() && letter != '.')
-        .ok_or_else(wrong)?;
+    let unit_at =
+        text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').ok_or_else(wrong)?;
     let (number, unit) = text.split_at(unit_at);
     let number: f64 = number.parse().map_err(|_| wrong())?;
     let seconds = match unit {
@@ -74,16 +73,7 @@ mod tests {
 
         #[test]
         fn anything_else_is_refused() {
-            for text in [
-                "",
-                "5",
-                "s",
-                "-1s",
-                "1 s",
-                "1.2.3s",
-                "1d",
-                "99999999999999999999h",
-            ] {
+            for text in ["", "5", "s", "-1s", "1 s", "1.2.3s", "1d", "99999999999999999999h"] {
                 assert!(parse(text).is_err(), "{text}");
             }
         }

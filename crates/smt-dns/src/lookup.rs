@@ -74,10 +74,7 @@ impl TicketLookup {
             match self.verify(server, record, now) {
                 Ok(ticket) => {
                     let begins = |of: &VerifiedTicket| *of.ticket().validity().start();
-                    if newest
-                        .as_ref()
-                        .is_none_or(|newest| begins(newest) < begins(&ticket))
-                    {
+                    if newest.as_ref().is_none_or(|newest| begins(newest) < begins(&ticket)) {
                         newest = Some(ticket);
                     }
                 }
@@ -101,9 +98,7 @@ impl TicketLookup {
                 known.ok_or(LookupError::NoChain)?
             }
         };
-        let verified = self
-            .verifier
-            .verify(ticket.as_bytes(), &chain, server.name(), now);
+        let verified = self.verifier.verify(ticket.as_bytes(), &chain, server.name(), now);
         let verified = verified.map_err(|failure| LookupError::Refused(failure.to_string()))?;
         // A chain that a trusted authority has signed: a later record may be without it.
         self.chains.insert(&chain);

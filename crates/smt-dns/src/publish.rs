@@ -115,10 +115,7 @@ impl TicketPublisher {
     /// For a server whose certificate is renewed.
     #[must_use]
     pub fn identity(&self) -> PublisherIdentity {
-        PublisherIdentity {
-            plan: self.plan.clone(),
-            issuer: Arc::clone(&self.issuer),
-        }
+        PublisherIdentity { plan: self.plan.clone(), issuer: Arc::clone(&self.issuer) }
     }
 
     /// Issues a ticket at `now`, adds its key, and publishes it everywhere.
@@ -208,10 +205,7 @@ impl TicketPublisher {
             match done {
                 Ok(()) => {
                     renewal.published(now);
-                    let issued = self
-                        .present
-                        .as_ref()
-                        .map(|present| present.issued.as_secs());
+                    let issued = self.present.as_ref().map(|present| present.issued.as_secs());
                     tracing::info!(issued, life = self.plan.life, "a ticket was published");
                 }
                 Err(error) if renewal.failed(now) == 1 => {

@@ -52,10 +52,7 @@ impl TicketRecord {
     /// # Errors
     /// [`RecordError::TooLong`]: the ticket has names without measure.
     pub fn new(ticket: Ticket, chain: &[Vec<u8>]) -> Result<Self, RecordError> {
-        let mut record = Self {
-            ticket,
-            chain: Some(chain.to_vec()),
-        };
+        let mut record = Self { ticket, chain: Some(chain.to_vec()) };
         let is_good = !chain.is_empty() && chain.len() <= CHAIN_CERTIFICATES_MAX;
         let has_room = |bytes: Vec<u8>| record.len(Some(&bytes)) <= RECORD_WITH_CHAIN_LEN_MAX;
         if !is_good || !chain_bytes(chain).is_some_and(has_room) {
@@ -121,12 +118,7 @@ impl TicketRecord {
     /// The record as the DNS library has it.
     #[must_use]
     pub fn to_svcb(&self) -> SVCB {
-        let of = |key, bytes| {
-            (
-                SvcParamKey::Key(key),
-                SvcParamValue::Unknown(Unknown(bytes)),
-            )
-        };
+        let of = |key, bytes| (SvcParamKey::Key(key), SvcParamValue::Unknown(Unknown(bytes)));
         let mut params = vec![of(KEY_TICKET, self.ticket.as_bytes().to_vec())];
         if let Some(bytes) = self.chain.as_deref().and_then(chain_bytes) {
             params.push(of(KEY_CHAIN, bytes));

@@ -33,10 +33,7 @@ impl RefreshPlan {
         if self.0.len() >= NAMES_MAX && !self.0.contains_key(&server) {
             return false;
         }
-        let entry = || Entry {
-            due: Some(now),
-            failed: 0,
-        };
+        let entry = || Entry { due: Some(now), failed: 0 };
         self.0.entry(server).or_insert_with(entry);
         true
     }
@@ -51,10 +48,7 @@ impl RefreshPlan {
     pub(crate) fn begin(&mut self, now: Duration) -> Vec<Server> {
         let busy = self.0.values().filter(|entry| entry.due.is_none()).count();
         let is_due = |entry: &Entry| entry.due.filter(|due| *due <= now);
-        let due = self
-            .0
-            .iter()
-            .filter_map(|(server, entry)| Some((is_due(entry)?, server)));
+        let due = self.0.iter().filter_map(|(server, entry)| Some((is_due(entry)?, server)));
         let mut due: Vec<_> = due.collect();
         due.sort();
         due.truncate(LOOKUPS_AT_ONCE.saturating_sub(busy));
@@ -81,10 +75,7 @@ impl RefreshPlan {
         let part = f64::from(random) / f64::from(u32::MAX);
         let pause = kept.mul_f64(1.0 - part / 10.0).max(LOOKUP_PAUSE_MIN);
         if let Some(entry) = self.0.get_mut(server) {
-            *entry = Entry {
-                due: Some(now.saturating_add(pause)),
-                failed: 0,
-            };
+            *entry = Entry { due: Some(now.saturating_add(pause)), failed: 0 };
         }
     }
 

@@ -48,11 +48,7 @@ pub enum Dnssec {
 impl Default for ResolverPlan {
     /// The system's resolvers, without DNSSEC, for five seconds at most.
     fn default() -> Self {
-        Self {
-            resolvers: Vec::new(),
-            dnssec: Dnssec::Off,
-            time: LOOKUP_TIME,
-        }
+        Self { resolvers: Vec::new(), dnssec: Dnssec::Off, time: LOOKUP_TIME }
     }
 }
 

@@ -27,10 +27,9 @@ impl Server {
         let no_server = || NoServer(name.to_owned());
         let name = name.strip_suffix('.').unwrap_or(name);
         match ServerName::try_from(name) {
-            Ok(ServerName::DnsName(_)) if name.len() <= NAME_LEN_MAX => Ok(Self {
-                name: name.to_ascii_lowercase(),
-                port,
-            }),
+            Ok(ServerName::DnsName(_)) if name.len() <= NAME_LEN_MAX => {
+                Ok(Self { name: name.to_ascii_lowercase(), port })
+            }
             _ => Err(no_server()),
         }
     }
@@ -87,16 +86,7 @@ mod tests {
     #[test]
     fn addresses_and_what_is_no_name_have_no_record() {
         let long = ["a".repeat(60).as_str(); 4].join(".");
-        for name in [
-            "127.0.0.1",
-            "::1",
-            "",
-            "a b",
-            "a\\.b",
-            "a..b",
-            "*.example",
-            &long,
-        ] {
+        for name in ["127.0.0.1", "::1", "", "a b", "a\\.b", "a..b", "*.example", &long] {
             Server::new(name, 1).unwrap_err();
         }
     }

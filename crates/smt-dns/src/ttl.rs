@@ -33,11 +33,7 @@ mod tests {
                 assert!(ttl <= (life - age) / 2, "{life} {age}");
             }
         }
-        assert_eq!(
-            published_ttl(1),
-            1,
-            "no TTL is 0, which some resolvers replace"
-        );
+        assert_eq!(published_ttl(1), 1, "no TTL is 0, which some resolvers replace");
     }
 
     #[test]

@@ -40,9 +40,7 @@ async fn name_server(answers: impl Fn(&Name) -> Vec<Record> + Send + Sync + 'sta
             let (length, client) = udp.recv_from(&mut buffer).await.unwrap();
             let mut answer = answer(&buffer[..length], |_| Vec::new());
             answer.metadata.truncation = true;
-            udp.send_to(&answer.to_vec().unwrap(), client)
-                .await
-                .unwrap();
+            udp.send_to(&answer.to_vec().unwrap(), client).await.unwrap();
         }
     });
     tokio::spawn(async move {
@@ -86,11 +84,7 @@ impl Setup {
         let identity = authority.server(&[NAME]).unwrap();
         let issuer = TicketIssuer::new(&identity, TicketPlan::new([NAME])).unwrap();
         let IssuedTicket { ticket, chain, .. } = issuer.issue(wall_now()).unwrap();
-        Self {
-            authority,
-            record: TicketRecord::new(ticket, &chain).unwrap(),
-            chain,
-        }
+        Self { authority, record: TicketRecord::new(ticket, &chain).unwrap(), chain }
     }
 
     /// The record, with any TTL.
@@ -100,11 +94,7 @@ impl Setup {
     }
 
     fn lookup(&self, resolver: SocketAddr, time: Duration) -> TicketLookup {
-        let plan = ResolverPlan {
-            resolvers: vec![resolver],
-            time,
-            ..ResolverPlan::default()
-        };
+        let plan = ResolverPlan { resolvers: vec![resolver], time, ..ResolverPlan::default() };
         TicketLookup {
             resolver: TicketResolver::new(&plan).unwrap(),
             verifier: TicketVerifier::new(self.authority.trust().unwrap()).unwrap(),
@@ -176,13 +166,8 @@ async fn aliases_that_lead_nowhere_end_the_lookup() {
     let to = |target: String| RData::CNAME(CNAME(Name::from_ascii(target).unwrap()));
     let turn = move |name: &Name| vec![Record::from_rdata(name.clone(), 60, to(name.to_string()))];
     // Each name is longer than the one before: no memory of names ends that.
-    let grow = move |name: &Name| {
-        vec![Record::from_rdata(
-            name.clone(),
-            60,
-            to(format!("a.{name}")),
-        )]
-    };
+    let grow =
+        move |name: &Name| vec![Record::from_rdata(name.clone(), 60, to(format!("a.{name}")))];
     let one = setup.lookup(name_server(turn).await, LONG);
     let two = setup.lookup(name_server(grow).await, LONG);
     for lookup in [one, two] {
@@ -196,11 +181,7 @@ async fn aliases_that_lead_nowhere_end_the_lookup() {
 async fn a_record_that_cannot_be_verified_does_not_hide_another() {
     let setup = Setup::new();
     let other = Setup::new();
-    let records = [
-        other.svcb(900)(&Name::root()),
-        setup.svcb(900)(&Name::root()),
-    ]
-    .concat();
+    let records = [other.svcb(900)(&Name::root()), setup.svcb(900)(&Name::root())].concat();
     let answers = move |name: &Name| {
         let of = |record: &Record| Record::from_rdata(name.clone(), 900, record.data.clone());
         records.iter().map(of).collect()

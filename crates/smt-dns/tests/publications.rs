@@ -29,11 +29,7 @@ fn publisher(keys: &TicketKeys, destinations: Vec<Destination>) -> TicketPublish
 #[tokio::test]
 async fn the_key_is_there_before_the_name_server_gets_the_ticket() {
     let file = path("key");
-    std::fs::write(
-        &file,
-        "hmac-sha256:k:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=",
-    )
-    .unwrap();
+    std::fs::write(&file, "hmac-sha256:k:MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=").unwrap();
     let key = TsigKey::read(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -49,10 +45,7 @@ async fn the_key_is_there_before_the_name_server_gets_the_ticket() {
     };
     let (known, done) = tokio::join!(take(), publisher.publish(wall_now()));
     assert_eq!(known, 1);
-    assert!(
-        matches!(done, Err(PublishError::NoAnswer { .. })),
-        "{done:?}"
-    );
+    assert!(matches!(done, Err(PublishError::NoAnswer { .. })), "{done:?}");
     // The same ticket again: no further key.
     let (known, done) = tokio::join!(take(), publisher.publish_missing());
     assert_eq!(known, 1);
@@ -69,10 +62,7 @@ async fn a_publisher_that_ends_takes_its_record_away() {
     publisher
         .run(async move {
             let text = std::fs::read_to_string(seen).unwrap();
-            assert!(
-                text.contains("_17379._smt.db7.example. 900 IN TYPE64"),
-                "{text}"
-            );
+            assert!(text.contains("_17379._smt.db7.example. 900 IN TYPE64"), "{text}");
         })
         .await;
     assert!(!std::fs::read_to_string(&file).unwrap().contains("TYPE64"));

@@ -63,11 +63,7 @@ impl Associations {
         fields: AssociationFields,
         key: &[u8],
     ) {
-        let AssociationFields {
-            serial,
-            spi,
-            version,
-        } = fields;
+        let AssociationFields { serial, spi, version } = fields;
         let suite = match version {
             0 => Suite::Aes128Gcm,
             1 => Suite::Aes256Gcm,
@@ -87,12 +83,7 @@ impl Associations {
         let mut iv = [0; 12];
         iv[..4].copy_from_slice(&spi.to_be_bytes());
         if let Ok(aead) = AwsLc.aead(suite, &key[..suite.key_len()], iv) {
-            known.push(Association {
-                told,
-                version,
-                key,
-                aead,
-            });
+            known.push(Association { told, version, key, aead });
         }
     }
 
@@ -102,11 +93,7 @@ impl Associations {
         let Some(icv) = packet.icv else {
             return Opening::CutOff;
         };
-        let known = self
-            .by_spi
-            .get(&(receiver, packet.spi))
-            .into_iter()
-            .flatten();
+        let known = self.by_spi.get(&(receiver, packet.spi)).into_iter().flatten();
         let known = known.filter(|association| association.version == packet.version);
         let known: Vec<&Association> = known.collect();
         if known.is_empty() {
@@ -118,8 +105,7 @@ impl Associations {
         let text = &mut opened[packet.clear_length..];
         let key = known.iter().rev().find(|association| {
             let aead = &association.aead;
-            aead.open(packet.iv, packet.aad, ciphertext, icv, text)
-                .is_ok()
+            aead.open(packet.iv, packet.aad, ciphertext, icv, text).is_ok()
         });
         match key {
             Some(association) => Opening::Opened(opened, association.told),
@@ -145,10 +131,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     const RECEIVER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-    const TOLD: Told = Told {
-        session: None,
-        serial: 1,
-    };
+    const TOLD: Told = Told { session: None, serial: 1 };
 
     fn ends(client: u16) -> Option<Ends> {
         Some(Ends {
@@ -161,11 +144,7 @@ mod tests {
     }
 
     fn association(spi: u32, version: u8) -> AssociationFields {
-        AssociationFields {
-            serial: 1,
-            spi,
-            version,
-        }
+        AssociationFields { serial: 1, spi, version }
     }
 
     /// A packet of 4 clear bytes, sealed by an IV as the specification has it.
@@ -252,18 +231,11 @@ mod tests {
         fn the_newest_two_of_a_session_are_for_it_and_for_no_other() {
             let mut associations = Associations::default();
             for serial in 1..=3 {
-                let fields = AssociationFields {
-                    serial,
-                    spi: serial,
-                    version: 1,
-                };
+                let fields = AssociationFields { serial, spi: serial, version: 1 };
                 associations.learn(RECEIVER, ends(1), fields, &[5; KEY_BYTES]);
             }
             let are_for = |session: Option<Ends>, serial| {
-                let told = Told {
-                    session: ends(1),
-                    serial,
-                };
+                let told = Told { session: ends(1), serial };
                 associations.are_for(RECEIVER, session, told)
             };
             let of_own = [1, 2, 3].map(|serial| are_for(ends(1), serial));

@@ -85,13 +85,10 @@ impl<R: Read> Capture<R> {
 /// The capture behind a file header that was read, or the error that reading it met.
 fn begun<R>(format: io::Result<Format<R>>) -> Result<Capture<R>, DumpError> {
     match format {
-        Ok(format) => Ok(Capture {
-            format,
-            is_cut_short: false,
-        }),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(DumpError::NoCapture(
-            "it ends before the first frame could begin".to_owned(),
-        )),
+        Ok(format) => Ok(Capture { format, is_cut_short: false }),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            Err(DumpError::NoCapture("it ends before the first frame could begin".to_owned()))
+        }
         Err(error) => Err(DumpError::Capture(error)),
     }
 }
@@ -136,10 +133,7 @@ pub(crate) fn read_bytes(input: &mut impl Read, length: u32) -> io::Result<Vec<u
 
 /// The file contradicts its format.
 pub(crate) fn damaged(what: &str) -> io::Error {
-    io::Error::new(
-        io::ErrorKind::InvalidData,
-        format!("the capture is damaged: {what}"),
-    )
+    io::Error::new(io::ErrorKind::InvalidData, format!("the capture is damaged: {what}"))
 }
 
 /// Fills `buffer` as far as the input goes.

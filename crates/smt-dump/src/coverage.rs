@@ -13,10 +13,7 @@ pub(crate) struct Coverage {
 impl Coverage {
     /// Room for `length` bytes, none of which has come.
     pub(crate) fn new(length: usize) -> Self {
-        Self {
-            bytes: vec![0; length],
-            filled: Ranges::default(),
-        }
+        Self { bytes: vec![0; length], filled: Ranges::default() }
     }
 
     /// Fills from `offset` on; bytes past the end are not looked at.
@@ -31,9 +28,7 @@ impl Coverage {
 
     /// All bytes, once all are there.
     pub(crate) fn whole(&self) -> Option<&[u8]> {
-        self.filled
-            .cover(self.bytes.len())
-            .then_some(&self.bytes[..])
+        self.filled.cover(self.bytes.len()).then_some(&self.bytes[..])
     }
 }
 

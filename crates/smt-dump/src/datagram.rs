@@ -94,11 +94,7 @@ pub(crate) fn of_ip(packet: &[u8], missing: usize, native: Option<u8>) -> Option
         identification: headers.identification,
         psp: None,
     };
-    Some(
-        native
-            .and_then(|native| datagram.in_psp(native))
-            .unwrap_or(datagram),
-    )
+    Some(native.and_then(|native| datagram.in_psp(native)).unwrap_or(datagram))
 }
 
 impl<'a> Datagram<'a> {
@@ -196,9 +192,8 @@ mod tests {
     const DATAGRAM: [u8; 13] = [0, 1, 0, 2, 0, 11, 0, 0, b'a', b'b', b'c', 0, 0];
 
     fn v4() -> Vec<u8> {
-        let mut packet = vec![
-            0x45, 0, 0, 31, 0, 0, 0x40, 0, 64, UDP, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
-        ];
+        let mut packet =
+            vec![0x45, 0, 0, 31, 0, 0, 0x40, 0, 64, UDP, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
         packet.extend(DATAGRAM);
         packet
     }
@@ -219,10 +214,9 @@ mod tests {
 
         #[test]
         fn both_versions_are_understood() {
-            for (packet, source, target) in [
-                (v4(), "10.0.0.1:1", "10.0.0.2:2"),
-                (v6(), "[::1]:1", "[::2]:2"),
-            ] {
+            for (packet, source, target) in
+                [(v4(), "10.0.0.1:1", "10.0.0.2:2"), (v6(), "[::1]:1", "[::2]:2")]
+            {
                 let datagram = of_ip(&packet, 0, None).unwrap();
                 assert_eq!(datagram.source, source.parse().unwrap());
                 assert_eq!(datagram.target, target.parse().unwrap());
@@ -296,11 +290,7 @@ mod tests {
                 assert_eq!(packet[datagram.protocol_at], UDP);
                 assert_eq!(datagram.psp.unwrap().spi, 7);
                 // Another protocol in it, another port, ports that are not clear.
-                let others = [
-                    (contents_at - 16, 6),
-                    (udp_at + 3, 1),
-                    (contents_at - 14, 1),
-                ];
+                let others = [(contents_at - 16, 6), (udp_at + 3, 1), (contents_at - 14, 1)];
                 for (place, byte) in others {
                     let mut other = packet.clone();
                     other[place] = byte;

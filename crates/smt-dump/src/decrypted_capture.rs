@@ -70,11 +70,7 @@ impl OpenedRecord {
         let mut plain = sealed[..RECORD_HEADER_BYTES].to_vec();
         plain.extend(plaintext);
         plain.extend([0; TAG_LEN]);
-        Self {
-            start: start as usize,
-            sealed: sealed.to_vec(),
-            plain,
-        }
+        Self { start: start as usize, sealed: sealed.to_vec(), plain }
     }
 }
 
@@ -234,10 +230,7 @@ fn plaintext_of(offset: usize, sealed: &[u8], records: &[OpenedRecord]) -> Optio
         if from >= to {
             continue;
         }
-        let (here, there) = (
-            from - offset..to - offset,
-            from - record.start..to - record.start,
-        );
+        let (here, there) = (from - offset..to - offset, from - record.start..to - record.start);
         if sealed[here.clone()] != record.sealed[there.clone()] {
             // Forged, or damaged on the way.
             return None;
@@ -288,10 +281,7 @@ mod tests {
             let plain = plaintext_of(6, &[0xEE; 26], &records).unwrap();
             assert_eq!(&plain[..2], b"bc");
             assert_eq!(plain[2..18], [0; TAG_LEN]);
-            assert_eq!(
-                &plain[18..],
-                [&[0xEE; RECORD_HEADER_BYTES][..], b"def"].concat()
-            );
+            assert_eq!(&plain[18..], [&[0xEE; RECORD_HEADER_BYTES][..], b"def"].concat());
         }
 
         #[test]

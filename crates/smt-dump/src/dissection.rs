@@ -105,11 +105,7 @@ impl Dissection {
             return self.show_psp(time, datagram, psp, output);
         }
         self.keep(time, datagram);
-        let origin = Origin {
-            time,
-            datagram,
-            psp: None,
-        };
+        let origin = Origin { time, datagram, psp: None };
         let payload = match segments::with_own_offset(datagram) {
             Ok(payload) => payload,
             Err(error) => {
@@ -173,10 +169,7 @@ impl Dissection {
                 row.packet = Err(error.into());
                 self.view.show(&row, None, output)?;
                 Ok(match error {
-                    ParseError::UnknownType {
-                        length: length @ 1..,
-                        ..
-                    } => &bytes[length..],
+                    ParseError::UnknownType { length: length @ 1.., .. } => &bytes[length..],
                     _ => &[],
                 })
             }
@@ -192,9 +185,7 @@ impl Dissection {
             return Ok(());
         };
         let written = decrypted.write(opened, file);
-        written
-            .and_then(|()| file.flush())
-            .map_err(DumpError::Decrypted)
+        written.and_then(|()| file.flush()).map_err(DumpError::Decrypted)
     }
 
     /// Whether there was no packet.
@@ -204,14 +195,7 @@ impl Dissection {
 
     /// A line for people, at the end.
     pub(crate) fn summary(&self) -> String {
-        let Counts {
-            datagrams,
-            packets,
-            opened,
-            failed,
-            whole,
-            assumed,
-        } = &self.counts;
+        let Counts { datagrams, packets, opened, failed, whole, assumed } = &self.counts;
         let mut text = format!("{packets} SMT packets in {datagrams} datagrams");
         if self.wishes.keys.is_some() {
             let incomplete = self.messages.incomplete();
@@ -247,21 +231,12 @@ impl Dissection {
             }
             Packet::Data(data) => {
                 let known = self.ends(&row, data.header.session);
-                let to = Direction {
-                    target: row.target,
-                    session: data.header.session,
-                };
+                let to = Direction { target: row.target, session: data.header.session };
                 let terms = self.terms(&row, to);
                 (row.remark, row.facts) = self.data(&row, to, data, terms)?;
                 if row.remark.is_received() {
                     self.note(&row, to, data, terms);
-                    let piece = Piece {
-                        time: row.time,
-                        to,
-                        data,
-                        terms,
-                        facts: &row.facts,
-                    };
+                    let piece = Piece { time: row.time, to, data, terms, facts: &row.facts };
                     self.view.take_data(known, &piece, output)?;
                 }
                 ends = Some(known);
@@ -290,22 +265,13 @@ impl Dissection {
 
     /// The ends of the session of a packet.
     fn ends(&self, row: &Row<'_>, session: SessionIndex) -> Ends {
-        let to = Direction {
-            target: row.target,
-            session,
-        };
+        let to = Direction { target: row.target, session };
         self.handshakes.ends(to).unwrap_or_else(|| {
             let (client, server) = match row.target.port() == self.wishes.port {
                 true => (row.source, row.target),
                 false => (row.target, row.source),
             };
-            Ends {
-                client,
-                server,
-                client_session: None,
-                server_session: None,
-                stripes_log2: 0,
-            }
+            Ends { client, server, client_session: None, server_session: None, stripes_log2: 0 }
         })
     }
 
@@ -335,16 +301,13 @@ impl Dissection {
         let number = control.header.number.to_u64();
         // CONFIRM has a token under its tag and ASSOCIATION a key, which are secret.
         let mut secret = Zeroizing::new(vec![0; ciphertext.len()]);
-        if candidates.any(|aead| {
-            aead.open(number, control.aad, ciphertext, tag, &mut secret)
-                .is_ok()
-        }) {
+        if candidates
+            .any(|aead| aead.open(number, control.aad, ciphertext, tag, &mut secret).is_ok())
+        {
             self.counts.opened += 1;
             if let Body::Association(fields) = control.body {
-                let session = self.handshakes.ends(Direction {
-                    target: row.target,
-                    session: index,
-                });
+                let session =
+                    self.handshakes.ends(Direction { target: row.target, session: index });
                 let receiver = row.source.ip();
                 self.associations.learn(receiver, session, fields, &secret);
             }

@@ -92,11 +92,7 @@ fn entry(words: &[&str]) -> Option<(SessionIndex, Key)> {
         "control" => Purpose::Control,
         _ => return None,
     };
-    let key = Key {
-        purpose,
-        epoch: epoch.parse().ok()?,
-        aead: AwsLc.aead(suite, key, iv).ok()?,
-    };
+    let key = Key { purpose, epoch: epoch.parse().ok()?, aead: AwsLc.aead(suite, key, iv).ok()? };
     Some((SessionIndex(u64::from_str_radix(index, 16).ok()?), key))
 }
 
@@ -132,10 +128,7 @@ mod tests {
             let keys = Keys::parse(text.as_bytes()).unwrap();
             let index = SessionIndex(0x0000_0001_0000_000F);
             let count = |purpose, epoch| keys.candidates(index, purpose, epoch).count();
-            assert_eq!(
-                (count(Purpose::Control, 1), count(Purpose::Control, 0)),
-                (1, 0)
-            );
+            assert_eq!((count(Purpose::Control, 1), count(Purpose::Control, 0)), (1, 0));
             assert_eq!((count(Purpose::Data, 0), count(Purpose::Data, 1)), (1, 0));
             assert!(keys.has(index) && !keys.has(SessionIndex(1)));
         }

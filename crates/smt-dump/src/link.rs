@@ -93,11 +93,7 @@ mod tests {
                 (IPV4, &[]),
             ] {
                 let frame = frame(before);
-                assert_eq!(
-                    ip_packet(LinkType(link), &frame),
-                    Some(&PACKET[..]),
-                    "{link}"
-                );
+                assert_eq!(ip_packet(LinkType(link), &frame), Some(&PACKET[..]), "{link}");
                 for end in 0..before.len() {
                     assert_eq!(
                         ip_packet(LinkType(link), &frame[..end]),

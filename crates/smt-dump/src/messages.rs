@@ -97,10 +97,7 @@ fn unbundle(body: &[u8], findings: &mut Vec<Finding>) {
 impl Messages {
     /// Before the first packet. Opened records are kept if it is wanted.
     pub(crate) fn new(keeps_opened: bool) -> Self {
-        Self {
-            opened: keeps_opened.then(OpenedRecords::new),
-            ..Self::default()
-        }
+        Self { opened: keeps_opened.then(OpenedRecords::new), ..Self::default() }
     }
 
     /// The records that were kept, if they were.
@@ -117,13 +114,7 @@ impl Messages {
         keys: &Keys,
     ) -> Vec<Finding> {
         let header = data.header;
-        let sealer = Sealer {
-            keys,
-            to,
-            id: header.id,
-            epoch: header.epoch,
-            sealed: terms.sealed,
-        };
+        let sealer = Sealer { keys, to, id: header.id, epoch: header.epoch, sealed: terms.sealed };
         let message = self
             .messages
             .entry((to, header.id, terms.sealed))
@@ -141,10 +132,7 @@ impl Messages {
             }
             let opened = opener.open_first(data, terms);
             findings.push(Finding::First(
-                opened
-                    .as_ref()
-                    .map(|open| open.header)
-                    .map_err(|error| *error),
+                opened.as_ref().map(|open| open.header).map_err(|error| *error),
             ));
             let Ok(mut open) = opened else {
                 return findings;
@@ -182,14 +170,8 @@ impl Opener<'_> {
     fn open_first(&mut self, data: &Data<'_>, terms: Terms) -> Result<Open, OpenError> {
         let length = data.header.message_length;
         let place = terms.geometry.record(length, 0);
-        let record = data
-            .payload
-            .get(..place.stream_len())
-            .ok_or(OpenError::Form)?;
-        let sequence = terms
-            .index_bits
-            .sequence(self.sealer.id, 0)
-            .map_err(|_| OpenError::Form)?;
+        let record = data.payload.get(..place.stream_len()).ok_or(OpenError::Form)?;
+        let sequence = terms.index_bits.sequence(self.sealer.id, 0).map_err(|_| OpenError::Form)?;
         let opened = &mut self.opened;
         self.sealer.first_success(|aead| {
             let mut body = Vec::new();
@@ -213,9 +195,7 @@ fn opened_record(
     let (ciphertext, tag) = sealed.split_last_chunk::<TAG_LEN>()?;
     let mut plaintext = vec![0; ciphertext.len()];
     let opened = aead.open(sequence, header, ciphertext, tag, &mut plaintext);
-    opened
-        .is_ok()
-        .then(|| OpenedRecord::new(place.stream_start, record, &plaintext))
+    opened.is_ok().then(|| OpenedRecord::new(place.stream_start, record, &plaintext))
 }
 
 impl Sealer<'_> {
@@ -228,10 +208,7 @@ impl Sealer<'_> {
             return attempt(null_cipher());
         }
         let mut outcome = Err(OpenError::Failed(smt_record::OpenFailed::Forged));
-        for aead in self
-            .keys
-            .candidates(self.to.session, Purpose::Data, self.epoch)
-        {
+        for aead in self.keys.candidates(self.to.session, Purpose::Data, self.epoch) {
             outcome = attempt(aead);
             if outcome.is_ok() {
                 break;
@@ -245,13 +222,7 @@ impl Open {
     fn new(header: InnerHeader, terms: Terms, mut body: Vec<u8>) -> Self {
         // The record is authentic: the sender had to send these bytes.
         body.resize(header.true_length as usize, 0);
-        Self {
-            header,
-            terms,
-            body,
-            records_open: 1,
-            partial: BTreeMap::from([(0, None)]),
-        }
+        Self { header, terms, body, records_open: 1, partial: BTreeMap::from([(0, None)]) }
     }
 
     /// Puts bytes of the record stream into their records, and opens those that are whole by that.
@@ -307,16 +278,12 @@ impl Opener<'_> {
         body: &mut [u8],
     ) -> Result<usize, OpenError> {
         let SealedRecord { place, bytes } = record;
-        let sequence = terms
-            .index_bits
-            .sequence(self.sealer.id, place.index)
-            .map_err(|_| OpenError::Form)?;
+        let sequence =
+            terms.index_bits.sequence(self.sealer.id, place.index).map_err(|_| OpenError::Form)?;
         let true_inner = header.true_length.saturating_add(InnerHeader::LEN as u32);
         let length = place.content(true_inner);
         // A record that lies wholly in the padding begins past the body.
-        let start = (place.inner_start as usize)
-            .saturating_sub(InnerHeader::LEN)
-            .min(body.len());
+        let start = (place.inner_start as usize).saturating_sub(InnerHeader::LEN).min(body.len());
         let content = &mut body[start..start + length];
         let scratch = &mut *self.scratch;
         let opened = &mut self.opened;
@@ -372,10 +339,7 @@ mod tests {
     /// The body of the message, if this part of its stream makes it whole.
     fn take(messages: &mut Messages, stream: &[u8], offset: usize, sealed: Sealed) -> Vec<u8> {
         let session = SessionIndex::new(1, 1);
-        let to = Direction {
-            target: "10.0.0.1:17379".parse().unwrap(),
-            session,
-        };
+        let to = Direction { target: "10.0.0.1:17379".parse().unwrap(), session };
         let header = DataHeader {
             epoch: 0,
             retransmit: false,
@@ -384,10 +348,7 @@ mod tests {
             message_length: PADDED_LENGTH,
             offset: offset as u32,
         };
-        let data = Data {
-            header,
-            payload: &stream[offset..stream.len().min(offset + 1_164)],
-        };
+        let data = Data { header, payload: &stream[offset..stream.len().min(offset + 1_164)] };
         let findings = messages.take(to, &data, Terms::usual(sealed), &no_keys());
         let whole = findings.into_iter().find_map(|finding| match finding {
             Finding::Whole(_, body) => Some(body),

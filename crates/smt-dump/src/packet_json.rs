@@ -163,12 +163,7 @@ fn fact(fact: &Fact) -> Value {
 
 fn ticket(flight: &TicketFlight) -> Value {
     match flight {
-        TicketFlight::Client {
-            suite,
-            ticket,
-            has_forward_secrecy,
-            sealed,
-        } => json!({
+        TicketFlight::Client { suite, ticket, has_forward_secrecy, sealed } => json!({
             "fact": "ticket_offered",
             "ticket": short(ticket),
             "suite": format!("{suite:04x}"),

@@ -43,11 +43,7 @@ impl Magic {
         let [.., a, b, c, d] = header;
         // The upper bits say how long checksums are.
         let link = LinkType(self.order.u32([a, b, c, d]) & 0xFFFF);
-        Ok(Pcap {
-            input,
-            magic: self,
-            link,
-        })
+        Ok(Pcap { input, magic: self, link })
     }
 }
 

@@ -34,11 +34,7 @@ impl<R: Read> Pcapng<R> {
 
     /// Reads the first section header, whose type has been read.
     pub(crate) fn open(input: R) -> io::Result<Self> {
-        let mut pcapng = Self {
-            input,
-            order: Order::Little,
-            interfaces: Vec::new(),
-        };
+        let mut pcapng = Self { input, order: Order::Little, interfaces: Vec::new() };
         pcapng.read_section_header()?;
         Ok(pcapng)
     }
@@ -86,10 +82,7 @@ impl<R: Read> Pcapng<R> {
 
     /// The rest of a block of which `read` bytes have been read, without the length that ends it.
     fn body(&mut self, length: u32, read: u32) -> io::Result<Vec<u8>> {
-        let Some(rest) = length
-            .checked_sub(read + 4)
-            .filter(|_| length.is_multiple_of(4))
-        else {
+        let Some(rest) = length.checked_sub(read + 4).filter(|_| length.is_multiple_of(4)) else {
             return Err(damaged("a block of an impossible length"));
         };
         let body = read_bytes(&mut self.input, rest)?;
@@ -99,9 +92,8 @@ impl<R: Read> Pcapng<R> {
 
     fn add_interface(&mut self, body: &[u8]) -> io::Result<()> {
         let order = self.order;
-        let link = order
-            .u16_at(body, 0)
-            .ok_or_else(|| damaged("an interface without a link type"))?;
+        let link =
+            order.u16_at(body, 0).ok_or_else(|| damaged("an interface without a link type"))?;
         let mut resolution = MICROSECONDS;
         let mut options = body.get(8..).unwrap_or_default();
         while let (Some(code @ 1..), Some(length)) =
@@ -111,22 +103,15 @@ impl<R: Read> Pcapng<R> {
             if let (TIME_RESOLUTION, Some(value)) = (code, options.get(4)) {
                 resolution = *value;
             }
-            options = options
-                .get(4 + length.next_multiple_of(4)..)
-                .unwrap_or_default();
+            options = options.get(4 + length.next_multiple_of(4)..).unwrap_or_default();
         }
-        self.interfaces.push(Interface {
-            link: LinkType(link.into()),
-            resolution,
-        });
+        self.interfaces.push(Interface { link: LinkType(link.into()), resolution });
         Ok(())
     }
 
     fn enhanced(&self, body: &[u8]) -> io::Result<Frame> {
         let number = |offset| {
-            self.order
-                .u32_at(body, offset)
-                .ok_or_else(|| damaged("a packet block cut short"))
+            self.order.u32_at(body, offset).ok_or_else(|| damaged("a packet block cut short"))
         };
         let interface = self.interface(number(0)?)?;
         let ticks = u64::from(number(4)?) << 32 | u64::from(number(8)?);
@@ -144,10 +129,8 @@ impl<R: Read> Pcapng<R> {
 
     /// Has no time, and belongs to the first interface.
     fn simple(&self, body: &[u8]) -> io::Result<Frame> {
-        let original = self
-            .order
-            .u32_at(body, 0)
-            .ok_or_else(|| damaged("a packet block cut short"))? as usize;
+        let original =
+            self.order.u32_at(body, 0).ok_or_else(|| damaged("a packet block cut short"))? as usize;
         let bytes = &body[4..];
         Ok(Frame {
             time: Duration::ZERO,
@@ -159,9 +142,7 @@ impl<R: Read> Pcapng<R> {
 
     fn interface(&self, number: u32) -> io::Result<Interface> {
         let interface = self.interfaces.get(number as usize);
-        interface
-            .copied()
-            .ok_or_else(|| damaged("a packet of an interface that is not described"))
+        interface.copied().ok_or_else(|| damaged("a packet of an interface that is not described"))
     }
 }
 
@@ -175,9 +156,7 @@ impl Interface {
         let ticks = u128::from(ticks);
         let seconds = u64::try_from(ticks / per_second).unwrap_or(u64::MAX);
         // Below a second; of units finer than 10^-29 the multiplication would overflow.
-        let ns = (ticks % per_second)
-            .checked_mul(1_000_000_000)
-            .map_or(0, |ns| ns / per_second);
+        let ns = (ticks % per_second).checked_mul(1_000_000_000).map_or(0, |ns| ns / per_second);
         Duration::from_secs(seconds) + Duration::from_nanos(ns as u64)
     }
 }
@@ -196,11 +175,7 @@ mod tests {
 
     fn block(ty: u32, body: &[u8], is_big: bool) -> Vec<u8> {
         let word = |value: u32| {
-            if is_big {
-                value.to_be_bytes()
-            } else {
-                value.to_le_bytes()
-            }
+            if is_big { value.to_be_bytes() } else { value.to_le_bytes() }
         };
         let length = word(body.len() as u32 + 12);
         [&word(ty), &length, body, &length].concat()
@@ -208,11 +183,7 @@ mod tests {
 
     fn words(words: &[u32], is_big: bool) -> Vec<u8> {
         let word = |value: &u32| {
-            if is_big {
-                value.to_be_bytes()
-            } else {
-                value.to_le_bytes()
-            }
+            if is_big { value.to_be_bytes() } else { value.to_le_bytes() }
         };
         words.iter().flat_map(word).collect()
     }
@@ -220,11 +191,7 @@ mod tests {
     /// A section, an interface of nanoseconds and raw IP, an unknown block, and a packet.
     fn file(is_big: bool) -> Vec<u8> {
         let short = |value: u16| {
-            if is_big {
-                value.to_be_bytes()
-            } else {
-                value.to_le_bytes()
-            }
+            if is_big { value.to_be_bytes() } else { value.to_le_bytes() }
         };
         let interface = [
             &short(101)[..],
@@ -240,11 +207,7 @@ mod tests {
         let mut packet = words(&[0, (time >> 32) as u32, time as u32, 3, 9], is_big);
         packet.extend(b"abc\0");
         [
-            block(
-                SECTION_HEADER,
-                &words(&[BYTE_ORDER, 0x0001_0000, !0, !0], is_big),
-                is_big,
-            ),
+            block(SECTION_HEADER, &words(&[BYTE_ORDER, 0x0001_0000, !0, !0], is_big), is_big),
             block(INTERFACE, &interface.concat(), is_big),
             block(77, b"what", is_big),
             block(ENHANCED_PACKET, &packet, is_big),

@@ -111,13 +111,7 @@ pub(crate) struct Whole {
 
 impl fmt::Display for Row<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} {} > {} ",
-            time_of_day(self.time),
-            self.source,
-            self.target
-        )?;
+        write!(f, "{} {} > {} ", time_of_day(self.time), self.source, self.target)?;
         if self.carrier == CarrierKind::Native {
             f.write_str("natively ")?;
         }
@@ -236,11 +230,7 @@ fn failure_text(failure: Option<FailureMark>) -> String {
 
 /// The part of a line that tells of parts of a call; empty where there are none.
 fn parts_text(kind: Kind, parts: PartMarks) -> String {
-    let PartMarks {
-        reply_in_parts,
-        more,
-        number,
-    } = parts;
+    let PartMarks { reply_in_parts, more, number } = parts;
     let mut text = match kind {
         Kind::Part => format!(", number {number}"),
         Kind::Reply if number > 0 => format!(", of {number} parts"),

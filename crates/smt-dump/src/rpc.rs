@@ -76,11 +76,7 @@ impl Part {
 impl Rpc {
     /// The message whose packets go there.
     pub(crate) fn part_to(&mut self, target: SocketAddr) -> &mut Part {
-        if target == self.callee {
-            &mut self.request
-        } else {
-            &mut self.reply
-        }
+        if target == self.callee { &mut self.request } else { &mut self.reply }
     }
 
     /// Takes what a record has told.
@@ -113,11 +109,7 @@ impl Rpc {
             return "aborted";
         }
         if self.is_cancelled {
-            return if self.is_void {
-                "cancelled, did not run"
-            } else {
-                "cancelled"
-            };
+            return if self.is_void { "cancelled, did not run" } else { "cancelled" };
         }
         if self.reply.packets > 0 {
             return "reply incomplete";
@@ -171,10 +163,7 @@ impl fmt::Display for Rpc {
             self.id.0,
             number(self.request.bytes().map(|bytes| bytes.to_string())),
             number(self.reply.bytes().map(|bytes| bytes.to_string())),
-            number(
-                self.latency()
-                    .map(|time| format!("{:.1}", time.as_nanos() as f64 / 1e3))
-            ),
+            number(self.latency().map(|time| format!("{:.1}", time.as_nanos() as f64 / 1e3))),
             self.request.packets + self.reply.packets,
             self.retransmissions,
             self.resend_requests,

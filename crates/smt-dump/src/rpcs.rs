@@ -78,10 +78,7 @@ impl Rpcs {
     /// Takes a DATA packet. Gives a row that has to leave.
     pub(crate) fn take_data(&mut self, ends: Ends, piece: &Piece<'_>) -> Option<Rpc> {
         let header = piece.data.header;
-        let key = Key {
-            ends,
-            id: header.id,
-        };
+        let key = Key { ends, id: header.id };
         let is_bundle = piece.facts.iter().any(|fact| match fact {
             Fact::First(Ok(header)) => header.kind == Kind::Bundle,
             Fact::Bundle(..) => true,
@@ -92,9 +89,7 @@ impl Rpcs {
         let start = header.offset as usize;
         part.take(piece.time, start, start + piece.data.payload.len());
         let stream = piece.terms.geometry.stream_length(header.message_length);
-        part.length = header
-            .message_length
-            .saturating_sub(InnerHeader::LEN as u32);
+        part.length = header.message_length.saturating_sub(InnerHeader::LEN as u32);
         part.end(piece.time, stream as usize);
         rpc.retransmissions += u32::from(header.retransmit);
         for fact in piece.facts {
@@ -108,13 +103,7 @@ impl Rpcs {
         }
         for fact in piece.facts {
             if let Fact::Member(header, _) = fact {
-                let rpc = self.row(
-                    Key {
-                        ends,
-                        id: header.id,
-                    },
-                    piece,
-                );
+                let rpc = self.row(Key { ends, id: header.id }, piece);
                 let length = u32::from(header.length);
                 let part = rpc.part_to(piece.to.target);
                 part.take(piece.time, 0, 1);
@@ -122,9 +111,7 @@ impl Rpcs {
                 rpc.tell(header.kind, length, header.failure);
             }
         }
-        (self.rows.len() > ROWS_MAX)
-            .then(|| self.oldest())
-            .flatten()
+        (self.rows.len() > ROWS_MAX).then(|| self.oldest()).flatten()
     }
 
     /// Takes a control packet.
@@ -136,19 +123,19 @@ impl Rpcs {
             }
         };
         match control.body {
-            Body::Resend(list) => list
-                .iter()
-                .for_each(|resend| each(resend.id, &mut |rpc| rpc.resend_requests += 1)),
+            Body::Resend(list) => {
+                list.iter().for_each(|resend| each(resend.id, &mut |rpc| rpc.resend_requests += 1))
+            }
             Body::Ack(list) => {
                 let ids = list.iter().flat_map(|ack| ack.ids(ends.stripes_log2));
                 ids.for_each(|id| each(id, &mut |rpc| rpc.is_acknowledged = true));
             }
-            Body::Cancel(list) => list
-                .iter()
-                .for_each(|id| each(id, &mut |rpc| rpc.is_cancelled = true)),
-            Body::Voided(list) | Body::NeverSeen(list) => list
-                .iter()
-                .for_each(|id| each(id, &mut |rpc| rpc.is_void = true)),
+            Body::Cancel(list) => {
+                list.iter().for_each(|id| each(id, &mut |rpc| rpc.is_cancelled = true))
+            }
+            Body::Voided(list) | Body::NeverSeen(list) => {
+                list.iter().for_each(|id| each(id, &mut |rpc| rpc.is_void = true))
+            }
             Body::Abort(abort) => each(abort.id, &mut |rpc| rpc.abort = Some(abort.code)),
             _ => {}
         }
@@ -157,10 +144,7 @@ impl Rpcs {
     /// The row that began first, if there is any.
     pub(crate) fn oldest(&mut self) -> Option<Rpc> {
         let (_, rpc) = self.rows.pop_first()?;
-        self.places.remove(&Key {
-            ends: rpc.ends,
-            id: rpc.id,
-        });
+        self.places.remove(&Key { ends: rpc.ends, id: rpc.id });
         Some(rpc)
     }
 
@@ -238,14 +222,8 @@ mod tests {
         let stream = Terms::usual(Sealed::Records).geometry.stream_length(50) as usize;
         let piece = Piece {
             time: Duration::from_micros(us),
-            to: Direction {
-                target,
-                session: to,
-            },
-            data: &Data {
-                header,
-                payload: &vec![0; stream],
-            },
+            to: Direction { target, session: to },
+            data: &Data { header, payload: &vec![0; stream] },
             terms: Terms::usual(Sealed::Records),
             facts: &[],
         };
@@ -253,17 +231,8 @@ mod tests {
     }
 
     fn control(rpcs: &mut Rpcs, body: Body<'_>) {
-        let header = ControlHeader {
-            epoch: 0,
-            session: CLIENT,
-            number: ControlNumber::default(),
-        };
-        let control = Control {
-            header,
-            body,
-            aad: &[],
-            sealed: &[],
-        };
+        let header = ControlHeader { epoch: 0, session: CLIENT, number: ControlNumber::default() };
+        let control = Control { header, body, aad: &[], sealed: &[] };
         rpcs.take_control(ends(), &control);
     }
 
@@ -275,10 +244,7 @@ mod tests {
         take(&mut rpcs, 4, 9_000, CLIENT);
         let object = rpcs.oldest().unwrap().object();
         assert_eq!(object["latency_us"], 250.0);
-        assert_eq!(
-            (&object["request_bytes"], &object["packets"]),
-            (&10.into(), &3.into())
-        );
+        assert_eq!((&object["request_bytes"], &object["packets"]), (&10.into(), &3.into()));
         assert_eq!(object["outcome"], "replied");
         assert!(rpcs.oldest().is_none());
     }
@@ -304,10 +270,7 @@ mod tests {
             rpc.to_string()
         };
         let ids = [MessageId(4)];
-        let abort = Body::Abort(Abort {
-            id: MessageId(4),
-            code: 5,
-        });
+        let abort = Body::Abort(Abort { id: MessageId(4), code: 5 });
         for (bodies, text) in [
             (&[][..], "  no reply"),
             (&[Body::Cancel((&ids).into())], "  cancelled"),
@@ -329,9 +292,8 @@ mod tests {
     #[test]
     fn a_capture_without_end_takes_no_memory_without_end() {
         let mut rpcs = Rpcs::default();
-        let left: Vec<Rpc> = (0..ROWS_MAX as u64 + 2)
-            .filter_map(|n| take(&mut rpcs, n << 2, n, SERVER))
-            .collect();
+        let left: Vec<Rpc> =
+            (0..ROWS_MAX as u64 + 2).filter_map(|n| take(&mut rpcs, n << 2, n, SERVER)).collect();
         assert_eq!(left.iter().map(|rpc| rpc.id.0).collect::<Vec<_>>(), [0, 4]);
         assert_eq!((rpcs.rows.len(), rpcs.places.len()), (ROWS_MAX, ROWS_MAX));
     }

@@ -111,11 +111,7 @@ mod tests {
     fn batch(segment: usize, last: usize, segments: usize) -> Vec<u8> {
         let mut out = Vec::new();
         for number in 0..segments {
-            let length = if number + 1 == segments {
-                last
-            } else {
-                segment
-            };
+            let length = if number + 1 == segments { last } else { segment };
             out.extend(header((number * (segment - DataHeader::LEN)) as u32));
             let noise = |place: usize| (place * place * 7 + number * 13 + place / 3) as u8;
             out.extend((DataHeader::LEN..length).map(noise));

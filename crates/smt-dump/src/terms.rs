@@ -61,10 +61,7 @@ impl Handshakes {
         if packet.flight > 2 {
             return None;
         }
-        let from = Direction {
-            target: source,
-            session: packet.source,
-        };
+        let from = Direction { target: source, session: packet.source };
         let flight = self
             .flights
             .entry((from, packet.flight))
@@ -81,10 +78,7 @@ impl Handshakes {
             self.offers.insert(from, index_bits);
             return ticket;
         }
-        let client = Direction {
-            target,
-            session: packet.destination,
-        };
+        let client = Direction { target, session: packet.destination };
         let geometry = Geometry::new(params.first_record_size, params.record_size);
         let (Some(geometry), Some(&offer)) = (geometry, self.offers.get(&client)) else {
             return ticket;
@@ -95,11 +89,7 @@ impl Handshakes {
             None => Sealed::Records,
         };
         // The index bits are those of the side that sends.
-        let terms = |index_bits| Terms {
-            geometry,
-            index_bits,
-            sealed,
-        };
+        let terms = |index_bits| Terms { geometry, index_bits, sealed };
         self.terms.insert(client, terms(index_bits));
         self.terms.insert(from, terms(offer));
         let ends = Ends {
@@ -132,10 +122,6 @@ impl Terms {
     pub(crate) const fn usual(sealed: Sealed) -> Self {
         let geometry = Geometry::new(1_142, 16_384).expect("both are in range");
         let index_bits = IndexBits::new(16).expect("16 is in range");
-        Self {
-            geometry,
-            index_bits,
-            sealed,
-        }
+        Self { geometry, index_bits, sealed }
     }
 }

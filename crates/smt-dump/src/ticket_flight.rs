@@ -31,9 +31,7 @@ impl TicketFlight {
         match flight {
             1 => Self::client(bytes),
             _ => Some(match bytes.first()? {
-                first @ (0 | 4) => Self::Taken {
-                    takes_early: *first == 4,
-                },
+                first @ (0 | 4) => Self::Taken { takes_early: *first == 4 },
                 refusal => Self::Refused(*refusal),
             }),
         }
@@ -68,30 +66,19 @@ fn counted(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// The first half of a ticket's hash, in hex.
 pub(crate) fn short(ticket: &[u8; 32]) -> String {
-    ticket[..16]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    ticket[..16].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl fmt::Display for TicketFlight {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Client {
-                suite,
-                ticket,
-                has_forward_secrecy,
-                sealed,
-            } => {
+            Self::Client { suite, ticket, has_forward_secrecy, sealed } => {
                 let kind = match has_forward_secrecy {
                     true => "with forward secrecy",
                     false => "without forward secrecy",
                 };
                 let ticket = short(ticket);
-                write!(
-                    f,
-                    "by ticket {ticket}.., suite {suite:04x}, {kind}, {sealed} bytes sealed"
-                )
+                write!(f, "by ticket {ticket}.., suite {suite:04x}, {kind}, {sealed} bytes sealed")
             }
             Self::Taken { takes_early: true } => f.write_str("ticket taken, early data taken"),
             Self::Taken { takes_early: false } => f.write_str("ticket taken"),
@@ -130,14 +117,8 @@ mod tests {
             parsed.to_string()
         };
         let begin = format!("by ticket {}.., suite 1302, ", "ab".repeat(16));
-        assert_eq!(
-            text(&[5]),
-            format!("{begin}with forward secrecy, 2 bytes sealed")
-        );
-        assert_eq!(
-            text(&[]),
-            format!("{begin}without forward secrecy, 2 bytes sealed")
-        );
+        assert_eq!(text(&[5]), format!("{begin}with forward secrecy, 2 bytes sealed"));
+        assert_eq!(text(&[]), format!("{begin}without forward secrecy, 2 bytes sealed"));
     }
 
     #[test]

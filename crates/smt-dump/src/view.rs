@@ -46,11 +46,7 @@ impl View {
         }
         if self.is_json {
             let stripes_log2 = ends.map_or(0, |ends| ends.stripes_log2);
-            return Ok(writeln!(
-                output,
-                "{}",
-                packet_json::object(row, stripes_log2)
-            )?);
+            return Ok(writeln!(output, "{}", packet_json::object(row, stripes_log2))?);
         }
         Ok(writeln!(output, "{row}")?)
     }

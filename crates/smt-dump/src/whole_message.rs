@@ -29,13 +29,7 @@ impl<'a> WholeMessage<'a> {
             Some(_) => &bytes[PART_PREFIX_LEN..],
             None => bytes,
         };
-        Self {
-            id,
-            kind,
-            parts,
-            request,
-            body,
-        }
+        Self { id, kind, parts, request, body }
     }
 
     /// The message as it is shown, with the file that it was written to.

@@ -12,11 +12,7 @@ use smt_dump::{Keys, Wishes, dump};
 fn lines_of(name: &str) -> Vec<String> {
     let (capture, keys) = captured(name);
     let mut output = Vec::new();
-    let wishes = Wishes {
-        port: SERVER,
-        keys: Some(keys),
-        ..Wishes::default()
-    };
+    let wishes = Wishes { port: SERVER, keys: Some(keys), ..Wishes::default() };
     let summary = dump(&capture[..], wishes, &mut output).unwrap();
     assert!(summary.text.contains(" 0 FAILED; "), "{}", summary.text);
     let text = String::from_utf8(output).unwrap();
@@ -25,23 +21,15 @@ fn lines_of(name: &str) -> Vec<String> {
 
 /// A capture file, and the keys of its session.
 fn captured(name: &str) -> (Vec<u8>, Keys) {
-    let path = format!(
-        "{}/../../vectors/conversations/{name}.json",
-        env!("CARGO_MANIFEST_DIR")
-    );
+    let path = format!("{}/../../vectors/conversations/{name}.json", env!("CARGO_MANIFEST_DIR"));
     let conversation: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     // Classic, in microseconds; the link type is raw IP.
-    let mut file = [0xA1B2_C3D4_u32, 0x0002_0004, 0, 0, 65_535, 101]
-        .map(u32::to_be_bytes)
-        .concat();
+    let mut file = [0xA1B2_C3D4_u32, 0x0002_0004, 0, 0, 65_535, 101].map(u32::to_be_bytes).concat();
     for step in conversation["steps"].as_array().unwrap() {
         let at = step["at_us"].as_u64().unwrap() as u32;
         let came = step.get("in").map(|hex| (hex, [SERVER, CLIENT]));
         let sent = step["out"].as_array().unwrap().iter();
-        for (hex, ports) in came
-            .into_iter()
-            .chain(sent.map(|hex| (hex, [CLIENT, SERVER])))
-        {
+        for (hex, ports) in came.into_iter().chain(sent.map(|hex| (hex, [CLIENT, SERVER]))) {
             let packet = ip_packet(ports, &bytes(hex));
             let length = packet.len() as u32;
             file.extend([0, at, length, length].map(u32::to_be_bytes).concat());
@@ -78,9 +66,7 @@ fn bytes(hex: &Value) -> Vec<u8> {
 
 /// Those that end so, in their order.
 fn that_say<'a>(lines: &'a [String], what: &str) -> Vec<&'a str> {
-    let said = lines
-        .iter()
-        .filter_map(|line| Some(&line[line.find(what)?..]));
+    let said = lines.iter().filter_map(|line| Some(&line[line.find(what)?..]));
     said.collect()
 }
 
@@ -93,15 +79,7 @@ fn each_part_of_a_reply_is_told_with_its_request_and_number() {
     };
     // The third is lost at first, the fourth comes late, and the last two are in a bundle, the
     // shorter one in front.
-    let expected = [
-        (0, 100),
-        (1, 5_000),
-        (4, 400),
-        (6, 0),
-        (5, 10),
-        (3, 300),
-        (2, 200),
-    ];
+    let expected = [(0, 100), (1, 5_000), (4, 400), (6, 0), (5, 10), (3, 300), (2, 200)];
     assert_eq!(parts, expected.map(|(at, length)| number(at, length)));
     let replies = that_say(&lines, "whole: REPLY");
     assert_eq!(replies, ["whole: REPLY of 20 bytes, of 7 parts"]);
@@ -128,10 +106,7 @@ fn the_last_part_of_a_request_and_the_windows_are_told() {
     );
     assert_eq!(that_say(&lines, "PART_WINDOW_REQUEST").len(), 2);
     let windows = that_say(&lines, "id 0 limit");
-    assert_eq!(
-        windows,
-        ["id 0 limit 4096 [tag ok]", "id 0 limit 8120 [tag ok]"]
-    );
+    assert_eq!(windows, ["id 0 limit 4096 [tag ok]", "id 0 limit 8120 [tag ok]"]);
 }
 
 const CLIENT: u16 = 40_000;

@@ -103,18 +103,12 @@ const LONGEST: usize = 1 << 10;
 mod tests {
     use super::*;
 
-    const SPIS: Spis = Spis {
-        to_listener: 0x8000_0001,
-        to_connector: 0x8000_0002,
-    };
+    const SPIS: Spis = Spis { to_listener: 0x8000_0001, to_connector: 0x8000_0002 };
 
     #[test]
     fn a_message_is_read_as_it_was_written() {
         for message in [
-            Message::Offer {
-                suite: SuiteName::Aes128Ccm8,
-                spi: 7,
-            },
+            Message::Offer { suite: SuiteName::Aes128Ccm8, spi: 7 },
             Message::Switch { spis: SPIS },
             Message::Retire { spis: SPIS },
             Message::Check { spis: SPIS },

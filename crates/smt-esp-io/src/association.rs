@@ -268,14 +268,8 @@ impl AssociationSpec {
 impl LifetimeSpec {
     fn lifetime(&self) -> Lifetime {
         Lifetime {
-            bytes: Limit {
-                soft: self.soft_bytes,
-                hard: self.hard_bytes,
-            },
-            packets: Limit {
-                soft: self.soft_packets,
-                hard: self.hard_packets,
-            },
+            bytes: Limit { soft: self.soft_bytes, hard: self.hard_bytes },
+            packets: Limit { soft: self.soft_packets, hard: self.hard_packets },
             time: Limit {
                 soft: self.soft_seconds.map(Duration::from_secs),
                 hard: self.hard_seconds.map(Duration::from_secs),
@@ -291,10 +285,7 @@ fn refused(error: ParametersError) -> AssociationError {
         ParametersError::ReplayWindow(_) => "replay-window",
         ParametersError::TunnelAddresses => "peer",
     };
-    AssociationError {
-        field,
-        reason: error.to_string(),
-    }
+    AssociationError { field, reason: error.to_string() }
 }
 
 /// A number for an association whose packets come here: any of 2^31, so that none comes again soon.

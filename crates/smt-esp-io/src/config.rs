@@ -165,14 +165,8 @@ pub fn read_associations(path: &Path) -> Result<Vec<AssociationSpec>, ConfigErro
 /// The text of a file that has keys, and its name: no one but its owner may read it.
 fn read_secret(path: &Path) -> Result<(Zeroizing<String>, String), ConfigError> {
     let file = path.display().to_string();
-    let unreadable = |reason| ConfigError::Unreadable {
-        file: file.clone(),
-        reason,
-    };
-    let mode = std::fs::metadata(path)
-        .map_err(unreadable)?
-        .permissions()
-        .mode();
+    let unreadable = |reason| ConfigError::Unreadable { file: file.clone(), reason };
+    let mode = std::fs::metadata(path).map_err(unreadable)?.permissions().mode();
     let text = Zeroizing::new(std::fs::read_to_string(path).map_err(unreadable)?);
     if mode & 0o077 != 0 {
         return Err(ConfigError::Exposed { file });
@@ -211,26 +205,19 @@ impl Config {
         for policy in &self.policies {
             let (at, spec) = (policy.span().start, policy.get_ref());
             if spec.action == ActionName::Protect && !self.has_name(&spec.association) {
-                let reason = format!(
-                    "no association for packets out is named {:?}",
-                    spec.association
-                );
+                let reason =
+                    format!("no association for packets out is named {:?}", spec.association);
                 return Err(place.at(at, "policy.association".to_owned(), reason));
             }
         }
         let queues = 1..=MOST_QUEUES;
         if !queues.contains(&self.device.queues) {
-            let reason = format!(
-                "{} queues, where 1 to {MOST_QUEUES} are possible",
-                self.device.queues
-            );
+            let reason =
+                format!("{} queues, where 1 to {MOST_QUEUES} are possible", self.device.queues);
             return Err(place.of_field("queues", "device.queues", reason));
         }
         if self.underlay.mtu < LEAST_MTU {
-            let reason = format!(
-                "{} bytes, where {LEAST_MTU} are the least",
-                self.underlay.mtu
-            );
+            let reason = format!("{} bytes, where {LEAST_MTU} are the least", self.underlay.mtu);
             return Err(place.of_field("mtu", "underlay.mtu", reason));
         }
         Ok(())
@@ -243,10 +230,7 @@ impl Config {
             Direction::In => spec.inbound(path, std::time::Duration::ZERO).map(drop),
         };
         made.map_err(|error| (error.field.to_owned(), error.reason))?;
-        if spec
-            .peer
-            .is_some_and(|peer| peer.is_ipv4() != self.underlay.local.is_ipv4())
-        {
+        if spec.peer.is_some_and(|peer| peer.is_ipv4() != self.underlay.local.is_ipv4()) {
             let reason = "the peer and underlay.local are of different IP versions";
             return Err(("peer".to_owned(), reason.to_owned()));
         }
@@ -272,10 +256,7 @@ impl Config {
 
     /// The names by which policies call associations for packets out.
     pub(crate) fn names(&self) -> Vec<String> {
-        let of_policies = self
-            .policies
-            .iter()
-            .map(|policy| &policy.get_ref().association);
+        let of_policies = self.policies.iter().map(|policy| &policy.get_ref().association);
         let of_associations = self.associations.iter().map(|spec| &spec.get_ref().name);
         let mut names: Vec<String> = of_policies.chain(of_associations).cloned().collect();
         names.push(default_name());

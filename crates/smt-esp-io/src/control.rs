@@ -100,14 +100,10 @@ pub fn status(path: &Path) -> Result<TunnelStatistics, ControlError> {
 /// # Errors
 /// See [`ControlError`].
 pub fn ask(path: &Path, request: &Request) -> Result<Response, ControlError> {
-    let stream = UnixStream::connect(path).map_err(|reason| ControlError::NoTunnel {
-        path: path.to_owned(),
-        reason,
-    })?;
-    let answered = exchange(&stream, request).map_err(|reason| ControlError::NoAnswer {
-        path: path.to_owned(),
-        reason,
-    })?;
+    let stream = UnixStream::connect(path)
+        .map_err(|reason| ControlError::NoTunnel { path: path.to_owned(), reason })?;
+    let answered = exchange(&stream, request)
+        .map_err(|reason| ControlError::NoAnswer { path: path.to_owned(), reason })?;
     match answered {
         Response::Refused { reason } => Err(ControlError::Refused(reason)),
         response => Ok(response),
@@ -211,9 +207,7 @@ fn read_line(mut stream: &UnixStream) -> io::Result<Zeroizing<Vec<u8>>> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             read => read?,
         };
-        let end = line[length..length + read]
-            .iter()
-            .position(|byte| *byte == b'\n');
+        let end = line[length..length + read].iter().position(|byte| *byte == b'\n');
         length += end.map_or(read, |end| end + 1);
         if read == 0 || end.is_some() {
             break;

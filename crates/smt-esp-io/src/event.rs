@@ -48,20 +48,14 @@ impl fmt::Debug for EventLog {
 impl EventLog {
     /// Events go to this function.
     pub fn new(tell: impl Fn(&Event) + Send + Sync + 'static) -> Self {
-        Self {
-            tell: Arc::new(tell),
-            counts: BTreeMap::new(),
-        }
+        Self { tell: Arc::new(tell), counts: BTreeMap::new() }
     }
 
     fn note(&mut self, kind: &'static str, text: impl FnOnce() -> String) {
         let count = self.counts.entry(kind).or_insert(0);
         *count += 1;
         if is_power_of_ten(*count) {
-            (self.tell)(&Event {
-                text: text(),
-                count: *count,
-            });
+            (self.tell)(&Event { text: text(), count: *count });
         }
     }
 
@@ -69,33 +63,23 @@ impl EventLog {
         let Arrived { from, spi } = arrived;
         self.note(open_kind(error), || {
             let advice = open_advice(error);
-            format!(
-                "{} a packet of {from} under SPI {spi:#x}: {error}{advice}",
-                open_fault(error)
-            )
+            format!("{} a packet of {from} under SPI {spi:#x}: {error}{advice}", open_fault(error))
         });
     }
 
     pub(crate) fn not_sealed(&mut self, to: Option<IpAddr>, error: SealError) {
         let to = to.map_or_else(|| "nobody".to_owned(), |to| to.to_string());
         self.note(seal_kind(error), || {
-            format!(
-                "{} a packet to {to}: {error}{}",
-                seal_fault(error),
-                seal_advice(error)
-            )
+            format!("{} a packet to {to}: {error}{}", seal_fault(error), seal_advice(error))
         });
     }
 
     pub(crate) fn not_sent(&mut self, error: &io::Error) {
-        let code = error
-            .raw_os_error()
-            .map(rustix::io::Errno::from_raw_os_error);
+        let code = error.raw_os_error().map(rustix::io::Errno::from_raw_os_error);
         let (kind, advice) = match code {
-            Some(rustix::io::Errno::MSGSIZE) => (
-                "send: too long",
-                ": the network passes less than underlay.mtu says",
-            ),
+            Some(rustix::io::Errno::MSGSIZE) => {
+                ("send: too long", ": the network passes less than underlay.mtu says")
+            }
             Some(rustix::io::Errno::NETUNREACH | rustix::io::Errno::HOSTUNREACH) => {
                 ("send: no route", ": no route leads to the peer")
             }
@@ -104,21 +88,15 @@ impl EventLog {
             }
             _ => ("send", ""),
         };
-        self.note(kind, || {
-            format!("environment: sealed packets were not sent: {error}{advice}")
-        });
+        self.note(kind, || format!("environment: sealed packets were not sent: {error}{advice}"));
     }
 
     pub(crate) fn not_received(&mut self, error: &io::Error) {
-        self.note("receive", || {
-            format!("environment: nothing can be received: {error}")
-        });
+        self.note("receive", || format!("environment: nothing can be received: {error}"));
     }
 
     pub(crate) fn device(&mut self, what: &str, error: &io::Error) {
-        self.note("device", || {
-            format!("environment: the TUN device {what}: {error}")
-        });
+        self.note("device", || format!("environment: the TUN device {what}: {error}"));
     }
 }
 
@@ -217,10 +195,7 @@ mod tests {
         let sink = Arc::clone(&events);
         let mut log = EventLog::new(move |event| sink.lock().unwrap().push(event.clone()));
         for spi in 0..times {
-            let arrived = Arrived {
-                from: "192.0.2.2".parse().unwrap(),
-                spi: 0x1000 + spi as u32,
-            };
+            let arrived = Arrived { from: "192.0.2.2".parse().unwrap(), spi: 0x1000 + spi as u32 };
             log.not_opened(arrived, error);
         }
         let events = events.lock().unwrap();
@@ -229,10 +204,8 @@ mod tests {
 
     #[test]
     fn a_flood_is_told_at_powers_of_ten() {
-        let counts: Vec<u64> = told(2_000, OpenError::Replay)
-            .iter()
-            .map(|event| event.count)
-            .collect();
+        let counts: Vec<u64> =
+            told(2_000, OpenError::Replay).iter().map(|event| event.count).collect();
         assert_eq!(counts, [1, 10, 100, 1_000]);
     }
 

@@ -15,9 +15,7 @@ pub(crate) fn too_big(packet: &[u8], limit: usize) -> Option<Vec<u8>> {
 
 fn too_big_v4(packet: &[u8], limit: usize) -> Option<Vec<u8>> {
     let header_len = 4 * usize::from(packet[0] & 0xF);
-    let header = packet
-        .get(..header_len)
-        .filter(|header| header.len() >= 20)?;
+    let header = packet.get(..header_len).filter(|header| header.len() >= 20)?;
     let is_icmp = header[9] == 1;
     if header[6] & 0x40 == 0 || is_icmp {
         return None;
@@ -97,11 +95,7 @@ mod tests {
     #[test]
     fn a_sender_is_told_the_longest_packet_of_ipv4() {
         let message = too_big(&v4(0x40, 6), 1_400).unwrap();
-        assert_eq!(
-            message[12..20],
-            [10, 0, 0, 2, 10, 0, 0, 1],
-            "back to the sender"
-        );
+        assert_eq!(message[12..20], [10, 0, 0, 2, 10, 0, 0, 1], "back to the sender");
         assert_eq!(message[20..22], [3, 4]);
         assert_eq!(message[26..28], 1_400_u16.to_be_bytes());
         assert_eq!(checksum(0, &message[..20]), 0);

@@ -55,11 +55,7 @@ pub(crate) fn set_up(config: &Config, mtu: u16) -> Result<(), SetupError> {
     let _ = writeln!(batch, "link set dev {name} mtu {mtu} up");
     for address in &device.addresses {
         // No other host asks for the address: its detection as a duplicate would only take time.
-        let nodad = if address.address.is_ipv6() {
-            " nodad"
-        } else {
-            ""
-        };
+        let nodad = if address.address.is_ipv6() { " nodad" } else { "" };
         let _ = writeln!(batch, "address add {address} dev {name}{nodad}");
     }
     for route in &device.routes {
@@ -78,15 +74,10 @@ pub(crate) fn set_up(config: &Config, mtu: u16) -> Result<(), SetupError> {
 fn run(batch: &str, device: &str) -> Result<(), SetupError> {
     let mut command = Command::new("ip");
     command.args(["-batch", "-"]);
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped());
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(SetupError::NoCommand)?;
     if let Some(mut input) = child.stdin.take() {
-        input
-            .write_all(batch.as_bytes())
-            .map_err(SetupError::NoCommand)?;
+        input.write_all(batch.as_bytes()).map_err(SetupError::NoCommand)?;
     }
     let output = child.wait_with_output().map_err(SetupError::NoCommand)?;
     if output.status.success() {
@@ -108,25 +99,16 @@ pub(crate) fn check_filter(config: &Config) -> Result<(), SetupError> {
     };
     let setting = |of: &str| {
         let text = std::fs::read_to_string(format!("/proc/sys/net/ipv4/conf/{of}/rp_filter"));
-        text.ok()
-            .and_then(|text| text.trim().parse::<u8>().ok())
-            .unwrap_or(0)
+        text.ok().and_then(|text| text.trim().parse::<u8>().ok()).unwrap_or(0)
     };
     let caught = config.associations.iter().any(|association| {
         let peer = association.get_ref().peer;
         peer.is_some_and(|peer| {
-            peer.is_ipv4()
-                && config
-                    .device
-                    .routes
-                    .iter()
-                    .any(|route| route.contains(peer))
+            peer.is_ipv4() && config.device.routes.iter().any(|route| route.contains(peer))
         })
     });
     if caught && setting("all").max(setting(device)) == STRICT {
-        return Err(SetupError::StrictFilter {
-            device: device.clone(),
-        });
+        return Err(SetupError::StrictFilter { device: device.clone() });
     }
     Ok(())
 }

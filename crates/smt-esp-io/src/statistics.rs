@@ -167,13 +167,7 @@ fn named(counts: &Statistics) -> Vec<NamedCount> {
         ("XfrmOutBundleCheckError", counts.out_too_big),
         ("XfrmOutStateProtoError", counts.out_cipher),
     ];
-    pairs
-        .into_iter()
-        .map(|(name, value)| NamedCount {
-            name: name.to_owned(),
-            value,
-        })
-        .collect()
+    pairs.into_iter().map(|(name, value)| NamedCount { name: name.to_owned(), value }).collect()
 }
 
 /// In the form of `ip -s xfrm state`, and behind it that of `/proc/net/xfrm_stat` without zeros.
@@ -213,9 +207,7 @@ fn write_association(f: &mut fmt::Formatter<'_>, association: &AssociationCounts
         Direction::Out => "out",
         Direction::In => "in",
     };
-    let peer = association
-        .peer
-        .map_or_else(|| "any".to_owned(), |peer| peer.to_string());
+    let peer = association.peer.map_or_else(|| "any".to_owned(), |peer| peer.to_string());
     let spi = association.spi;
     writeln!(f, "dir {direction} peer {peer} name {}", association.name)?;
     writeln!(
@@ -224,24 +216,12 @@ fn write_association(f: &mut fmt::Formatter<'_>, association: &AssociationCounts
         association.mode, association.suite
     )?;
     writeln!(f, "\tlifetime current:")?;
-    writeln!(
-        f,
-        "\t  {}(bytes), {}(packets)",
-        association.bytes, association.packets
-    )?;
+    writeln!(f, "\t  {}(bytes), {}(packets)", association.bytes, association.packets)?;
     let number = association.sequence_number;
     let number = number.map_or_else(|| "all used".to_owned(), |number| format!("{number:#x}"));
-    let soft = if association.soft_expired {
-        ", soft limit reached"
-    } else {
-        ""
-    };
+    let soft = if association.soft_expired { ", soft limit reached" } else { "" };
     writeln!(f, "\t  sequence number {number}{soft}")?;
     writeln!(f, "\tstats:")?;
     let (below, replay) = (association.replay_window, association.replay);
-    writeln!(
-        f,
-        "\t  replay-window {below} replay {replay} failed {}",
-        association.failed
-    )
+    writeln!(f, "\t  replay-window {below} replay {replay} failed {}", association.failed)
 }

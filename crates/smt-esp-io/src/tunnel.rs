@@ -106,18 +106,9 @@ impl Tunnel {
             let (wake, woken) = UnixStream::pair()?;
             wake.set_nonblocking(true)?;
             woken.set_nonblocking(true)?;
-            let wiring = Wiring {
-                queue,
-                underlay,
-                commands: receiver,
-                woken,
-                started,
-            };
+            let wiring = Wiring { queue, underlay, commands: receiver, woken, started };
             workers.push(Worker::new(parts(config, wiring, events))?);
-            handles.push(WorkerHandle {
-                commands,
-                wake: Arc::new(wake),
-            });
+            handles.push(WorkerHandle { commands, wake: Arc::new(wake) });
         }
         for spec in &config.associations {
             let spec = spec.get_ref().clone();
@@ -195,10 +186,8 @@ impl TunnelHandle {
     /// # Errors
     /// The tunnel has ended.
     pub fn status(&self) -> Result<TunnelStatistics, HandleError> {
-        let mut statistics = TunnelStatistics {
-            device: self.device.clone(),
-            ..TunnelStatistics::default()
-        };
+        let mut statistics =
+            TunnelStatistics { device: self.device.clone(), ..TunnelStatistics::default() };
         for worker in &self.workers {
             let status = worker.ask(Command::Status)?;
             statistics.add(status.associations, &status.database, &status.counts);
@@ -224,11 +213,7 @@ impl TunnelHandle {
     /// There is none, or the tunnel has ended.
     pub fn remove(&self, direction: Direction, spi: u32) -> Result<(), HandleError> {
         let worker = &self.workers[worker_of(spi, self.workers.len())];
-        Ok(worker.ask(|answer| Command::Remove {
-            direction,
-            spi,
-            answer,
-        })??)
+        Ok(worker.ask(|answer| Command::Remove { direction, spi, answer })??)
     }
 
     /// Ends the tunnel.
@@ -261,9 +246,7 @@ impl WorkerHandle {
     fn ask<T>(&self, command: impl FnOnce(Sender<T>) -> Command) -> Result<T, HandleError> {
         let (sender, answer) = channel();
         self.tell(command(sender));
-        answer
-            .recv_timeout(ANSWER_LIMIT)
-            .map_err(|_| HandleError::Ended)
+        answer.recv_timeout(ANSWER_LIMIT).map_err(|_| HandleError::Ended)
     }
 }
 
@@ -281,21 +264,12 @@ fn parts(config: &Config, wiring: Wiring, events: &EventLog) -> Parts {
     let in_udp = config.underlay.encapsulation == EncapsulationName::Udp;
     database.set_udp_port(in_udp.then_some(config.underlay.port));
     let names = config.names().into_iter();
-    let slots: Vec<Slot> = names
-        .map(|name| Slot {
-            name,
-            id: database.reserve_outbound(),
-            spec: None,
-        })
-        .collect();
+    let slots: Vec<Slot> =
+        names.map(|name| Slot { name, id: database.reserve_outbound(), spec: None }).collect();
     for policy in policies(config, &slots) {
         database.add_policy(policy);
     }
-    let flows = if config.offloads.coalescing {
-        COALESCED_FLOWS
-    } else {
-        0
-    };
+    let flows = if config.offloads.coalescing { COALESCED_FLOWS } else { 0 };
     let takes_udp = wiring.queue.takes_udp_segments();
     Parts {
         queue: wiring.queue,
@@ -406,10 +380,7 @@ mod tests {
         let (commands, other) = channel();
         let (wake, _woken) = UnixStream::pair().unwrap();
         let handle = TunnelHandle {
-            workers: vec![WorkerHandle {
-                commands,
-                wake: Arc::new(wake),
-            }],
+            workers: vec![WorkerHandle { commands, wake: Arc::new(wake) }],
             ..TunnelHandle::without_workers()
         };
         let stop = StopAll(handle);

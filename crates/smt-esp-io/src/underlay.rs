@@ -126,10 +126,7 @@ impl Underlay {
         let to = header::destination(packet).ok_or(io::ErrorKind::Unsupported)?;
         let start = self.bytes.len();
         self.bytes.extend_from_slice(packet);
-        self.packets.push(RawPacket {
-            to: SocketAddr::new(to, 0),
-            range: start..self.bytes.len(),
-        });
+        self.packets.push(RawPacket { to: SocketAddr::new(to, 0), range: start..self.bytes.len() });
         sent
     }
 
@@ -222,10 +219,7 @@ fn give_datagrams(
     let (mut at, end, mut count) = (HEADROOM, HEADROOM + arrival.length, 0);
     while at < end {
         let next = end.min(at + arrival.segment_size);
-        let arrived = Arrived {
-            from: arrival.from.ip(),
-            spi: word(&memory[at..next]),
-        };
+        let arrived = Arrived { from: arrival.from.ip(), spi: word(&memory[at..next]) };
         let start = write_header(memory, at..next, arrival, Some(local_port));
         if let Some(mut buffer) = PacketBuffer::new(memory, start..next) {
             sink(arrived, &mut buffer);
@@ -246,19 +240,15 @@ fn give_packet(
         SocketAddr::V4(_) => (HEADROOM, HEADROOM + 4 * usize::from(memory[HEADROOM] & 0xF)),
         SocketAddr::V6(_) => (write_header(memory, HEADROOM..end, arrival, None), HEADROOM),
     };
-    let arrived = Arrived {
-        from: arrival.from.ip(),
-        spi: word(memory.get(esp_at..end).unwrap_or_default()),
-    };
+    let arrived =
+        Arrived { from: arrival.from.ip(), spi: word(memory.get(esp_at..end).unwrap_or_default()) };
     if let Some(mut buffer) = PacketBuffer::new(memory, start..end) {
         sink(arrived, &mut buffer);
     }
 }
 
 fn word(bytes: &[u8]) -> u32 {
-    bytes
-        .first_chunk()
-        .map_or(0, |bytes| u32::from_be_bytes(*bytes))
+    bytes.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes))
 }
 
 /// Packets of one batch: every kernel with `UDP_SEGMENT` cuts 64.

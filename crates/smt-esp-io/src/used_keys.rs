@@ -52,9 +52,7 @@ pub(crate) struct UsedKeys {
 
 impl UsedKeys {
     pub(crate) fn at(path: &Path) -> Self {
-        Self {
-            path: path.to_owned(),
-        }
+        Self { path: path.to_owned() }
     }
 
     /// Takes the keys of associations, all or none of them.
@@ -62,10 +60,7 @@ impl UsedKeys {
         &self,
         associations: impl IntoIterator<Item = &'a AssociationSpec>,
     ) -> Result<(), UsedKeysError> {
-        let failed = |reason| UsedKeysError::File {
-            path: self.path.clone(),
-            reason,
-        };
+        let failed = |reason| UsedKeysError::File { path: self.path.clone(), reason };
         let (mut file, text) = self.open().map_err(failed)?;
         let mut lines = String::new();
         if !text.is_empty() && !text.ends_with('\n') {
@@ -93,12 +88,7 @@ impl UsedKeys {
             std::fs::create_dir_all(folder)?;
         }
         let mut options = OpenOptions::new();
-        let mut file = options
-            .create(true)
-            .read(true)
-            .append(true)
-            .mode(0o600)
-            .open(&self.path)?;
+        let mut file = options.create(true).read(true).append(true).mode(0o600).open(&self.path)?;
         flock(&file, FlockOperation::LockExclusive)?;
         let mut text = String::new();
         file.read_to_string(&mut text)?;
@@ -131,10 +121,7 @@ mod tests {
         UsedKeys::at(&path).take(&first).unwrap();
         let again = UsedKeys::at(&path).take(&first);
         std::fs::remove_file(&path).unwrap();
-        assert!(
-            matches!(again, Err(UsedKeysError::Used { spi: 256 })),
-            "{again:?}"
-        );
+        assert!(matches!(again, Err(UsedKeysError::Used { spi: 256 })), "{again:?}");
     }
 
     #[test]
@@ -142,22 +129,13 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("smt-esp-used-{}", std::process::id()));
         let path = folder.join("deep").join("used-keys");
         let take = |associations: &[AssociationSpec]| UsedKeys::at(&path).take(associations);
-        let (first, second, third) = (
-            association(256, '1'),
-            association(257, '2'),
-            association(258, '3'),
-        );
+        let (first, second, third) =
+            (association(256, '1'), association(257, '2'), association(258, '3'));
         take(&[first.clone(), second.clone()]).unwrap();
         let again = take(&[third.clone(), second]);
-        assert!(
-            matches!(again, Err(UsedKeysError::Used { spi: 257 })),
-            "{again:?}"
-        );
+        assert!(matches!(again, Err(UsedKeysError::Used { spi: 257 })), "{again:?}");
         let twice = take(&[third.clone(), association(259, '3')]);
-        assert!(
-            matches!(twice, Err(UsedKeysError::Shared { spi: 259 })),
-            "{twice:?}"
-        );
+        assert!(matches!(twice, Err(UsedKeysError::Shared { spi: 259 })), "{twice:?}");
         take(&[third]).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(text.lines().count(), 3);

@@ -129,22 +129,16 @@ impl Worker {
         };
         self.counts.device_read_super += u64::from(offload.segmentation.is_some());
         let (underlay, events) = (&mut parts.underlay, &mut parts.events);
-        let sealed = parts.outbound.send(
-            &mut parts.database,
-            (packet, &offload),
-            now,
-            &mut |sealed| {
+        let sealed =
+            parts.outbound.send(&mut parts.database, (packet, &offload), now, &mut |sealed| {
                 if let Err(error) = underlay.push(sealed) {
                     events.not_sent(&error);
                 }
-            },
-        );
+            });
         let Err(error) = sealed else {
             return;
         };
-        let to = smt_esp::Flow::of_packet(packet)
-            .ok()
-            .map(|flow| flow.destination);
+        let to = smt_esp::Flow::of_packet(packet).ok().map(|flow| flow.destination);
         parts.events.not_sealed(to, error);
         if let SealError::TooBig { limit } = error
             && let Some(message) = icmp::too_big(packet, limit)
@@ -157,14 +151,7 @@ impl Worker {
     /// Opens what the network has brought and hands it to the host.
     fn receive_turn(&mut self) {
         let now = self.now();
-        let Parts {
-            queue,
-            underlay,
-            inbound,
-            database,
-            events,
-            ..
-        } = &mut self.parts;
+        let Parts { queue, underlay, inbound, database, events, .. } = &mut self.parts;
         let counts = &mut self.counts;
         let mut failed = None;
         let mut deliver =

@@ -66,9 +66,7 @@ fn run(line: &str, session: &mut Option<Session>, out: &mut impl Write) -> Resul
         ("seal", [packet]) => session.seal(packet, Offload::default(), out),
         ("seal", [packet, header]) => {
             let header = decode(header)?;
-            let header = header
-                .try_into()
-                .map_err(|_| "a virtio header of 10 bytes")?;
+            let header = header.try_into().map_err(|_| "a virtio header of 10 bytes")?;
             session.seal(packet, Offload::from_virtio(&header)?, out)
         }
         ("dummy", [packet]) => session.dummy(packet, out),
@@ -111,8 +109,7 @@ impl Session {
         let mut sealed = Vec::new();
         let mut deliver = |packet: &[u8]| sealed.push(HEXLOWER.encode(packet));
         let database = &mut self.database;
-        self.outbound
-            .send(database, (&packet, &offload), NOW, &mut deliver)?;
+        self.outbound.send(database, (&packet, &offload), NOW, &mut deliver)?;
         for packet in sealed {
             writeln!(out, "sealed {packet}")?;
         }
@@ -124,9 +121,7 @@ impl Session {
         let mut memory = vec![0; HEADROOM + packet.len() + TAILROOM];
         let mut buffer = PacketBuffer::with_copy(&mut memory, &packet).ok_or("no room")?;
         let association = self.database.outbound_mut(self.outbound_id);
-        association
-            .ok_or("no association")?
-            .seal_dummy(&mut buffer, NOW)?;
+        association.ok_or("no association")?.seal_dummy(&mut buffer, NOW)?;
         writeln!(out, "sealed {}", HEXLOWER.encode(buffer.packet()))?;
         Ok("done".into())
     }
@@ -137,9 +132,7 @@ impl Session {
         let mut buffer = PacketBuffer::new(&mut memory, range).ok_or("no room")?;
         let mut deliver = |packet: &[u8], offload| show_opened(out, packet, offload);
         let database = &mut self.database;
-        let arrival = self
-            .inbound
-            .receive(database, &mut buffer, NOW, &mut deliver)?;
+        let arrival = self.inbound.receive(database, &mut buffer, NOW, &mut deliver)?;
         match arrival {
             Arrival::Opened(opened) if opened.dummy => Ok("dummy".into()),
             Arrival::Opened(_) => Ok("done".into()),
@@ -149,10 +142,7 @@ impl Session {
 }
 
 fn show_opened(out: &mut impl Write, packet: &[u8], offload: Offload) {
-    let (packet, header) = (
-        HEXLOWER.encode(packet),
-        HEXLOWER.encode(&offload.to_virtio()),
-    );
+    let (packet, header) = (HEXLOWER.encode(packet), HEXLOWER.encode(&offload.to_virtio()));
     writeln!(out, "opened {packet} {header}").expect("standard output is open");
 }
 

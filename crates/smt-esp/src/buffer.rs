@@ -25,11 +25,7 @@ impl<'a> PacketBuffer<'a> {
     #[must_use]
     pub fn new(memory: &'a mut [u8], range: Range<usize>) -> Option<Self> {
         memory.get(range.clone())?;
-        Some(Self {
-            memory,
-            start: range.start,
-            end: range.end,
-        })
+        Some(Self { memory, start: range.start, end: range.end })
     }
 
     /// Copies `packet` to [`HEADROOM`] of `memory`; nothing if `memory` is too short.

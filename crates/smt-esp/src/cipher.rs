@@ -46,13 +46,10 @@ impl Cipher {
         match material.suite() {
             Suite::Aes128Gcm16 => gcm(&AES_128_GCM, material),
             Suite::Aes256Gcm16 => gcm(&AES_256_GCM, material),
-            Suite::Aes128Ccm8 => Self::Ccm {
-                key: Box::new(ccm(material)),
-                salt: salt(material),
-            },
-            Suite::NullHmacSha256 => Self::NullHmac {
-                key: Box::new(hmac::Key::new(hmac::HMAC_SHA256, material.key())),
-            },
+            Suite::Aes128Ccm8 => Self::Ccm { key: Box::new(ccm(material)), salt: salt(material) },
+            Suite::NullHmacSha256 => {
+                Self::NullHmac { key: Box::new(hmac::Key::new(hmac::HMAC_SHA256, material.key())) }
+            }
             #[cfg(feature = "unstable-clear")]
             Suite::Clear => Self::Clear,
         }
@@ -124,15 +121,14 @@ impl Cipher {
 fn gcm(algorithm: &'static Algorithm, material: &KeyMaterial) -> Cipher {
     let key = UnboundKey::new(algorithm, material.key());
     Cipher::Gcm {
-        key: Box::new(LessSafeKey::new(
-            key.expect("keying material is as long as its suite says"),
-        )),
+        key: Box::new(LessSafeKey::new(key.expect("keying material is as long as its suite says"))),
         salt: salt(material),
     }
 }
 
 fn ccm(material: &KeyMaterial) -> Aes128Ccm8 {
-    Aes128Ccm8::new_from_slice(material.key()).expect("keying material is as long as its suite says")
+    Aes128Ccm8::new_from_slice(material.key())
+        .expect("keying material is as long as its suite says")
 }
 
 fn salt<const LENGTH: usize>(material: &KeyMaterial) -> Zeroizing<[u8; LENGTH]> {

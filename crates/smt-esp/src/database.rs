@@ -78,10 +78,7 @@ impl Database {
     /// A database without policies, which takes ESP in UDP at port 4500.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            udp_port: Some(ESP_UDP_PORT),
-            ..Self::default()
-        }
+        Self { udp_port: Some(ESP_UDP_PORT), ..Self::default() }
     }
 
     /// The UDP port where ESP in UDP comes to; with nothing, no datagram is taken for ESP.
@@ -203,20 +200,13 @@ impl Database {
     /// The association by which a packet leaves; nothing if it bypasses ESP.
     fn protecting(&self, packet: &[u8]) -> Result<Option<OutboundId>, SealError> {
         let flow = Flow::of_packet(packet)?;
-        let policy = self
-            .policies
-            .iter()
-            .find(|policy| policy.selectors.match_outbound(&flow));
+        let policy = self.policies.iter().find(|policy| policy.selectors.match_outbound(&flow));
         match policy.map_or(Action::Discard, |policy| policy.action) {
             Action::Discard => Err(SealError::Policy),
             Action::Bypass => Ok(None),
             Action::Protect(id) => {
                 let association = self.outbound(id).ok_or(SealError::NoAssociation)?;
-                if association.is_for(&flow) {
-                    Ok(Some(id))
-                } else {
-                    Err(SealError::Selectors)
-                }
+                if association.is_for(&flow) { Ok(Some(id)) } else { Err(SealError::Selectors) }
             }
         }
     }
@@ -285,10 +275,7 @@ impl Database {
     /// A packet without ESP passes only where the first policy that matches says so.
     fn let_in(&self, packet: &[u8]) -> Result<Arrival, OpenError> {
         let flow = Flow::new(packet, &Headers::parse(packet)?);
-        let policy = self
-            .policies
-            .iter()
-            .find(|policy| policy.selectors.match_inbound(&flow));
+        let policy = self.policies.iter().find(|policy| policy.selectors.match_inbound(&flow));
         match policy.map(|policy| policy.action) {
             Some(Action::Bypass) => Ok(Arrival::Bypass),
             _ => Err(OpenError::Policy),

@@ -151,9 +151,8 @@ impl InboundAssociation {
         let around = ESP_HEADER_LEN + self.suite.iv_len() + self.suite.icv_len();
         let esp_len = place.headers.length - place.esp_at;
         let protected_len = esp_len.checked_sub(around);
-        let protected_len = protected_len
-            .filter(|length| *length >= TRAILER_LEN)
-            .ok_or(OpenError::Malformed)?;
+        let protected_len =
+            protected_len.filter(|length| *length >= TRAILER_LEN).ok_or(OpenError::Malformed)?;
         self.usage.permits(protected_len, now)?;
         let number = self.window.infer(place.low)?;
         self.window.check(number)?;
@@ -161,9 +160,7 @@ impl InboundAssociation {
         buffer.set_length(place.headers.length);
         let high = self.extended.then_some((number >> 32) as u32);
         let esp = &mut buffer.packet_mut()[place.esp_at..];
-        self.cipher
-            .open(esp, high)
-            .map_err(|_| OpenError::Integrity)?;
+        self.cipher.open(esp, high).map_err(|_| OpenError::Integrity)?;
         // All below is the peer's own word.
         self.window.mark(number);
         let soft_expired = self.usage.count(protected_len, now);
@@ -183,12 +180,7 @@ impl InboundAssociation {
                 return Err(OpenError::Selectors);
             }
         }
-        Ok(Opened {
-            spi: self.spi,
-            number,
-            dummy,
-            soft_expired,
-        })
+        Ok(Opened { spi: self.spi, number, dummy, soft_expired })
     }
 
     /// Whether a packet has reached a soft limit: the association should be replaced.
@@ -232,11 +224,7 @@ fn without_traffic_padding(payload: &[u8], next_header: u8) -> usize {
     match payload.first_chunk::<UDP_HEADER_LEN>() {
         Some(header) if next_header == protocol::UDP => {
             let length = usize::from(u16::from_be_bytes([header[4], header[5]]));
-            if (UDP_HEADER_LEN..payload.len()).contains(&length) {
-                length
-            } else {
-                payload.len()
-            }
+            if (UDP_HEADER_LEN..payload.len()).contains(&length) { length } else { payload.len() }
         }
         _ => payload.len(),
     }
@@ -251,11 +239,7 @@ fn unwrap_tunnel(
 ) -> Result<(), OpenError> {
     let inner = &buffer.packet()[payload_at..payload_at + trailer.payload_len];
     let headers = Headers::parse(inner).map_err(|_| OpenError::Inner)?;
-    let expected = if headers.is_v4() {
-        protocol::IPV4
-    } else {
-        protocol::IPV6
-    };
+    let expected = if headers.is_v4() { protocol::IPV4 } else { protocol::IPV6 };
     if trailer.next_header != expected {
         return Err(OpenError::Inner);
     }

@@ -93,11 +93,7 @@ fn parse_v4(packet: &[u8]) -> Option<Headers> {
         let octets: [u8; 4] = [header[at], header[at + 1], header[at + 2], header[at + 3]];
         IpAddr::V4(Ipv4Addr::from(octets))
     };
-    let payload = Place {
-        at: header_len,
-        protocol: header[9],
-        next_header_at: 9,
-    };
+    let payload = Place { at: header_len, protocol: header[9], next_header_at: 9 };
     Some(Headers {
         source: address(12),
         destination: address(16),
@@ -139,50 +135,30 @@ struct Chain {
 /// Walks the extension headers. ESP goes behind hop-by-hop options, routing and fragment header,
 /// and before destination options that only the final destination reads (RFC 4303 §3.1.1).
 fn walk(packet: &[u8], first: u8) -> Option<Chain> {
-    let mut place = Place {
-        at: IPV6_HEADER_LEN,
-        protocol: first,
-        next_header_at: 6,
-    };
+    let mut place = Place { at: IPV6_HEADER_LEN, protocol: first, next_header_at: 6 };
     let mut protected = place;
     for _ in 0..=EXTENSION_HEADERS {
         let read_by_routers = match place.protocol {
             protocol::HOP_BY_HOP | protocol::ROUTING | protocol::FRAGMENT => true,
             protocol::DESTINATION => false,
             _ => {
-                return Some(Chain {
-                    protected,
-                    upper: place,
-                    fragment: false,
-                });
+                return Some(Chain { protected, upper: place, fragment: false });
             }
         };
         let header = packet.get(place.at..).filter(|rest| rest.len() >= 8)?;
         let fragment = place.protocol == protocol::FRAGMENT;
-        let length = if fragment {
-            8
-        } else {
-            (usize::from(header[1]) + 1) * 8
-        };
+        let length = if fragment { 8 } else { (usize::from(header[1]) + 1) * 8 };
         if length > header.len() {
             return None;
         }
         // An offset, or more fragments.
         let is_part = fragment && u16_at(header, 2)? & 0xFFF9 != 0;
-        place = Place {
-            at: place.at + length,
-            protocol: header[0],
-            next_header_at: place.at,
-        };
+        place = Place { at: place.at + length, protocol: header[0], next_header_at: place.at };
         if read_by_routers {
             protected = place;
         }
         if is_part {
-            return Some(Chain {
-                protected,
-                upper: place,
-                fragment: true,
-            });
+            return Some(Chain { protected, upper: place, fragment: true });
         }
     }
     None
@@ -202,9 +178,7 @@ pub(crate) fn set_length(packet: &mut [u8], length: usize) {
 }
 
 fn field(length: usize) -> [u8; 2] {
-    u16::try_from(length)
-        .expect("lengths are checked before they are written")
-        .to_be_bytes()
+    u16::try_from(length).expect("lengths are checked before they are written").to_be_bytes()
 }
 
 /// The longest packet of a version, by its length field.

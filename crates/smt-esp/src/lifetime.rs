@@ -14,10 +14,7 @@ pub struct Limit<T> {
 
 impl<T> Default for Limit<T> {
     fn default() -> Self {
-        Self {
-            soft: None,
-            hard: None,
-        }
+        Self { soft: None, hard: None }
     }
 }
 
@@ -58,13 +55,7 @@ pub(crate) struct Usage {
 
 impl Usage {
     pub(crate) const fn new(lifetime: Lifetime, added: Duration) -> Self {
-        Self {
-            lifetime,
-            added,
-            bytes: 0,
-            packets: 0,
-            soft_told: false,
-        }
+        Self { lifetime, added, bytes: 0, packets: 0, soft_told: false }
     }
 
     /// Whether a packet of so many bytes may still pass.
@@ -73,9 +64,7 @@ impl Usage {
         let lifetime = &self.lifetime;
         let expired = lifetime.bytes.is_hard_passed(&bytes)
             || lifetime.packets.is_hard_passed(&packets)
-            || lifetime
-                .time
-                .is_hard_passed(&now.saturating_sub(self.added));
+            || lifetime.time.is_hard_passed(&now.saturating_sub(self.added));
         if expired { Err(Expired) } else { Ok(()) }
     }
 
@@ -86,9 +75,7 @@ impl Usage {
         let lifetime = &self.lifetime;
         let soft = lifetime.bytes.is_soft_reached(&self.bytes)
             || lifetime.packets.is_soft_reached(&self.packets)
-            || lifetime
-                .time
-                .is_soft_reached(&now.saturating_sub(self.added));
+            || lifetime.time.is_soft_reached(&now.saturating_sub(self.added));
         soft && !std::mem::replace(&mut self.soft_told, true)
     }
 
@@ -117,14 +104,8 @@ mod tests {
 
     #[test]
     fn the_last_byte_of_a_lifetime_may_be_used() {
-        let bytes = Limit {
-            soft: Some(60),
-            hard: Some(100),
-        };
-        let mut usage = usage(Lifetime {
-            bytes,
-            ..Lifetime::default()
-        });
+        let bytes = Limit { soft: Some(60), hard: Some(100) };
+        let mut usage = usage(Lifetime { bytes, ..Lifetime::default() });
         assert!(!usage.count(50, SECOND));
         assert_eq!(usage.permits(50, SECOND), Ok(()));
         assert_eq!(usage.permits(51, SECOND), Err(Expired));
@@ -136,26 +117,14 @@ mod tests {
 
     #[test]
     fn packets_and_time_end_a_lifetime_too() {
-        let packets = Limit {
-            soft: None,
-            hard: Some(1),
-        };
-        let mut by_packets = usage(Lifetime {
-            packets,
-            ..Lifetime::default()
-        });
+        let packets = Limit { soft: None, hard: Some(1) };
+        let mut by_packets = usage(Lifetime { packets, ..Lifetime::default() });
         assert_eq!(by_packets.permits(1, SECOND), Ok(()));
         by_packets.count(1, SECOND);
         assert_eq!(by_packets.permits(1, SECOND), Err(Expired));
 
-        let time = Limit {
-            soft: Some(SECOND),
-            hard: Some(SECOND * 2),
-        };
-        let mut by_time = usage(Lifetime {
-            time,
-            ..Lifetime::default()
-        });
+        let time = Limit { soft: Some(SECOND), hard: Some(SECOND * 2) };
+        let mut by_time = usage(Lifetime { time, ..Lifetime::default() });
         assert!(by_time.count(1, SECOND * 2));
         assert_eq!(by_time.permits(1, SECOND * 3), Ok(()));
         assert_eq!(by_time.permits(1, SECOND * 4), Err(Expired));

@@ -15,10 +15,7 @@ impl SequenceNumbers {
     /// Numbers from `first` on, of 64 bits if they are extended, else of 32.
     pub(crate) fn new(first: u64, extended: bool) -> Option<Self> {
         let last = if extended { u64::MAX } else { u32::MAX.into() };
-        (1..=last).contains(&first).then_some(Self {
-            next: Some(first),
-            last,
-        })
+        (1..=last).contains(&first).then_some(Self { next: Some(first), last })
     }
 
     /// The next number; nothing once all are used.

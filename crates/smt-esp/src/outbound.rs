@@ -124,11 +124,7 @@ impl OutboundAssociation {
             Mode::Tunnel(_) => Layout {
                 header_len: 0,
                 next_header_at: 0,
-                next_header: if headers.is_v4() {
-                    protocol::IPV4
-                } else {
-                    protocol::IPV6
-                },
+                next_header: if headers.is_v4() { protocol::IPV4 } else { protocol::IPV6 },
                 length: headers.length,
             },
         };
@@ -192,10 +188,7 @@ impl OutboundAssociation {
         self.write_headers(buffer.packet_mut(), layout, inner, number);
         let (packet, esp_at) = (buffer.packet_mut(), self.esp_at(layout));
         let payload_end = esp_at + ESP_HEADER_LEN + self.suite.iv_len() + payload_len;
-        trailer::write(
-            &mut packet[payload_end..payload_end + trailer_len],
-            layout.next_header,
-        );
+        trailer::write(&mut packet[payload_end..payload_end + trailer_len], layout.next_header);
         self.cipher
             .seal(&mut packet[esp_at..], self.high(number))
             .map_err(|_| SealError::Cipher)?;
@@ -245,11 +238,7 @@ impl OutboundAssociation {
             Mode::Transport => 0,
             Mode::Tunnel(outer) => outer.length(),
         };
-        let udp = if self.encapsulation.is_some() {
-            UDP_HEADER_LEN
-        } else {
-            0
-        };
+        let udp = if self.encapsulation.is_some() { UDP_HEADER_LEN } else { 0 };
         outer + udp + ESP_HEADER_LEN + self.suite.iv_len()
     }
 
@@ -281,12 +270,7 @@ impl OutboundAssociation {
 fn set_udp_checksum(packet: &mut [u8], udp_at: usize) -> Result<(), SealError> {
     let headers = Headers::parse(packet)?;
     let datagram = &packet[udp_at..];
-    let sum = Sum::pseudo(
-        headers.source,
-        headers.destination,
-        protocol::UDP,
-        datagram.len(),
-    );
+    let sum = Sum::pseudo(headers.source, headers.destination, protocol::UDP, datagram.len());
     let checksum = sum.add(datagram).udp_checksum();
     packet[udp_at + 6..udp_at + 8].copy_from_slice(&checksum.to_be_bytes());
     Ok(())

@@ -29,10 +29,7 @@ pub struct Encapsulation {
 
 impl Default for Encapsulation {
     fn default() -> Self {
-        Self {
-            local_port: ESP_UDP_PORT,
-            remote_port: ESP_UDP_PORT,
-        }
+        Self { local_port: ESP_UDP_PORT, remote_port: ESP_UDP_PORT }
     }
 }
 

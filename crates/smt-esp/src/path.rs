@@ -26,11 +26,7 @@ impl OutboundPath {
     /// it may send them.
     #[must_use]
     pub fn new(mtu: usize, segmentation: bool) -> Self {
-        Self {
-            mtu,
-            segmentation,
-            memory: vec![0; HEADROOM + mtu + TAILROOM],
-        }
+        Self { mtu, segmentation, memory: vec![0; HEADROOM + mtu + TAILROOM] }
     }
 
     /// Cuts, seals and hands over the packets that `packet` becomes. Says how many there were.
@@ -76,9 +72,7 @@ impl InboundPath {
     /// packet as it was opened.
     #[must_use]
     pub fn new(flows: usize) -> Self {
-        Self {
-            coalescer: (flows > 0).then(|| Coalescer::new(flows)),
-        }
+        Self { coalescer: (flows > 0).then(|| Coalescer::new(flows)) }
     }
 
     /// Whether datagrams of UDP are coalesced ([`Coalescer::set_udp`]).

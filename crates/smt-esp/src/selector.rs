@@ -93,8 +93,7 @@ impl Addresses {
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         // Every IPv4 address orders before every IPv6 address, and both ends are of one version.
-        self.0
-            .is_none_or(|(first, last)| first <= address && address <= last)
+        self.0.is_none_or(|(first, last)| first <= address && address <= last)
     }
 }
 
@@ -134,9 +133,7 @@ impl Selectors {
             source: flow.destination,
             destination: flow.source,
             protocol: flow.protocol,
-            ports: flow
-                .ports
-                .map(|(source, destination)| (destination, source)),
+            ports: flow.ports.map(|(source, destination)| (destination, source)),
         })
     }
 }
@@ -163,26 +160,14 @@ mod tests {
         let any = Selectors::default();
         assert!(any.match_outbound(&flow()));
         let others = [
-            Selectors {
-                local: Addresses::one("10.0.0.2".parse().unwrap()),
-                ..any.clone()
-            },
+            Selectors { local: Addresses::one("10.0.0.2".parse().unwrap()), ..any.clone() },
             Selectors {
                 remote: Addresses::prefix("10.0.0.0".parse().unwrap(), 24).unwrap(),
                 ..any.clone()
             },
-            Selectors {
-                protocol: Some(protocol::UDP),
-                ..any.clone()
-            },
-            Selectors {
-                local_ports: Some(1..=999),
-                ..any.clone()
-            },
-            Selectors {
-                remote_ports: Some(444..=444),
-                ..any
-            },
+            Selectors { protocol: Some(protocol::UDP), ..any.clone() },
+            Selectors { local_ports: Some(1..=999), ..any.clone() },
+            Selectors { remote_ports: Some(444..=444), ..any },
         ];
         for selectors in others {
             assert!(!selectors.match_outbound(&flow()), "{selectors:?}");
@@ -202,14 +187,8 @@ mod tests {
 
     #[test]
     fn a_packet_without_ports_matches_no_port() {
-        let selectors = Selectors {
-            remote_ports: Some(0..=u16::MAX),
-            ..Selectors::default()
-        };
-        let fragment = Flow {
-            ports: None,
-            ..flow()
-        };
+        let selectors = Selectors { remote_ports: Some(0..=u16::MAX), ..Selectors::default() };
+        let fragment = Flow { ports: None, ..flow() };
         assert!(!selectors.match_outbound(&fragment));
         assert!(Selectors::default().match_outbound(&fragment));
     }
@@ -224,11 +203,7 @@ mod tests {
             ("10.1.4.0", false),
             ("::", false),
         ] {
-            assert_eq!(
-                prefix.contains(address.parse().unwrap()),
-                inside,
-                "{address}"
-            );
+            assert_eq!(prefix.contains(address.parse().unwrap()), inside, "{address}");
         }
         let all = Addresses::prefix("::1".parse().unwrap(), 0).unwrap();
         assert!(all.contains("ffff::".parse().unwrap()));

@@ -22,12 +22,8 @@ pub enum Suite {
 
 impl Suite {
     /// All that protect.
-    pub const ALL: [Self; 4] = [
-        Self::Aes128Gcm16,
-        Self::Aes256Gcm16,
-        Self::Aes128Ccm8,
-        Self::NullHmacSha256,
-    ];
+    pub const ALL: [Self; 4] =
+        [Self::Aes128Gcm16, Self::Aes256Gcm16, Self::Aes128Ccm8, Self::NullHmacSha256];
 
     /// Bytes of the cipher's key alone.
     pub(crate) const fn key_len(self) -> usize {
@@ -102,10 +98,7 @@ impl KeyMaterial {
     pub fn new(suite: Suite, material: &[u8]) -> Result<Self, KeyMaterialLength> {
         let wanted = suite.key_material_len();
         if material.len() != wanted {
-            return Err(KeyMaterialLength {
-                given: material.len(),
-                wanted,
-            });
+            return Err(KeyMaterialLength { given: material.len(), wanted });
         }
         let mut bytes = Zeroizing::new([0; 36]);
         bytes[..wanted].copy_from_slice(material);

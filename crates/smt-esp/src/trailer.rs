@@ -41,10 +41,7 @@ pub(crate) fn read(plaintext: &[u8]) -> Result<Trailer, OpenError> {
     if padding.any(|(byte, value)| *byte != value) {
         return Err(OpenError::Padding);
     }
-    Ok(Trailer {
-        payload_len,
-        next_header,
-    })
+    Ok(Trailer { payload_len, next_header })
 }
 
 #[cfg(test)]
@@ -57,10 +54,7 @@ mod tests {
             let mut bytes = vec![0xAA; payload_len + length(payload_len)];
             assert_eq!(bytes.len() % ALIGNMENT, 0);
             write(&mut bytes[payload_len..], 6);
-            let trailer = Trailer {
-                payload_len,
-                next_header: 6,
-            };
+            let trailer = Trailer { payload_len, next_header: 6 };
             assert_eq!(read(&bytes), Ok(trailer));
         }
     }
@@ -70,10 +64,7 @@ mod tests {
         let mut bytes = vec![7; 5];
         bytes.extend(1..=255);
         bytes.extend([255, 17]);
-        let trailer = Trailer {
-            payload_len: 5,
-            next_header: 17,
-        };
+        let trailer = Trailer { payload_len: 5, next_header: 17 };
         assert_eq!(read(&bytes), Ok(trailer));
     }
 

@@ -37,21 +37,11 @@ impl TunnelHeader {
     /// A header that copies DSCP and Don't Fragment, with 64 hops.
     #[must_use]
     pub const fn new(source: IpAddr, destination: IpAddr) -> Self {
-        Self {
-            source,
-            destination,
-            dscp: None,
-            dont_fragment: DontFragment::Copy,
-            hop_limit: 64,
-        }
+        Self { source, destination, dscp: None, dont_fragment: DontFragment::Copy, hop_limit: 64 }
     }
 
     pub(crate) const fn length(&self) -> usize {
-        if self.source.is_ipv4() {
-            IPV4_HEADER_LEN
-        } else {
-            IPV6_HEADER_LEN
-        }
+        if self.source.is_ipv4() { IPV4_HEADER_LEN } else { IPV6_HEADER_LEN }
     }
 
     /// The outer header for an inner packet. The length is still to be set, and the protocol is
@@ -109,10 +99,7 @@ impl Inner {
     /// # Panics
     /// If `packet` has no whole header.
     pub(crate) fn of(packet: &[u8], traffic_class: u8) -> Self {
-        Self {
-            traffic_class,
-            dont_fragment: packet[0] >> 4 == 6 || packet[6] & 0x40 != 0,
-        }
+        Self { traffic_class, dont_fragment: packet[0] >> 4 == 6 || packet[6] & 0x40 != 0 }
     }
 }
 
@@ -177,10 +164,7 @@ mod tests {
                         .map(|()| (v6[0] << 4) | (v6[1] >> 4)),
                 ];
                 let expected = table[row][column].map(|ecn| (46 << 2) | ecn);
-                assert_eq!(
-                    results, [expected; 2],
-                    "inner {inner:02b}, outer {outer:02b}"
-                );
+                assert_eq!(results, [expected; 2], "inner {inner:02b}, outer {outer:02b}");
                 assert_eq!(v6[1] & 0x0F, 0x0A, "the flow label stays");
             }
         }

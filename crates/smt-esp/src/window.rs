@@ -51,18 +51,10 @@ impl ReplayWindow {
         let bottom = top_low.wrapping_sub(width - 1);
         let high = if top_low >= width - 1 {
             // Case A: the window lies in one subspace of numbers.
-            if low >= bottom {
-                Some(top_high)
-            } else {
-                top_high.checked_add(1)
-            }
+            if low >= bottom { Some(top_high) } else { top_high.checked_add(1) }
         } else {
             // Case B: the window lies across the border of two subspaces.
-            if low >= bottom {
-                top_high.checked_sub(1)
-            } else {
-                Some(top_high)
-            }
+            if low >= bottom { top_high.checked_sub(1) } else { Some(top_high) }
         };
         // There is no subspace before the first one, or after the last.
         high.ok_or(Unfit::BelowWindow)
@@ -81,11 +73,7 @@ impl ReplayWindow {
             return Err(Unfit::BelowWindow);
         }
         let (word, bit) = self.slot(number);
-        if self.seen[word] & bit == 0 {
-            Ok(())
-        } else {
-            Err(Unfit::Replay)
-        }
+        if self.seen[word] & bit == 0 { Ok(()) } else { Err(Unfit::Replay) }
     }
 
     /// Remembers a number, which must have passed [`Self::check`] and authenticated.
@@ -143,14 +131,8 @@ mod tests {
         assert_eq!(window.infer(936), Ok((6 << 32) | 936));
         // Case B: the left of the window has the high bits 4.
         let window = window_at((5 << 32) | 10, 64);
-        assert_eq!(
-            window.infer(u32::MAX - 52),
-            Ok((4 << 32) | (0xFFFF_FFFF - 52))
-        );
-        assert_eq!(
-            window.infer(u32::MAX - 53),
-            Ok((5 << 32) | (0xFFFF_FFFF - 53))
-        );
+        assert_eq!(window.infer(u32::MAX - 52), Ok((4 << 32) | (0xFFFF_FFFF - 52)));
+        assert_eq!(window.infer(u32::MAX - 53), Ok((5 << 32) | (0xFFFF_FFFF - 53)));
         assert_eq!(window.infer(11), Ok((5 << 32) | 11));
     }
 

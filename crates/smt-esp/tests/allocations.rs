@@ -27,10 +27,7 @@ fn a_packet_that_passes_both_ways_allocates_nothing() {
                 header_len: 52,
                 ecn: false,
             }),
-            checksum: Checksum::Partial {
-                start: 20,
-                offset: 16,
-            },
+            checksum: Checksum::Partial { start: 20, offset: 16 },
         };
         let mut wire = vec![0; 64 * 1500];
         let mut lengths = [0; 64];
@@ -47,9 +44,7 @@ fn a_packet_that_passes_both_ways_allocates_nothing() {
         let mut deliver = |packet: &[u8], _| delivered += packet.len();
         for (memory, length) in wire.chunks_mut(1500).zip(lengths).take(count) {
             let mut buffer = PacketBuffer::new(memory, 0..length).unwrap();
-            inbound
-                .receive(&mut database, &mut buffer, NOW, &mut deliver)
-                .unwrap();
+            inbound.receive(&mut database, &mut buffer, NOW, &mut deliver).unwrap();
         }
         inbound.flush(&mut deliver);
         let change = region.change();

@@ -103,9 +103,7 @@ fn a_replayed_packet_and_one_below_the_window_are_refused() {
     let outbound = parameters(Suite::Aes128Ccm8, Mode::Transport);
     let (mut database, _) = database(outbound, inbound);
     let packet = udp(V6, b"once");
-    let sealed: Vec<_> = (0..33)
-        .map(|_| seal(&mut database, &packet).unwrap().1)
-        .collect();
+    let sealed: Vec<_> = (0..33).map(|_| seal(&mut database, &packet).unwrap().1).collect();
     assert!(open(&mut database, &sealed[32]).is_ok());
     assert!(open(&mut database, &sealed[1]).is_ok(), "the window's left");
     assert_eq!(open(&mut database, &sealed[1]), Err(OpenError::Replay));
@@ -126,10 +124,7 @@ fn no_number_is_used_twice_once_all_are_used() {
     assert_eq!(sealed.number, u32::MAX.into());
     assert_eq!(open(&mut database, &bytes).unwrap().1, packet);
     for _ in 0..2 {
-        assert_eq!(
-            seal(&mut database, &packet),
-            Err(SealError::SequenceExhausted)
-        );
+        assert_eq!(seal(&mut database, &packet), Err(SealError::SequenceExhausted));
     }
     assert_eq!(database.statistics().out_sequence_exhausted, 2);
     assert_eq!(database.outbound(id).unwrap().next_number(), None);
@@ -147,9 +142,7 @@ fn extended_numbers_go_on_beyond_32_bits_also_out_of_order() {
         let border = 7 << 32;
         let (mut database, _) = database(from(border - 4), from(border - 4));
         let packet = udp(V4, b"far");
-        let sealed: Vec<_> = (0..8)
-            .map(|_| seal(&mut database, &packet).unwrap().1)
-            .collect();
+        let sealed: Vec<_> = (0..8).map(|_| seal(&mut database, &packet).unwrap().1).collect();
         for at in [6, 1, 0, 7, 5, 2, 4, 3] {
             let (arrival, opened) = open(&mut database, &sealed[at]).unwrap();
             assert_eq!(opened, packet);
@@ -182,14 +175,8 @@ fn a_successor_goes_on_beyond_the_numbers_of_its_predecessor() {
 fn a_lifetime_ends_softly_and_then_hard() {
     let limited = || {
         let mut parameters = parameters(Suite::Aes128Gcm16, Mode::Transport);
-        let packets = Limit {
-            soft: Some(2),
-            hard: Some(3),
-        };
-        parameters.lifetime = Lifetime {
-            packets,
-            ..Lifetime::default()
-        };
+        let packets = Limit { soft: Some(2), hard: Some(3) };
+        parameters.lifetime = Lifetime { packets, ..Lifetime::default() };
         parameters
     };
     let (mut database, _) = database(limited(), limited());
@@ -204,9 +191,7 @@ fn a_lifetime_ends_softly_and_then_hard() {
     }
     assert_eq!(seal(&mut database, &packet), Err(SealError::Expired));
     let mut other = plain_database(Suite::Aes128Gcm16, Mode::Transport);
-    let bytes: Vec<_> = (0..4)
-        .map(|_| seal(&mut other, &packet).unwrap().1)
-        .collect();
+    let bytes: Vec<_> = (0..4).map(|_| seal(&mut other, &packet).unwrap().1).collect();
     assert_eq!(open(&mut database, &bytes[3]), Err(OpenError::Expired));
     let statistics = database.statistics();
     assert_eq!((statistics.out_expired, statistics.in_expired), (1, 1));
@@ -215,10 +200,8 @@ fn a_lifetime_ends_softly_and_then_hard() {
 #[test]
 fn a_dummy_is_opened_and_tells_that_it_is_one() {
     for mode in modes() {
-        let (mut database, id) = database(
-            parameters(Suite::Aes128Gcm16, mode),
-            parameters(Suite::Aes128Gcm16, mode),
-        );
+        let (mut database, id) =
+            database(parameters(Suite::Aes128Gcm16, mode), parameters(Suite::Aes128Gcm16, mode));
         let packet = udp(V4, b"nothing");
         let mut memory = room(&packet);
         let mut buffer = PacketBuffer::with_copy(&mut memory, &packet).unwrap();
@@ -249,12 +232,7 @@ fn traffic_flow_padding_is_taken_off() {
         parameters(Suite::Aes128Gcm16, tunnel_v4()),
     );
     let inner = tcp(V4, 1, 0x18, b"inside");
-    let padded = ip(
-        "192.0.2.1",
-        "192.0.2.2",
-        4,
-        &[&inner[..], &[0; 100]].concat(),
-    );
+    let padded = ip("192.0.2.1", "192.0.2.2", 4, &[&inner[..], &[0; 100]].concat());
     let (_, bytes) = seal(&mut database, &padded).unwrap();
     assert_eq!(open(&mut database, &bytes).unwrap().1, inner);
 }
@@ -312,11 +290,7 @@ fn esp_goes_before_the_last_destination_options_of_ipv6() {
     let mut database = plain_database(Suite::NullHmacSha256, Mode::Transport);
     let udp = udp(V6, b"optional");
     // Hop-by-hop options, then destination options, then UDP.
-    let chain = [
-        &[60, 0, 1, 4, 0, 0, 0, 0, 17, 0, 1, 4, 0, 0, 0, 0],
-        &udp[40..],
-    ]
-    .concat();
+    let chain = [&[60, 0, 1, 4, 0, 0, 0, 0, 17, 0, 1, 4, 0, 0, 0, 0], &udp[40..]].concat();
     let packet = ip(V6.0, V6.1, 0, &chain);
     let (_, bytes) = seal(&mut database, &packet).unwrap();
     assert_eq!(bytes[6], 0, "hop-by-hop options come first");
@@ -420,10 +394,7 @@ fn udp_around_esp_is_demanded_and_refused_by_the_association() {
     let (mut database, _) = database(outbound, inbound);
     let (_, bytes) = seal(&mut database, &udp(V6, b"around")).unwrap();
     assert_eq!(bytes[6], 17);
-    assert!(
-        packets::is_checksum_right(&bytes, 40, 17),
-        "IPv6 has no UDP without"
-    );
+    assert!(packets::is_checksum_right(&bytes, 40, 17), "IPv6 has no UDP without");
     assert_eq!(open(&mut database, &bytes), Err(OpenError::Encapsulation));
     assert_eq!(database.statistics().in_encapsulation, 1);
 }
@@ -439,10 +410,7 @@ fn parameters_out_of_range_are_refused() {
     assert_eq!(with(|p| p.spi = 255), Some(ParametersError::Spi(255)));
     let first = with(|p| p.first_number = 1 << 32);
     assert_eq!(first, Some(ParametersError::FirstNumber(1 << 32)));
-    assert_eq!(
-        with(|p| p.replay_window = 31),
-        Some(ParametersError::ReplayWindow(31))
-    );
+    assert_eq!(with(|p| p.replay_window = 31), Some(ParametersError::ReplayWindow(31)));
     let mixed = with(|p| {
         let (v4, v6) = ("192.0.2.1".parse().unwrap(), "2001:db8::2".parse().unwrap());
         p.mode = Mode::Tunnel(smt_esp::TunnelHeader::new(v4, v6));
@@ -453,10 +421,8 @@ fn parameters_out_of_range_are_refused() {
 #[test]
 fn a_packet_of_another_flow_is_refused_once_it_is_opened() {
     let mut inbound = parameters(Suite::Aes128Gcm16, tunnel_v4());
-    inbound.selectors = Selectors {
-        remote: Addresses::one("10.0.0.7".parse().unwrap()),
-        ..Selectors::default()
-    };
+    inbound.selectors =
+        Selectors { remote: Addresses::one("10.0.0.7".parse().unwrap()), ..Selectors::default() };
     let (mut database, _) = database(parameters(Suite::Aes128Gcm16, tunnel_v4()), inbound);
     let (_, bytes) = seal(&mut database, &udp(V4, b"another's")).unwrap();
     assert_eq!(open(&mut database, &bytes), Err(OpenError::Selectors));

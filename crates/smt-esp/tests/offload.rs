@@ -156,10 +156,7 @@ fn datagrams_keep_their_bounds() {
         let (packet, offload) = super_packet(udp(addresses, &bytes(250)), 100);
         let segments = cut(&packet, &offload, 1500).unwrap();
         let at = transport_at(&packet);
-        let lengths: Vec<_> = segments
-            .iter()
-            .map(|segment| segment.len() - at - 8)
-            .collect();
+        let lengths: Vec<_> = segments.iter().map(|segment| segment.len() - at - 8).collect();
         assert_eq!(lengths, [100, 100, 50]);
         for segment in &segments {
             assert!(is_checksum_right(segment, at, 17));
@@ -172,10 +169,7 @@ fn datagrams_keep_their_bounds() {
 #[test]
 fn a_packet_alone_gets_its_checksum() {
     let (packet, offload) = super_packet(tcp(V6, 1, ACK, b"alone"), 1000);
-    let alone = Offload {
-        segmentation: None,
-        ..offload
-    };
+    let alone = Offload { segmentation: None, ..offload };
     let segments = cut(&packet, &alone, 1500).unwrap();
     assert_eq!(segments, [tcp(V6, 1, ACK, b"alone")]);
     let refused = cut(&packet, &alone, packet.len() - 1);
@@ -195,13 +189,8 @@ fn a_description_that_is_not_true_is_refused() {
     assert_eq!(kind(SegmentKind::Udp), Err(SealError::Malformed));
     let (syn, offload) = super_packet(tcp(V4, 1, 0x02, &bytes(100)), 50);
     assert_eq!(cut(&syn, &offload, 1500), Err(SealError::Malformed));
-    let outside = Offload {
-        segmentation: None,
-        checksum: Checksum::Partial {
-            start: 20,
-            offset: 131,
-        },
-    };
+    let outside =
+        Offload { segmentation: None, checksum: Checksum::Partial { start: 20, offset: 131 } };
     assert_eq!(cut(&packet, &outside, 1500), Err(SealError::Malformed));
 }
 
@@ -279,9 +268,7 @@ fn a_packet_that_differs_is_not_coalesced() {
 
 #[test]
 fn identifications_of_packets_that_are_not_fragmented_may_stand_still() {
-    let packets: Vec<_> = (0..3)
-        .map(|at| tcp(V4, 1 + at * 100, ACK, &bytes(100)))
-        .collect();
+    let packets: Vec<_> = (0..3).map(|at| tcp(V4, 1 + at * 100, ACK, &bytes(100))).collect();
     assert_eq!(coalesce(&packets).len(), 1);
     let mut fragmentable = packets;
     for packet in &mut fragmentable {
@@ -307,9 +294,7 @@ fn a_packet_without_payload_comes_after_what_its_flow_has_gathered() {
 #[test]
 fn datagrams_of_udp_stay_alone_for_a_host_that_takes_no_super_packets_of_them() {
     let packets: Vec<_> = (0..4_u8).map(|it| udp(V4, &[it; 100])).collect();
-    let segments: Vec<_> = (0..4_u32)
-        .map(|it| tcp(V6, 1 + it * 100, ACK, &bytes(100)))
-        .collect();
+    let segments: Vec<_> = (0..4_u32).map(|it| tcp(V6, 1 + it * 100, ACK, &bytes(100))).collect();
     for (takes_udp, expected) in [(true, 2), (false, 5)] {
         let mut delivered = Vec::new();
         let mut deliver = |packet: &[u8], offload: Offload| {
@@ -362,9 +347,7 @@ fn through(
         let mut memory = packet.clone();
         let range = 0..memory.len();
         let mut buffer = PacketBuffer::new(&mut memory, range).unwrap();
-        inbound
-            .receive(database, &mut buffer, NOW, &mut deliver)
-            .unwrap();
+        inbound.receive(database, &mut buffer, NOW, &mut deliver).unwrap();
     }
     inbound.flush(&mut deliver);
     (sealed, opened)
@@ -404,12 +387,7 @@ fn segmentation_and_coalescing_are_switched_off_apart() {
     assert!(matches!(refused, Err(SealError::TooBig { .. })));
     assert_eq!(database.statistics().out_too_big, 1);
     let alone = tcp(V4, 7, ACK, &bytes(100));
-    let sent = outbound.send(
-        &mut database,
-        (&alone, &Offload::default()),
-        NOW,
-        &mut |_| (),
-    );
+    let sent = outbound.send(&mut database, (&alone, &Offload::default()), NOW, &mut |_| ());
     assert_eq!(sent, Ok(1));
 }
 

@@ -17,11 +17,7 @@ fn with_spi(spi: u32) -> Parameters {
 }
 
 fn of_port(port: u16) -> Selectors {
-    Selectors {
-        protocol: Some(6),
-        remote_ports: Some(port..=port),
-        ..Selectors::default()
-    }
+    Selectors { protocol: Some(6), remote_ports: Some(port..=port), ..Selectors::default() }
 }
 
 #[test]
@@ -38,10 +34,7 @@ fn a_packet_leaves_by_the_first_policy_that_matches() {
         ..Selectors::default()
     };
     add(2000, rest_of_v4);
-    assert_eq!(
-        seal(&mut database, &tcp(V4, 1, 0x10, b"x")).unwrap().0.spi,
-        1000
-    );
+    assert_eq!(seal(&mut database, &tcp(V4, 1, 0x10, b"x")).unwrap().0.spi, 1000);
     assert_eq!(seal(&mut database, &udp(V4, b"x")).unwrap().0.spi, 2000);
     assert_eq!(seal(&mut database, &udp(V6, b"x")), Err(SealError::Policy));
     assert_eq!(database.statistics().out_policy, 1);
@@ -53,10 +46,7 @@ fn a_packet_without_esp_enters_only_where_a_policy_bypasses_it() {
     let packet = tcp(V4, 1, 0x10, b"in the clear");
     assert_eq!(open(&mut database, &packet), Err(OpenError::Policy));
     let bypass = Policy {
-        selectors: Selectors {
-            local_ports: Some(80..=80),
-            ..Selectors::default()
-        },
+        selectors: Selectors { local_ports: Some(80..=80), ..Selectors::default() },
         action: Action::Bypass,
     };
     database.policies_mut().insert(0, bypass);
@@ -70,15 +60,9 @@ fn an_association_that_is_gone_lets_nothing_out() {
     let mut database = Database::new();
     let association = OutboundAssociation::new(with_spi(SPI), NOW).unwrap();
     let id = database.add_outbound(association);
-    database.add_policy(Policy {
-        selectors: Selectors::default(),
-        action: Action::Protect(id),
-    });
+    database.add_policy(Policy { selectors: Selectors::default(), action: Action::Protect(id) });
     assert!(database.remove_outbound(id).is_some());
-    assert_eq!(
-        seal(&mut database, &udp(V4, b"x")),
-        Err(SealError::NoAssociation)
-    );
+    assert_eq!(seal(&mut database, &udp(V4, b"x")), Err(SealError::NoAssociation));
     assert_eq!(database.statistics().out_no_association, 1);
 }
 
@@ -89,10 +73,7 @@ fn an_association_takes_only_its_own_packets_out() {
     parameters.selectors = of_port(443);
     let association = OutboundAssociation::new(parameters, NOW).unwrap();
     let id = database.add_outbound(association);
-    database.add_policy(Policy {
-        selectors: Selectors::default(),
-        action: Action::Protect(id),
-    });
+    database.add_policy(Policy { selectors: Selectors::default(), action: Action::Protect(id) });
     let refused = seal(&mut database, &tcp(V4, 1, 0x10, b"to port 80"));
     assert_eq!(refused, Err(SealError::Selectors));
 }
@@ -116,10 +97,7 @@ fn addresses_choose_among_associations_of_one_spi() {
     database.add_inbound(other).unwrap();
     let again = parameters(Suite::Aes256Gcm16, Mode::Transport);
     let again = InboundAssociation::new(again, NOW).unwrap();
-    assert_eq!(
-        database.add_inbound(again),
-        Err(ParametersError::InUse(SPI))
-    );
+    assert_eq!(database.add_inbound(again), Err(ParametersError::InUse(SPI)));
 
     let mut peer = plain_database(Suite::Aes256Gcm16, Mode::Transport);
     let (_, bytes) = seal(&mut peer, &udp(V4, b"by address")).unwrap();
@@ -137,10 +115,7 @@ fn ike_and_keepalives_in_udp_are_no_esp() {
         packet
     };
     let keepalive = to_esp_port(&smt_esp::KEEPALIVE);
-    assert_eq!(
-        open(&mut database, &keepalive).unwrap().0,
-        Arrival::Keepalive
-    );
+    assert_eq!(open(&mut database, &keepalive).unwrap().0, Arrival::Keepalive);
     let ike = to_esp_port(b"\0\0\0\0message");
     assert_eq!(open(&mut database, &ike), Ok((Arrival::Ike, ike.clone())));
     let short = to_esp_port(b"short");

@@ -16,9 +16,7 @@ impl<'a> Iterator for Elements<'a> {
             0..=0x7F => (usize::from(*first), rest),
             0x81..=0x84 => {
                 let (bytes, rest) = rest.split_at_checked(usize::from(first & 0x0F))?;
-                let length = bytes
-                    .iter()
-                    .fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
+                let length = bytes.iter().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
                 (usize::try_from(length).ok()?, rest)
             }
             _ => return None,
@@ -32,9 +30,7 @@ impl<'a> Iterator for Elements<'a> {
 /// The content of the first element with this tag.
 pub(crate) fn first(within: &[u8], tag: u8) -> Option<&[u8]> {
     let mut elements = Elements(within);
-    elements
-        .find(|(of, _)| *of == tag)
-        .map(|(_, content)| content)
+    elements.find(|(of, _)| *of == tag).map(|(_, content)| content)
 }
 
 pub(crate) const SEQUENCE: u8 = 0x30;

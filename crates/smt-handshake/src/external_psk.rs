@@ -34,11 +34,7 @@ pub struct RegisteredProvider {
 impl RegisteredProvider {
     /// For a client that calls with this key.
     pub fn client(key: RegisteredKey) -> Self {
-        Self {
-            suite: key.suite(),
-            own: Some(Arc::new(key)),
-            accepted: BTreeMap::new(),
-        }
+        Self { suite: key.suite(), own: Some(Arc::new(key)), accepted: BTreeMap::new() }
     }
 
     /// For a server that answers to these keys, by name. All have one suite, since a server's
@@ -52,18 +48,11 @@ impl RegisteredProvider {
         let mut accepted = BTreeMap::new();
         for key in keys {
             let name = key.display_name();
-            if accepted
-                .insert(key.name().to_vec(), Arc::new(key))
-                .is_some()
-            {
+            if accepted.insert(key.name().to_vec(), Arc::new(key)).is_some() {
                 return Err(RegisteredKeyError::SameName { name });
             }
         }
-        Ok(Self {
-            own: None,
-            accepted,
-            suite,
-        })
+        Ok(Self { own: None, accepted, suite })
     }
 
     /// For an endpoint that is both. It may answer to the key that it calls with: each direction of
@@ -76,10 +65,7 @@ impl RegisteredProvider {
         if let Some(first) = keys.first() {
             one_suite_and_identity([&own, first])?;
         }
-        Ok(Self {
-            own: Some(Arc::new(own)),
-            ..Self::server(keys)?
-        })
+        Ok(Self { own: Some(Arc::new(own)), ..Self::server(keys)? })
     }
 
     /// The key that a client's parameters name, if all of them fit it.
@@ -135,10 +121,7 @@ impl RegisteredProvider {
         Ok(Attempt {
             kind: smt_wire::KeyExchange::Registered,
             suites: vec![self.suite],
-            key: Some(NamedKey {
-                name: key.name().to_vec(),
-                random,
-            }),
+            key: Some(NamedKey { name: key.name().to_vec(), random }),
             early_max: 0,
             exchange: Box::new(exchange),
         })
@@ -153,10 +136,7 @@ fn one_suite_and_identity<'a>(
     let first = keys.next().ok_or(RegisteredKeyError::NoKey)?;
     for key in keys {
         if key.suite() != first.suite() {
-            return Err(RegisteredKeyError::TwoSuites {
-                one: first.suite(),
-                other: key.suite(),
-            });
+            return Err(RegisteredKeyError::TwoSuites { one: first.suite(), other: key.suite() });
         }
         if key.ends().own != first.ends().own {
             return Err(RegisteredKeyError::TwoIdentities {

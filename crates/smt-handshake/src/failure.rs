@@ -11,38 +11,22 @@ use smt_wire::Params;
 /// The peer sent what cannot be. A forged packet does this too, so the attempt is repeated
 /// (SPEC §6.2).
 pub(crate) fn malformed(text: String) -> HandshakeFailure {
-    HandshakeFailure {
-        fault: Fault::Peer,
-        kind: FailureKind::Malformed,
-        text,
-    }
+    HandshakeFailure { fault: Fault::Peer, kind: FailureKind::Malformed, text }
 }
 
 /// The two sides have nothing in common.
 pub(crate) fn nothing_common(text: String) -> HandshakeFailure {
-    HandshakeFailure {
-        fault: Fault::Peer,
-        kind: FailureKind::NoCommonParameters,
-        text,
-    }
+    HandshakeFailure { fault: Fault::Peer, kind: FailureKind::NoCommonParameters, text }
 }
 
 /// The calling program or its configuration.
 pub(crate) fn caller(text: String) -> HandshakeFailure {
-    HandshakeFailure {
-        fault: Fault::Caller,
-        kind: FailureKind::Other,
-        text,
-    }
+    HandshakeFailure { fault: Fault::Caller, kind: FailureKind::Other, text }
 }
 
 /// This host.
 pub(crate) fn environment(text: String) -> HandshakeFailure {
-    HandshakeFailure {
-        fault: Fault::Environment,
-        kind: FailureKind::Other,
-        text,
-    }
+    HandshakeFailure { fault: Fault::Environment, kind: FailureKind::Other, text }
 }
 
 /// Parses the parameters that `sender` sent.
@@ -60,7 +44,5 @@ pub(crate) fn check_suite(
     if accepted.iter().any(|code| code == suite.code()) {
         return Ok(());
     }
-    Err(nothing_common(format!(
-        "TLS chose {suite}, which the {sender}'s parameters do not accept"
-    )))
+    Err(nothing_common(format!("TLS chose {suite}, which the {sender}'s parameters do not accept")))
 }

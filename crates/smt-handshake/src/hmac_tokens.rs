@@ -28,10 +28,7 @@ impl HmacTokens {
     pub fn new(seed: [u8; 32]) -> Self {
         let seed = Zeroizing::new(seed);
         let prk = Salt::new(HKDF_SHA256, SALT).extract(seed.as_ref());
-        Self {
-            reset: key(&prk, &[b"reset"]),
-            prk,
-        }
+        Self { reset: key(&prk, &[b"reset"]), prk }
     }
 }
 

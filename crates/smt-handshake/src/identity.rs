@@ -66,21 +66,15 @@ impl Identity {
     /// # Errors
     /// [`CredentialError`] names the places and what was found in them.
     pub fn from_pems(chain: &Pem, key: &Pem) -> Result<Self, CredentialError> {
-        let places = Places {
-            chain: chain.place(),
-            key: key.place(),
-        };
+        let places = Places { chain: chain.place(), key: key.place() };
         match chain.public_keys()? {
             Some(mut keys) => {
                 let own = CertificateDer::from(keys.swap_remove(0).as_ref().to_vec());
                 Self::new(Form::RawPublicKey, vec![own], key.private_key()?, &places)
             }
-            None => Self::new(
-                Form::Certificate,
-                chain.certificates()?,
-                key.private_key()?,
-                &places,
-            ),
+            None => {
+                Self::new(Form::Certificate, chain.certificates()?, key.private_key()?, &places)
+            }
         }
     }
 
@@ -90,10 +84,7 @@ impl Identity {
     /// # Errors
     /// [`CredentialError`] if a part cannot be used or the two do not belong together.
     pub fn from_der(chain: Vec<Vec<u8>>, key: Vec<u8>) -> Result<Self, CredentialError> {
-        let places = Places {
-            chain: "the given certificate chain",
-            key: "the given private key",
-        };
+        let places = Places { chain: "the given certificate chain", key: "the given private key" };
         let key = PrivateKeyDer::try_from(key).map_err(|reason| CredentialError::BadKey {
             place: places.key.to_owned(),
             reason: reason.to_owned(),
@@ -127,9 +118,9 @@ impl Identity {
     pub(crate) fn as_server(&self) -> Arc<dyn ResolvesServerCert> {
         match self.form {
             Form::Certificate => Arc::new(SingleCertAndKey::from(self.certified())),
-            Form::RawPublicKey => Arc::new(AlwaysResolvesServerRawPublicKeys::new(Arc::new(
-                self.certified(),
-            ))),
+            Form::RawPublicKey => {
+                Arc::new(AlwaysResolvesServerRawPublicKeys::new(Arc::new(self.certified())))
+            }
         }
     }
 
@@ -137,9 +128,9 @@ impl Identity {
     pub(crate) fn as_client(&self) -> Arc<dyn ResolvesClientCert> {
         match self.form {
             Form::Certificate => Arc::new(SingleCertAndKey::from(self.certified())),
-            Form::RawPublicKey => Arc::new(AlwaysResolvesClientRawPublicKeys::new(Arc::new(
-                self.certified(),
-            ))),
+            Form::RawPublicKey => {
+                Arc::new(AlwaysResolvesClientRawPublicKeys::new(Arc::new(self.certified())))
+            }
         }
     }
 
@@ -167,12 +158,9 @@ impl Identity {
                 ),
             });
         }
-        let key = aws_lc_rs::default_provider()
-            .key_provider
-            .load_private_key(key)
-            .map_err(|error| CredentialError::BadKey {
-                place: places.key.to_owned(),
-                reason: error.to_string(),
+        let key =
+            aws_lc_rs::default_provider().key_provider.load_private_key(key).map_err(|error| {
+                CredentialError::BadKey { place: places.key.to_owned(), reason: error.to_string() }
             })?;
         let mismatch = || CredentialError::KeyMismatch {
             certificate_place: places.chain.to_owned(),
@@ -221,11 +209,7 @@ mod tests {
 
     fn issued() -> IssuedCertificate {
         let plan = CertificatePlan::server(&["a.example"]).unwrap();
-        EphemeralCa::new()
-            .unwrap()
-            .authority()
-            .issue(&plan)
-            .unwrap()
+        EphemeralCa::new().unwrap().authority().issue(&plan).unwrap()
     }
 
     mod from_pem {
@@ -244,10 +228,7 @@ mod tests {
             let (one, other) = (issued(), issued());
             let error =
                 Identity::from_pem(one.certificate_pem.as_bytes(), other.key_pem.as_bytes());
-            assert!(matches!(
-                error.unwrap_err(),
-                CredentialError::KeyMismatch { .. }
-            ));
+            assert!(matches!(error.unwrap_err(), CredentialError::KeyMismatch { .. }));
         }
 
         #[test]
@@ -268,20 +249,12 @@ mod tests {
         #[test]
         fn garbage_is_refused_as_key_and_as_certificate() {
             let bad_key = Identity::from_der(vec![vec![0x30, 0x00]], vec![1, 2, 3]).unwrap_err();
-            assert!(
-                matches!(bad_key, CredentialError::BadKey { .. }),
-                "{bad_key}"
-            );
+            assert!(matches!(bad_key, CredentialError::BadKey { .. }), "{bad_key}");
             let pair = issued();
-            let key = Pem::text("key", pair.key_pem.as_bytes())
-                .private_key()
-                .unwrap();
+            let key = Pem::text("key", pair.key_pem.as_bytes()).private_key().unwrap();
             let error = Identity::from_der(vec![vec![7; 40]], key.secret_der().to_vec());
             let error = error.unwrap_err();
-            assert!(
-                matches!(error, CredentialError::BadCertificate { .. }),
-                "{error}"
-            );
+            assert!(matches!(error, CredentialError::BadCertificate { .. }), "{error}");
         }
     }
 
@@ -293,10 +266,7 @@ mod tests {
             let pair = issued();
             let identity =
                 Identity::from_pem(pair.certificate_pem.as_bytes(), pair.key_pem.as_bytes());
-            assert_eq!(
-                format!("{:?}", identity.unwrap()),
-                "Identity { certificates: 1, .. }"
-            );
+            assert_eq!(format!("{:?}", identity.unwrap()), "Identity { certificates: 1, .. }");
         }
     }
 }

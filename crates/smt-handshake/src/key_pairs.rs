@@ -57,11 +57,7 @@ impl KeyPairPool {
         // A failure drops the filler, which gives the pools up.
         let thread = std::thread::Builder::new().name("smt-key-pairs".to_owned());
         let thread = thread.spawn(move || filler.run())?;
-        Ok(Self {
-            shared,
-            groups,
-            thread: Some(thread),
-        })
+        Ok(Self { shared, groups, thread: Some(thread) })
     }
 }
 

@@ -166,9 +166,7 @@ impl ParamsExchange {
         // Taken out: a failed flight is the end of the attempt.
         if self.awaited.take() != Some(flight) {
             self.finished = None;
-            return Err(malformed(format!(
-                "flight {flight} of the {peer} is out of turn"
-            )));
+            return Err(malformed(format!("flight {flight} of the {peer} is out of turn")));
         }
         if !bytes.is_empty() {
             return Err(malformed(format!(
@@ -191,11 +189,7 @@ impl KeyExchange for ParamsExchange {
                 self.own_params = Some(own_params.to_vec());
                 Ok(())
             }
-            Input::Flight {
-                number,
-                params,
-                bytes,
-            } => self.take(number, params, bytes),
+            Input::Flight { number, params, bytes } => self.take(number, params, bytes),
         };
         let send = self.next_flight();
         Step::of(taken, send, self.finished.take())
@@ -214,9 +208,7 @@ fn check_registered(
         )));
     }
     if params.random.is_none() {
-        return Err(malformed(format!(
-            "the {sender}'s parameters have no random"
-        )));
+        return Err(malformed(format!("the {sender}'s parameters have no random")));
     }
     if !params.suites.iter().eq([key.suite().code()]) {
         return Err(nothing_common(format!(

@@ -104,11 +104,7 @@ fn alternative_names(certificate: &[u8], kind: u8) -> Option<impl Iterator<Item 
 
 /// Addresses among the subject alternative names.
 fn ip_addresses(certificate: &[u8]) -> Option<Vec<IpAddr>> {
-    Some(
-        alternative_names(certificate, IP_ADDRESS)?
-            .filter_map(address)
-            .collect(),
-    )
+    Some(alternative_names(certificate, IP_ADDRESS)?.filter_map(address).collect())
 }
 
 /// The end of the validity (RFC 5280 §4.1.2.5).
@@ -123,14 +119,7 @@ pub(crate) fn not_after(certificate: &[u8]) -> Option<WallTime> {
         UTC_TIME => {
             let (year, rest) = text.split_at_checked(2)?;
             let year = number(year)?;
-            (
-                if year < 50 {
-                    2_000 + year
-                } else {
-                    1_900 + year
-                },
-                rest,
-            )
+            (if year < 50 { 2_000 + year } else { 1_900 + year }, rest)
         }
         GENERALIZED_TIME => {
             let (year, rest) = text.split_at_checked(4)?;
@@ -155,11 +144,7 @@ fn number(digits: &str) -> Option<u64> {
 
 /// Days from the first of 1970 to a day of the Gregorian calendar, whose years begin in March here.
 fn days_since_1970(year: u64, month: u64, day: u64) -> Option<u64> {
-    let year = if month <= 2 {
-        year.checked_sub(1)?
-    } else {
-        year
-    };
+    let year = if month <= 2 { year.checked_sub(1)? } else { year };
     let month_from_march = (month + 9) % 12;
     let of_year = (153 * month_from_march + 2) / 5 + day - 1;
     let days = 365 * year + year / 4 - year / 100 + year / 400 + of_year;
@@ -223,29 +208,13 @@ mod tests {
     fn the_end_of_a_certificate_is_read_in_both_forms_of_time() {
         assert_eq!(end_of(UTC_TIME, "261126015300Z"), Some(1_795_657_980));
         assert_eq!(end_of(UTC_TIME, "700101000001Z"), Some(1));
-        assert_eq!(
-            end_of(GENERALIZED_TIME, "20261126015300Z"),
-            Some(1_795_657_980)
-        );
-        assert_eq!(
-            end_of(GENERALIZED_TIME, "99991231235959Z"),
-            Some(253_402_300_799)
-        );
-        for text in [
-            "",
-            "Z",
-            "261126015300",
-            "2611260153Z",
-            "261326015300Z",
-            "26112601530\u{fc}Z",
-        ] {
+        assert_eq!(end_of(GENERALIZED_TIME, "20261126015300Z"), Some(1_795_657_980));
+        assert_eq!(end_of(GENERALIZED_TIME, "99991231235959Z"), Some(253_402_300_799));
+        for text in ["", "Z", "261126015300", "2611260153Z", "261326015300Z", "26112601530\u{fc}Z"]
+        {
             assert_eq!(end_of(UTC_TIME, text), None, "{text}");
         }
-        assert_eq!(
-            end_of(UTC_TIME, "500101000000Z"),
-            None,
-            "it ended before 1970"
-        );
+        assert_eq!(end_of(UTC_TIME, "500101000000Z"), None, "it ended before 1970");
     }
 
     #[test]

@@ -30,38 +30,21 @@ impl Pem {
     /// # Errors
     /// [`CredentialError::Unreadable`], or [`CredentialError::TooLarge`].
     pub fn read(path: &Path) -> Result<Self, CredentialError> {
-        let unreadable = |source| CredentialError::Unreadable {
-            path: path.to_path_buf(),
-            source,
-        };
+        let unreadable = |source| CredentialError::Unreadable { path: path.to_path_buf(), source };
         let file = std::fs::File::open(path).map_err(unreadable)?;
         // The size first, so that the buffer never moves and leaves copies of a key behind.
-        let size = file
-            .metadata()
-            .map_err(unreadable)?
-            .len()
-            .min(PEM_FILE_LEN_MAX);
+        let size = file.metadata().map_err(unreadable)?.len().min(PEM_FILE_LEN_MAX);
         let mut text = Zeroizing::new(Vec::with_capacity(size as usize + 1));
-        file.take(PEM_FILE_LEN_MAX + 1)
-            .read_to_end(&mut text)
-            .map_err(unreadable)?;
+        file.take(PEM_FILE_LEN_MAX + 1).read_to_end(&mut text).map_err(unreadable)?;
         if text.len() as u64 > PEM_FILE_LEN_MAX {
-            return Err(CredentialError::TooLarge {
-                path: path.to_path_buf(),
-            });
+            return Err(CredentialError::TooLarge { path: path.to_path_buf() });
         }
-        Ok(Self {
-            place: path.display().to_string(),
-            text,
-        })
+        Ok(Self { place: path.display().to_string(), text })
     }
 
     /// Takes text that the application holds; `place` names it in messages.
     pub fn text(place: &str, text: &[u8]) -> Self {
-        Self {
-            place: place.to_owned(),
-            text: Zeroizing::new(text.to_vec()),
-        }
+        Self { place: place.to_owned(), text: Zeroizing::new(text.to_vec()) }
     }
 
     /// Where the text came from.
@@ -98,9 +81,7 @@ impl Pem {
             return Ok(None);
         }
         if CertificateDer::pem_slice_iter(&self.text).next().is_some() {
-            return Err(CredentialError::KeysAndCertificates {
-                place: self.place.clone(),
-            });
+            return Err(CredentialError::KeysAndCertificates { place: self.place.clone() });
         }
         Ok(Some(keys))
     }
@@ -161,18 +142,11 @@ impl Pem {
     }
 
     fn not_pem(&self, error: &rustls_pki_types::pem::Error) -> CredentialError {
-        CredentialError::NotPem {
-            place: self.place.clone(),
-            reason: error.to_string(),
-        }
+        CredentialError::NotPem { place: self.place.clone(), reason: error.to_string() }
     }
 
     fn missing(&self, wanted: &'static str) -> CredentialError {
-        CredentialError::Missing {
-            wanted,
-            place: self.place.clone(),
-            found: found(&self.text),
-        }
+        CredentialError::Missing { wanted, place: self.place.clone(), found: found(&self.text) }
     }
 }
 
@@ -345,18 +319,13 @@ fn key_section(text: &str) -> Option<(&str, &str)> {
         .find(|(_, label)| label.ends_with("PRIVATE KEY"))?;
     let section = &text[start..];
     let end = format!("-----END {label}-----");
-    let length = section
-        .find(&end)
-        .map_or(section.len(), |place| place + end.len());
+    let length = section.find(&end).map_or(section.len(), |place| place + end.len());
     Some((label, &section[..length]))
 }
 
 /// The label of a line `-----BEGIN label-----`, if it is one.
 fn label(line: &[u8]) -> Option<String> {
-    let label = line
-        .trim_ascii()
-        .strip_prefix(b"-----BEGIN ")?
-        .strip_suffix(b"-----")?;
+    let label = line.trim_ascii().strip_prefix(b"-----BEGIN ")?.strip_suffix(b"-----")?;
     let fits = label.len() <= LABEL_LEN_MAX && label.iter().all(|b| (b' '..=b'~').contains(b));
     fits.then(|| String::from_utf8_lossy(label).into_owned())
 }
@@ -400,12 +369,7 @@ mod tests {
         #[test]
         fn a_missing_file_is_named() {
             let error = Pem::read(Path::new("/nowhere/leaf.pem")).err().unwrap();
-            assert!(
-                error
-                    .to_string()
-                    .starts_with("cannot read /nowhere/leaf.pem: "),
-                "{error}"
-            );
+            assert!(error.to_string().starts_with("cannot read /nowhere/leaf.pem: "), "{error}");
         }
     }
 
@@ -413,9 +377,7 @@ mod tests {
         use super::*;
 
         fn error(text: &str) -> CredentialError {
-            Pem::text("db7.key", text.as_bytes())
-                .private_key()
-                .unwrap_err()
+            Pem::text("db7.key", text.as_bytes()).private_key().unwrap_err()
         }
 
         #[test]
@@ -423,10 +385,7 @@ mod tests {
             let text = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n\
                 -----END ENCRYPTED PRIVATE KEY-----\n";
             let error = error(text);
-            assert!(
-                matches!(error, CredentialError::EncryptedKey { .. }),
-                "{error}"
-            );
+            assert!(matches!(error, CredentialError::EncryptedKey { .. }), "{error}");
         }
 
         #[test]
@@ -465,10 +424,7 @@ mod tests {
         #[test]
         fn a_key_instead_is_named() {
             let key = b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
-            let error = Pem::text("roots.pem", key)
-                .certificates()
-                .unwrap_err()
-                .to_string();
+            let error = Pem::text("roots.pem", key).certificates().unwrap_err().to_string();
             assert_eq!(error, "no certificate in roots.pem: it holds 1 PRIVATE KEY");
         }
     }

@@ -25,10 +25,7 @@ impl KeyExchangeProvider for PlaintextProvider {
         _: Option<WallTime>,
     ) -> Result<Attempt, HandshakeFailure> {
         SecretSource::Plaintext.check(client_params, Side::Client)?;
-        Ok(attempt(ParamsExchange::server(
-            SecretSource::Plaintext,
-            client_params,
-        )))
+        Ok(attempt(ParamsExchange::server(SecretSource::Plaintext, client_params)))
     }
 }
 

@@ -77,11 +77,7 @@ impl RevocationLists {
                 found: "no file".to_owned(),
             });
         }
-        Ok(Self {
-            ders: ders.into(),
-            parsed: parsed.into(),
-            accepts_unknown: false,
-        })
+        Ok(Self { ders: ders.into(), parsed: parsed.into(), accepts_unknown: false })
     }
 
     /// The lists as TLS's library takes them.
@@ -109,11 +105,7 @@ impl RevocationLists {
         };
         let builder = RevocationOptionsBuilder::new(lists).ok()?;
         let builder = builder.with_status_policy(unknown);
-        Some(
-            builder
-                .with_expiration_policy(ExpirationPolicy::Enforce)
-                .build(),
-        )
+        Some(builder.with_expiration_policy(ExpirationPolicy::Enforce).build())
     }
 }
 
@@ -133,10 +125,7 @@ mod tests {
     #[test]
     fn bytes_that_are_no_list_are_refused_with_their_place() {
         let der = RevocationLists::from_bytes(&[0x30, 0x03, 1, 2, 3]).unwrap_err();
-        assert!(
-            matches!(der, CredentialError::BadRevocationList { .. }),
-            "{der}"
-        );
+        assert!(matches!(der, CredentialError::BadRevocationList { .. }), "{der}");
         let pem = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
         let error = RevocationLists::from_bytes(pem).unwrap_err().to_string();
         assert_eq!(

@@ -25,10 +25,7 @@ impl SeveralKinds {
     /// An endpoint that neither calls nor answers yet.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            calls: None,
-            answers: Vec::new(),
-        }
+        Self { calls: None, answers: Vec::new() }
     }
 
     /// Makes calls by this provider, in place of one that was given before.

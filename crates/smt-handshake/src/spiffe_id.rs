@@ -62,10 +62,7 @@ impl SpiffeId {
         if !segments.all(is_segment) {
             return Err(SpiffeIdError::Path);
         }
-        Ok(Self {
-            text: text.to_owned(),
-            path_at: SCHEME.len() + domain_len,
-        })
+        Ok(Self { text: text.to_owned(), path_at: SCHEME.len() + domain_len })
     }
 
     /// Whether a text is meant as an ID, valid or not: no DNS name and no address looks like one.
@@ -128,10 +125,7 @@ mod tests {
     #[test]
     fn an_id_has_a_trust_domain_and_a_path() {
         let id = SpiffeId::parse("spiffe://prod.example/billing/db-7").unwrap();
-        assert_eq!(
-            (id.trust_domain(), id.path()),
-            ("prod.example", "/billing/db-7")
-        );
+        assert_eq!((id.trust_domain(), id.path()), ("prod.example", "/billing/db-7"));
         let id: SpiffeId = "spiffe://prod_1".parse().unwrap();
         assert_eq!((id.trust_domain(), id.path()), ("prod_1", ""));
         assert_eq!(id.to_string(), "spiffe://prod_1");
@@ -169,10 +163,7 @@ mod tests {
     fn lengths_are_taken_up_to_the_limits_of_the_standard() {
         let domain = |len| format!("spiffe://{}", "a".repeat(len));
         assert!(SpiffeId::parse(&domain(255)).is_ok());
-        assert_eq!(
-            SpiffeId::parse(&domain(256)),
-            Err(SpiffeIdError::TrustDomain)
-        );
+        assert_eq!(SpiffeId::parse(&domain(256)), Err(SpiffeIdError::TrustDomain));
         let whole = |len: usize| format!("spiffe://a/{}", "b".repeat(len - 11));
         assert!(SpiffeId::parse(&whole(2_048)).is_ok());
         assert_eq!(SpiffeId::parse(&whole(2_049)), Err(SpiffeIdError::TooLong));

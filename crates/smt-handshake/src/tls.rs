@@ -53,11 +53,7 @@ pub struct ClientTls {
 impl ClientTls {
     /// Accepts the servers that `trust` says.
     pub fn new(trust: Trust) -> Self {
-        Self {
-            trust,
-            identity: None,
-            sessions_memory: CLIENT_SESSIONS_MEMORY,
-        }
+        Self { trust, identity: None, sessions_memory: CLIENT_SESSIONS_MEMORY }
     }
 
     /// Shows this identity to servers that ask for one.
@@ -104,11 +100,7 @@ impl ClientTls {
             of_peer: trust.judges_dates(),
             own: self.identity.as_ref().and_then(Identity::expires),
         };
-        Ok(ClientSide {
-            config: self.config(library)?,
-            trust,
-            dates,
-        })
+        Ok(ClientSide { config: self.config(library)?, trust, dates })
     }
 
     fn config(self, library: &Library) -> Result<ResumingClient, TlsConfigError> {
@@ -144,11 +136,7 @@ pub struct ServerTls {
 impl ServerTls {
     /// Shows this identity to all clients, and asks none for its own.
     pub fn new(identity: Identity) -> Self {
-        Self {
-            identity,
-            client_auth: ClientAuth::None,
-            sessions_memory: SERVER_SESSIONS_MEMORY,
-        }
+        Self { identity, client_auth: ClientAuth::None, sessions_memory: SERVER_SESSIONS_MEMORY }
     }
 
     /// Asks clients for a certificate, or not.
@@ -182,16 +170,9 @@ impl ServerTls {
     }
 
     fn side(self, library: &Library) -> Result<ServerSide, TlsConfigError> {
-        let dates = Dates {
-            of_peer: self.client_auth.judges_dates(),
-            own: None,
-        };
+        let dates = Dates { of_peer: self.client_auth.judges_dates(), own: None };
         let peer_form = self.client_auth.form();
-        Ok(ServerSide {
-            config: self.config(library)?,
-            dates,
-            peer_form,
-        })
+        Ok(ServerSide { config: self.config(library)?, dates, peer_form })
     }
 
     fn config(self, library: &Library) -> Result<ResumingServer, TlsConfigError> {
@@ -296,10 +277,7 @@ impl TlsProvider {
         if suites.is_empty() || sources.groups.is_empty() {
             return Err(TlsConfigError::NoAlgorithm);
         }
-        let algorithms = Algorithms {
-            suites: suites.to_vec(),
-            groups: Vec::new(),
-        };
+        let algorithms = Algorithms { suites: suites.to_vec(), groups: Vec::new() };
         let library = Library {
             provider: Arc::new(CryptoProvider {
                 kx_groups: sources.groups,
@@ -360,20 +338,12 @@ impl KeyExchangeProvider for TlsProvider {
         let side = self.client.as_ref().ok_or_else(|| {
             caller("this endpoint is only a server: give it a ClientTls to make calls".to_owned())
         })?;
-        let ClientRequest {
-            server_name,
-            wall,
-            is_retry,
-        } = request;
+        let ClientRequest { server_name, wall, is_retry } = request;
         let side = side.read().unwrap_or_else(PoisonError::into_inner).clone();
         let (call, tickets) = side.to_call(server_name, is_retry, &self.library)?;
         self.library.time.set(wall);
         let connection = ClientConnection::new(call.config, call.name).map_err(not_begun)?;
-        let terms = Terms {
-            dates: side.dates,
-            tickets,
-            peer_form: side.trust.form(),
-        };
+        let terms = Terms { dates: side.dates, tickets, peer_form: side.trust.form() };
         Ok(self.attempt(TlsExchange::client(connection, terms)))
     }
 
@@ -396,11 +366,7 @@ impl KeyExchangeProvider for TlsProvider {
         let side = side.read().unwrap_or_else(PoisonError::into_inner).clone();
         let (config, tickets) = side.config.for_attempt();
         let connection = ServerConnection::new(config).map_err(not_begun)?;
-        let terms = Terms {
-            dates: side.dates,
-            tickets,
-            peer_form: side.peer_form,
-        };
+        let terms = Terms { dates: side.dates, tickets, peer_form: side.peer_form };
         let exchange = TlsExchange::server(connection, client_params, terms);
         Ok(self.attempt(exchange))
     }

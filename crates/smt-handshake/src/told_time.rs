@@ -21,10 +21,7 @@ pub(crate) struct ToldTime {
 impl ToldTime {
     /// A clock that goes by `otherwise` as long as it is told nothing.
     pub(crate) fn new(otherwise: Arc<dyn TimeProvider>) -> Self {
-        Self {
-            seconds: AtomicU64::new(0),
-            otherwise,
-        }
+        Self { seconds: AtomicU64::new(0), otherwise }
     }
 
     pub(crate) fn set(&self, wall: Option<WallTime>) {

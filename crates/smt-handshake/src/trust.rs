@@ -110,12 +110,10 @@ impl Trust {
         let mut store = RootCertStore::empty();
         for pem in pems {
             for certificate in pem.certificates()? {
-                store
-                    .add(certificate)
-                    .map_err(|error| CredentialError::BadCertificate {
-                        place: pem.place().to_owned(),
-                        reason: certificate_refusal::own(&error),
-                    })?;
+                store.add(certificate).map_err(|error| CredentialError::BadCertificate {
+                    place: pem.place().to_owned(),
+                    reason: certificate_refusal::own(&error),
+                })?;
             }
         }
         if store.is_empty() {
@@ -125,30 +123,18 @@ impl Trust {
                 found: "no file".to_owned(),
             });
         }
-        Ok(Self {
-            anchors: Anchors::Roots(Arc::new(store)),
-            revocation: None,
-        })
+        Ok(Self { anchors: Anchors::Roots(Arc::new(store)), revocation: None })
     }
 
     fn pinned(pem: &Pem) -> Result<Self, CredentialError> {
         let known = match pem.public_keys()? {
             Some(keys) => Known {
                 form: Form::RawPublicKey,
-                leaves: keys
-                    .iter()
-                    .map(|key| CertificateDer::from(key.to_vec()))
-                    .collect(),
+                leaves: keys.iter().map(|key| CertificateDer::from(key.to_vec())).collect(),
             },
-            None => Known {
-                form: Form::Certificate,
-                leaves: pem.certificates()?.into(),
-            },
+            None => Known { form: Form::Certificate, leaves: pem.certificates()?.into() },
         };
-        Ok(Self {
-            anchors: Anchors::Pinned(known),
-            revocation: None,
-        })
+        Ok(Self { anchors: Anchors::Pinned(known), revocation: None })
     }
 }
 
@@ -177,11 +163,8 @@ mod tests {
         fn several_roots_are_all_taken() {
             let one = EphemeralCa::new().unwrap();
             let other = EphemeralCa::new().unwrap();
-            let both = [
-                one.authority().certificate_pem(),
-                other.authority().certificate_pem(),
-            ]
-            .concat();
+            let both =
+                [one.authority().certificate_pem(), other.authority().certificate_pem()].concat();
             let trust = Trust::roots_from_pem(both.as_bytes()).unwrap();
             assert_eq!(format!("{trust:?}"), "Trust { roots: 2 }");
         }
@@ -190,10 +173,7 @@ mod tests {
         fn bytes_that_are_no_certificate_are_refused() {
             let pem = b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
             let error = Trust::roots_from_pem(pem).unwrap_err();
-            assert!(
-                matches!(error, CredentialError::BadCertificate { .. }),
-                "{error}"
-            );
+            assert!(matches!(error, CredentialError::BadCertificate { .. }), "{error}");
         }
     }
 

@@ -11,15 +11,9 @@ use smt_proto::WallTime;
 use smt_proto::key_exchange::{Attempt, ClientRequest, HandshakeFailure, KeyExchangeProvider};
 use smt_record::{SessionSecrets, Suite};
 
-const CLIENT: KeyEnds<'static> = KeyEnds {
-    own: "client",
-    peer: "server",
-};
+const CLIENT: KeyEnds<'static> = KeyEnds { own: "client", peer: "server" };
 
-const SERVER: KeyEnds<'static> = KeyEnds {
-    own: "server",
-    peer: "client",
-};
+const SERVER: KeyEnds<'static> = KeyEnds { own: "server", peer: "client" };
 
 /// A way to register one secret.
 type Register = fn(KeyEnds<'_>) -> RegisteredKey;
@@ -83,11 +77,7 @@ fn assert_nothing_in_common(sessions: &[SessionSecrets]) {
     }
     for (place, session) in sessions.iter().enumerate() {
         let before = &sessions[..place];
-        assert!(
-            before
-                .iter()
-                .all(|other| other.exporter != session.exporter)
-        );
+        assert!(before.iter().all(|other| other.exporter != session.exporter));
     }
 }
 

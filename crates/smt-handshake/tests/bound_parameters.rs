@@ -11,10 +11,7 @@ use smt_record::Suite;
 
 /// Where the window's lowest byte stands: a change there leaves the parameters valid.
 fn window_byte(params: &[u8]) -> usize {
-    let head = params
-        .windows(2)
-        .position(|pair| pair == [8, 4])
-        .expect("tag 8 has 4 bytes");
+    let head = params.windows(2).position(|pair| pair == [8, 4]).expect("tag 8 has 4 bytes");
     head + 5
 }
 
@@ -139,9 +136,7 @@ mod changed_in_flight {
         let algorithms = Algorithms::default();
         let (client, server) = providers(&algorithms, &algorithms);
         let outcome = run_with(&client, &server, |flight| {
-            flight
-                .params
-                .truncate(if flight.number == 2 { 0 } else { usize::MAX })
+            flight.params.truncate(if flight.number == 2 { 0 } else { usize::MAX })
         });
         assert_eq!(outcome.client_failure().kind, FailureKind::Malformed);
     }
@@ -151,10 +146,7 @@ mod suite {
     use super::*;
 
     fn without_aes_128(params: &mut [u8]) {
-        let place = params
-            .windows(2)
-            .position(|pair| pair == [0x13, 0x01])
-            .expect("AES-128");
+        let place = params.windows(2).position(|pair| pair == [0x13, 0x01]).expect("AES-128");
         params[place + 1] = 0x03;
     }
 
@@ -168,15 +160,9 @@ mod suite {
             }
         });
         let failure = outcome.server_failure();
-        assert_eq!(
-            (failure.kind, failure.fault),
-            (FailureKind::NoCommonParameters, Fault::Peer)
-        );
+        assert_eq!((failure.kind, failure.fault), (FailureKind::NoCommonParameters, Fault::Peer));
         assert!(failure.text.contains("TLS_AES_128_GCM_SHA256"), "{failure}");
-        assert!(
-            failure.text.contains("the client's parameters"),
-            "{failure}"
-        );
+        assert!(failure.text.contains("the client's parameters"), "{failure}");
         assert_eq!(outcome.client_failure().kind, FailureKind::AlertReceived);
         assert_eq!(outcome.flights, 2);
     }
@@ -190,16 +176,10 @@ mod suite {
                 without_aes_128(&mut flight.params);
             }
         });
-        assert_eq!(
-            outcome.client_failure().kind,
-            FailureKind::NoCommonParameters
-        );
+        assert_eq!(outcome.client_failure().kind, FailureKind::NoCommonParameters);
         let failure = outcome.server_failure();
         assert_eq!(failure.kind, FailureKind::AlertReceived);
-        assert!(
-            failure.text.starts_with("the client gave this attempt up"),
-            "{failure}"
-        );
+        assert!(failure.text.starts_with("the client gave this attempt up"), "{failure}");
     }
 
     #[test]

@@ -19,9 +19,7 @@ use smt_proto::key_exchange::{FailureKind, HandshakeFailure};
 fn foreign_client(authority: &EphemeralCa, alpn: &[&[u8]]) -> ClientConnection {
     let pem = authority.authority().certificate_pem();
     let mut roots = RootCertStore::empty();
-    roots
-        .add(CertificateDer::from_pem_slice(pem.as_bytes()).unwrap())
-        .unwrap();
+    roots.add(CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()).unwrap();
     let mut config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
         .with_protocol_versions(&[&rustls::version::TLS13])
         .unwrap()
@@ -32,10 +30,7 @@ fn foreign_client(authority: &EphemeralCa, alpn: &[&[u8]]) -> ClientConnection {
 }
 
 fn foreign_server(authority: &EphemeralCa, alpn: &[&[u8]]) -> ServerConnection {
-    let pair = authority
-        .authority()
-        .issue(&CertificatePlan::server(&[NAME]).unwrap())
-        .unwrap();
+    let pair = authority.authority().issue(&CertificatePlan::server(&[NAME]).unwrap()).unwrap();
     let chain = vec![CertificateDer::from_pem_slice(pair.certificate_pem.as_bytes()).unwrap()];
     let key = PrivateKeyDer::from_pem_slice(pair.key_pem.as_bytes()).unwrap();
     let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
@@ -76,10 +71,7 @@ mod server {
             let no_protocol = rustls::AlertDescription::NoApplicationProtocol;
             assert_eq!(error, rustls::Error::AlertReceived(no_protocol));
             server.receive(&hello).unwrap_err();
-            assert!(
-                server.flight(2).is_none(),
-                "nothing of TLS follows the alert"
-            );
+            assert!(server.flight(2).is_none(), "nothing of TLS follows the alert");
         }
     }
 }
@@ -93,9 +85,7 @@ mod client {
         let provider = ClientTls::new(authority.trust().unwrap()).build().unwrap();
         let mut client = Side::client(&provider);
         let mut server = foreign_server(&authority, alpn);
-        server
-            .read_tls(&mut client.flight(1).unwrap().bytes.as_slice())
-            .unwrap();
+        server.read_tls(&mut client.flight(1).unwrap().bytes.as_slice()).unwrap();
         server.process_new_packets().unwrap();
         server.writer().write_all(data).unwrap();
         let mut flight = Vec::new();

@@ -13,10 +13,7 @@ use smt_proto::key_exchange::FailureKind;
 fn mutual() -> (TlsProvider, TlsProvider) {
     let authority = EphemeralCa::new().unwrap();
     let trust = authority.trust().unwrap();
-    let algorithms = Algorithms {
-        groups: vec![Group::X25519],
-        ..Algorithms::default()
-    };
+    let algorithms = Algorithms { groups: vec![Group::X25519], ..Algorithms::default() };
     let client = ClientTls::new(trust.clone()).with_identity(authority.client("c").unwrap());
     let server = ServerTls::new(authority.server(&[NAME]).unwrap())
         .with_client_auth(ClientAuth::Required(trust));
@@ -86,11 +83,8 @@ fn a_flight_cut_anywhere_is_malformed() {
                 flight.bytes.truncate(keep);
             }
         });
-        let failure = if changed == 2 {
-            outcome.client_failure()
-        } else {
-            outcome.server_failure()
-        };
+        let failure =
+            if changed == 2 { outcome.client_failure() } else { outcome.server_failure() };
         assert_eq!(failure.kind, FailureKind::Malformed, "{failure}");
     }
 }
@@ -136,10 +130,7 @@ fn a_flight_beyond_the_limit_is_refused() {
     });
     let failure = outcome.server_failure();
     assert_eq!(failure.kind, FailureKind::Malformed);
-    assert!(
-        failure.text.contains("65537 bytes, more than 65536"),
-        "{failure}"
-    );
+    assert!(failure.text.contains("65537 bytes, more than 65536"), "{failure}");
 }
 
 #[test]

@@ -33,11 +33,7 @@ impl Certificates {
     fn of(plan: &CertificatePlan) -> Self {
         let authority = EphemeralCa::new().unwrap();
         let issue = || authority.authority().issue(plan).unwrap();
-        Self {
-            victim: issue(),
-            own: issue(),
-            authority,
-        }
+        Self { victim: issue(), own: issue(), authority }
     }
 
     /// Both ways to trust the victim.
@@ -53,14 +49,8 @@ impl Certificates {
         let certificate =
             CertificateDer::from_pem_slice(self.victim.certificate_pem.as_bytes()).unwrap();
         let key = PrivateKeyDer::from_pem_slice(self.own.key_pem.as_bytes()).unwrap();
-        let key = aws_lc_rs::default_provider()
-            .key_provider
-            .load_private_key(key)
-            .unwrap();
-        Arc::new(SingleCertAndKey::from(CertifiedKey::new(
-            vec![certificate],
-            key,
-        )))
+        let key = aws_lc_rs::default_provider().key_provider.load_private_key(key).unwrap();
+        Arc::new(SingleCertAndKey::from(CertifiedKey::new(vec![certificate], key)))
     }
 }
 
@@ -75,13 +65,8 @@ impl Impostor {
     fn new(certificates: &Certificates) -> Self {
         let mut trust = rustls::RootCertStore::empty();
         let root = certificates.authority.authority().certificate_pem();
-        trust
-            .add(CertificateDer::from_pem_slice(root.as_bytes()).unwrap())
-            .unwrap();
-        Self {
-            certified: certificates.stolen(),
-            trust,
-        }
+        trust.add(CertificateDer::from_pem_slice(root.as_bytes()).unwrap()).unwrap();
+        Self { certified: certificates.stolen(), trust }
     }
 }
 
@@ -152,10 +137,7 @@ impl KeyExchange for Plain {
         };
         let send = self.send();
         match taken {
-            Ok(()) => Ok(Step {
-                send,
-                ..Step::default()
-            }),
+            Ok(()) => Ok(Step { send, ..Step::default() }),
             Err(error) => Err(Failed {
                 failure: HandshakeFailure {
                     fault: Fault::Peer,
@@ -221,10 +203,7 @@ mod client {
         let identity =
             Identity::from_pem(pair.certificate_pem.as_bytes(), pair.key_pem.as_bytes()).unwrap();
         let server = |trust| ServerTls::new(identity.clone()).with_client_auth(auth(trust));
-        certificates
-            .trusts()
-            .map(|trust| run(&impostor, &server(trust).build().unwrap()))
-            .into()
+        certificates.trusts().map(|trust| run(&impostor, &server(trust).build().unwrap())).into()
     }
 
     #[test]

@@ -13,15 +13,9 @@ use smt_handshake::{
 use smt_proto::key_exchange::{ClientRequest, FailureKind, Fault, KeyExchangeProvider, NamedKey};
 use smt_record::Suite;
 
-const CLIENT: KeyEnds<'static> = KeyEnds {
-    own: "client",
-    peer: "server",
-};
+const CLIENT: KeyEnds<'static> = KeyEnds { own: "client", peer: "server" };
 
-const SERVER: KeyEnds<'static> = KeyEnds {
-    own: "server",
-    peer: "client",
-};
+const SERVER: KeyEnds<'static> = KeyEnds { own: "server", peer: "client" };
 
 fn key(name: &[u8], ends: KeyEnds<'_>, secret: u8) -> RegisteredKey {
     RegisteredKey::from_secret(name, ends, Suite::Aes256Gcm, &[secret; 32]).unwrap()
@@ -87,14 +81,8 @@ mod registered {
     fn an_unknown_name_is_refused_by_name() {
         let client = RegisteredProvider::client(key(b"nobody", CLIENT, 2));
         let failure = run(&client, &providers().1).server_failure();
-        assert_eq!(
-            (failure.kind, failure.fault),
-            (FailureKind::NoCommonParameters, Fault::Peer)
-        );
-        assert!(
-            failure.text.contains("registered key \"nobody\""),
-            "{failure}"
-        );
+        assert_eq!((failure.kind, failure.fault), (FailureKind::NoCommonParameters, Fault::Peer));
+        assert!(failure.text.contains("registered key \"nobody\""), "{failure}");
     }
 
     #[test]
@@ -102,12 +90,7 @@ mod registered {
         let other = RegisteredKey::from_secret(b"one", CLIENT, Suite::Aes128Gcm, &[2; 32]).unwrap();
         let failure = run(&RegisteredProvider::client(other), &providers().1).server_failure();
         assert_eq!(failure.kind, FailureKind::NoCommonParameters);
-        assert!(
-            failure
-                .text
-                .contains("another suite than TLS_AES_256_GCM_SHA384"),
-            "{failure}"
-        );
+        assert!(failure.text.contains("another suite than TLS_AES_256_GCM_SHA384"), "{failure}");
     }
 
     #[test]
@@ -134,11 +117,8 @@ mod registered {
                     flight.bytes.push(0);
                 }
             });
-            let side = if changed == 2 {
-                outcome.client_failure()
-            } else {
-                outcome.server_failure()
-            };
+            let side =
+                if changed == 2 { outcome.client_failure() } else { outcome.server_failure() };
             assert_eq!(side.kind, FailureKind::Malformed);
         }
     }
@@ -148,18 +128,11 @@ mod registered {
         let (client, server) = providers();
         let outcome = run_with(&client, &server, |flight| {
             if flight.number == 2 {
-                let place = flight
-                    .params
-                    .windows(3)
-                    .position(|name| name == b"one")
-                    .unwrap();
+                let place = flight.params.windows(3).position(|name| name == b"one").unwrap();
                 flight.params[place] ^= 1;
             }
         });
-        assert_eq!(
-            outcome.client_failure().kind,
-            FailureKind::NoCommonParameters
-        );
+        assert_eq!(outcome.client_failure().kind, FailureKind::NoCommonParameters);
     }
 
     #[test]

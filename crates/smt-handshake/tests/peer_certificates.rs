@@ -13,13 +13,7 @@ fn der(plan: &CertificatePlan) -> Vec<u8> {
 
 #[test]
 fn a_certificate_tells_its_names_by_kind() {
-    let names = [
-        "a.example",
-        "*.b.example",
-        "10.1.2.3",
-        "fd00::7",
-        "spiffe://example/db",
-    ];
+    let names = ["a.example", "*.b.example", "10.1.2.3", "fd00::7", "spiffe://example/db"];
     let read = PeerCertificate::from_der(&der(&CertificatePlan::server(&names).unwrap())).unwrap();
     assert_eq!(read.dns_names, ["a.example", "*.b.example"]);
     let addresses: Vec<String> = read.ip_addresses.iter().map(ToString::to_string).collect();

@@ -39,10 +39,7 @@ fn keys_of_every_kind_prove_both_sides_without_a_certificate() {
         assert_eq!(at_server.peer.public_key.as_deref(), own.raw_public_key());
         assert!(at_client.peer.public_key.is_some());
         assert!(at_server.peer.certificates.is_empty() && at_client.peer.certificates.is_empty());
-        assert_eq!(
-            (at_client.peer.expires, at_server.peer.expires),
-            (None, None)
-        );
+        assert_eq!((at_client.peer.expires, at_server.peer.expires), (None, None));
         assert_eq!(own.certificates().count(), 0);
     }
 }
@@ -73,20 +70,14 @@ fn a_client_with_another_key_is_refused() {
 fn a_client_that_shows_no_key_is_let_in_only_where_none_is_required() {
     let own = key();
     let client = ClientTls::new(trust(&[&own])).build().unwrap();
-    let server = |auth| {
-        ServerTls::new(identity(&own))
-            .with_client_auth(auth)
-            .build()
-    };
+    let server = |auth| ServerTls::new(identity(&own)).with_client_auth(auth).build();
     let (_, at_server) = run(&client, &server(ClientAuth::None).unwrap()).both();
     assert_eq!(at_server.peer.public_key, None);
     let required = server(ClientAuth::Required(trust(&[&key()])));
     let outcome = run(&client, &required.unwrap());
     assert!(outcome.server_failure().text.contains("public key"));
     assert!(outcome.client_failure().text.contains("public key"));
-    let optional = server(ClientAuth::Optional(trust(&[&key()])))
-        .err()
-        .unwrap();
+    let optional = server(ClientAuth::Optional(trust(&[&key()]))).err().unwrap();
     assert!(optional.to_string().contains("require them"), "{optional}");
 }
 
@@ -99,10 +90,7 @@ fn peers_of_which_one_has_a_certificate_and_one_wants_a_key_are_told_so() {
     let wants_certificate = ClientTls::new(authority.trust().unwrap()).build().unwrap();
     for (client, server) in [(wants_key, by_certificate), (wants_certificate, by_key)] {
         let outcome = run(&client, &server.build().unwrap());
-        for text in [
-            &outcome.client_failure().text,
-            &outcome.server_failure().text,
-        ] {
+        for text in [&outcome.client_failure().text, &outcome.server_failure().text] {
             println!("{text}");
             assert!(text.contains("public key"), "{text}");
         }
@@ -114,20 +102,13 @@ fn a_private_key_of_another_public_key_is_refused() {
     let (one, other) = (key(), key());
     let error = Identity::from_pem(one.public_key_pem.as_bytes(), other.key_pem.as_bytes());
     let error = error.unwrap_err();
-    assert!(
-        matches!(error, CredentialError::KeyMismatch { .. }),
-        "{error}"
-    );
+    assert!(matches!(error, CredentialError::KeyMismatch { .. }), "{error}");
 }
 
 #[test]
 fn a_text_with_keys_and_certificates_is_refused() {
     let authority = EphemeralCa::new().unwrap();
-    let text = [
-        &key().public_key_pem,
-        authority.authority().certificate_pem(),
-    ]
-    .concat();
+    let text = [&key().public_key_pem, authority.authority().certificate_pem()].concat();
     let error = Trust::pinned_from_pem(text.as_bytes()).unwrap_err();
     assert!(error.to_string().contains("give either"), "{error}");
 }

@@ -33,18 +33,12 @@ impl Authority {
 
     fn server(&self, validity: Validity) -> CertificatePlan {
         let _ = self;
-        CertificatePlan {
-            validity,
-            ..CertificatePlan::server(&[NAME]).unwrap()
-        }
+        CertificatePlan { validity, ..CertificatePlan::server(&[NAME]).unwrap() }
     }
 
     fn client(&self, validity: Validity) -> CertificatePlan {
         let _ = self;
-        CertificatePlan {
-            validity,
-            ..CertificatePlan::client("c").unwrap()
-        }
+        CertificatePlan { validity, ..CertificatePlan::client("c").unwrap() }
     }
 }
 
@@ -52,11 +46,7 @@ impl Authority {
 fn assert_failure(failure: &HandshakeFailure, kind: FailureKind, fault: Fault, text: &[&str]) {
     assert_eq!((failure.kind, failure.fault), (kind, fault), "{failure}");
     for part in text {
-        assert!(
-            failure.text.contains(part),
-            "{part:?} is not in {:?}",
-            failure.text
-        );
+        assert!(failure.text.contains(part), "{part:?} is not in {:?}", failure.text);
     }
     assert_eq!(failure.text.lines().count(), 1);
 }
@@ -73,19 +63,9 @@ mod server_certificate {
     #[track_caller]
     fn assert_refused(outcome: &Outcome, at_client: &[&str], at_server: &str) {
         let (client, server) = (outcome.client_failure(), outcome.server_failure());
-        assert_failure(
-            &client,
-            FailureKind::CertificateRefused,
-            Fault::Peer,
-            at_client,
-        );
+        assert_failure(&client, FailureKind::CertificateRefused, Fault::Peer, at_client);
         let refused = ["the client refused this server's certificate: ", at_server].concat();
-        assert_failure(
-            &server,
-            FailureKind::AlertReceived,
-            Fault::Caller,
-            &[&refused],
-        );
+        assert_failure(&server, FailureKind::AlertReceived, Fault::Caller, &[&refused]);
     }
 
     #[test]
@@ -100,10 +80,8 @@ mod server_certificate {
     fn not_yet_valid() {
         let authority = Authority::new();
         let outcome = run_server(&authority, &authority.server(days(3, 20)));
-        let text = [
-            "the server's certificate is not yet valid: it begins in",
-            "set this host's clock",
-        ];
+        let text =
+            ["the server's certificate is not yet valid: it begins in", "set this host's clock"];
         assert_refused(&outcome, &text, "expired, or not yet valid");
     }
 
@@ -112,10 +90,7 @@ mod server_certificate {
         let authority = Authority::new();
         let names = ["b.example", "10.0.0.1"];
         let outcome = run_server(&authority, &CertificatePlan::server(&names).unwrap());
-        let text = [
-            "called by the name \"a.example\"",
-            "is for \"b.example\", 10.0.0.1;",
-        ];
+        let text = ["called by the name \"a.example\"", "is for \"b.example\", 10.0.0.1;"];
         assert_refused(&outcome, &text, "bad certificate");
     }
 
@@ -123,14 +98,9 @@ mod server_certificate {
     fn unknown_issuer() {
         let client = ClientTls::new(Authority::new().trust()).build().unwrap();
         let other = Authority::named("other");
-        let server = ServerTls::new(other.identity(&other.server(days(-1, 1))))
-            .build()
-            .unwrap();
+        let server = ServerTls::new(other.identity(&other.server(days(-1, 1)))).build().unwrap();
         let outcome = run(&client, &server);
-        let text = [
-            "the server's certificate comes from an unknown issuer",
-            "trust its authority",
-        ];
+        let text = ["the server's certificate comes from an unknown issuer", "trust its authority"];
         assert_refused(&outcome, &text, "unknown ca");
     }
 
@@ -138,9 +108,7 @@ mod server_certificate {
     fn issuer_of_a_trusted_ones_name() {
         let client = ClientTls::new(Authority::new().trust()).build().unwrap();
         let other = Authority::new();
-        let server = ServerTls::new(other.identity(&other.server(days(-1, 1))))
-            .build()
-            .unwrap();
+        let server = ServerTls::new(other.identity(&other.server(days(-1, 1)))).build().unwrap();
         let text = [
             "is not signed by the trusted authority that it names",
             "another authority of the same name issued it",
@@ -155,16 +123,9 @@ mod server_certificate {
     #[test]
     fn made_for_clients() {
         let authority = Authority::new();
-        let plan = CertificatePlan {
-            purpose: Purpose::Client,
-            ..authority.server(days(-1, 1))
-        };
+        let plan = CertificatePlan { purpose: Purpose::Client, ..authority.server(days(-1, 1)) };
         let outcome = run_server(&authority, &plan);
-        assert_refused(
-            &outcome,
-            &["is not made for a server"],
-            "not made for a server",
-        );
+        assert_refused(&outcome, &["is not made for a server"], "not made for a server");
     }
 
     #[test]
@@ -199,18 +160,8 @@ mod client_certificate {
     #[track_caller]
     fn assert_refused(outcome: &Outcome, at_server: &[&str], at_client: &str) {
         let (client, server) = (outcome.client_failure(), outcome.server_failure());
-        assert_failure(
-            &server,
-            FailureKind::CertificateRefused,
-            Fault::Peer,
-            at_server,
-        );
-        assert_failure(
-            &client,
-            FailureKind::AlertReceived,
-            Fault::Caller,
-            &[at_client],
-        );
+        assert_failure(&server, FailureKind::CertificateRefused, Fault::Peer, at_server);
+        assert_failure(&client, FailureKind::AlertReceived, Fault::Caller, &[at_client]);
         assert_eq!(outcome.flights, 4, "the alert is the server's next flight");
     }
 
@@ -243,11 +194,7 @@ mod client_certificate {
         let identity = authority.identity(&authority.client(days(-20, -1)));
         let outcome = run_client(&authority, Some(identity), ClientAuth::Required);
         let told = "the server refused this client's certificate: expired";
-        assert_refused(
-            &outcome,
-            &["the client's certificate expired 1 day ago"],
-            told,
-        );
+        assert_refused(&outcome, &["the client's certificate expired 1 day ago"], told);
     }
 
     #[test]
@@ -259,11 +206,7 @@ mod client_certificate {
             ClientAuth::Required(Trust::pinned_from_pem(pinned.certificate_pem.as_bytes()).unwrap())
         });
         let told = "the server refused this client's certificate: access denied";
-        assert_refused(
-            &outcome,
-            &["the client's certificate is none of the pinned ones"],
-            told,
-        );
+        assert_refused(&outcome, &["the client's certificate is none of the pinned ones"], told);
     }
 }
 
@@ -272,10 +215,7 @@ mod algorithms {
 
     #[test]
     fn no_common_suite() {
-        let of = |suite| Algorithms {
-            suites: vec![suite],
-            ..Algorithms::default()
-        };
+        let of = |suite| Algorithms { suites: vec![suite], ..Algorithms::default() };
         let (client, server) = providers(&of(Suite::Aes128Gcm), &of(Suite::ChaCha20Poly1305));
         let outcome = run(&client, &server);
         assert_failure(
@@ -294,10 +234,7 @@ mod algorithms {
 
     #[test]
     fn no_common_group() {
-        let of = |group| Algorithms {
-            groups: vec![group],
-            ..Algorithms::default()
-        };
+        let of = |group| Algorithms { groups: vec![group], ..Algorithms::default() };
         let (client, server) = providers(&of(Group::X25519), &of(Group::P256));
         let outcome = run(&client, &server);
         assert_failure(
@@ -316,10 +253,7 @@ mod credentials {
     #[test]
     fn a_wrong_file_is_named_with_what_it_holds() {
         let pair = EphemeralCa::new().unwrap();
-        let issued = pair
-            .authority()
-            .issue(&CertificatePlan::server(&[NAME]).unwrap())
-            .unwrap();
+        let issued = pair.authority().issue(&CertificatePlan::server(&[NAME]).unwrap()).unwrap();
         let folder = std::env::temp_dir().join(format!("smt-handshake-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let (chain, key) = (folder.join("leaf.pem"), folder.join("leaf.key"));
@@ -327,15 +261,10 @@ mod credentials {
         std::fs::write(&key, issued.key_pem.as_bytes()).unwrap();
         Identity::from_pem_files(&chain, &key).unwrap();
         Trust::roots_from_pem_files(&[&chain]).unwrap();
-        let swapped = Identity::from_pem_files(&key, &chain)
-            .unwrap_err()
-            .to_string();
+        let swapped = Identity::from_pem_files(&key, &chain).unwrap_err().to_string();
         let trust = Trust::pinned_from_pem_file(&key).unwrap_err().to_string();
         std::fs::remove_dir_all(&folder).unwrap();
-        let wanted = format!(
-            "no certificate in {}: it holds 1 PRIVATE KEY",
-            key.display()
-        );
+        let wanted = format!("no certificate in {}: it holds 1 PRIVATE KEY", key.display());
         assert_eq!(swapped, wanted);
         assert_eq!(trust, wanted);
     }

@@ -78,18 +78,12 @@ struct Pair {
 
 impl Pair {
     fn new(client: ClientTls, server: ServerTls) -> Self {
-        Self {
-            client: client.build().unwrap(),
-            server: server.build().unwrap(),
-        }
+        Self { client: client.build().unwrap(), server: server.build().unwrap() }
     }
 
     /// A client of the same server.
     fn with_client(self, client: ClientTls) -> Self {
-        Self {
-            client: client.build().unwrap(),
-            ..self
-        }
+        Self { client: client.build().unwrap(), ..self }
     }
 
     /// A session that begins so many seconds after [`BEGIN`].
@@ -105,10 +99,7 @@ impl Pair {
 }
 
 fn request(seconds: u64) -> ClientRequest<'static> {
-    ClientRequest {
-        wall: Some(WallTime::from_secs(BEGIN + seconds)),
-        ..ClientRequest::new(NAME)
-    }
+    ClientRequest { wall: Some(WallTime::from_secs(BEGIN + seconds)), ..ClientRequest::new(NAME) }
 }
 
 #[track_caller]
@@ -123,9 +114,7 @@ fn extensions(flight: &Flight) -> Vec<(u16, Vec<u8>)> {
     // Record, message, version and random are before the session id.
     let mut rest = &flight.bytes[5 + 4 + 2 + 32..];
     let mut take = |width: usize| {
-        let length = rest[..width]
-            .iter()
-            .fold(0, |sum, byte| sum << 8 | usize::from(*byte));
+        let length = rest[..width].iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
         let (taken, left) = rest[width..].split_at(length);
         rest = left;
         taken
@@ -230,16 +219,10 @@ fn an_attempt_after_one_that_failed_resumes_nothing() {
     let setup = Setup::new();
     let pair = Pair::new(setup.client(), setup.server());
     pair.after(0).both();
-    let again = ClientRequest {
-        is_retry: true,
-        ..request(1)
-    };
+    let again = ClientRequest { is_retry: true, ..request(1) };
     let outcome = run_request(again, &pair.client, &pair.server, |_| {}).both();
     assert!(!is_resumed(&outcome));
-    assert!(
-        pair.resumes_after(2),
-        "the ticket is there for the next connection"
-    );
+    assert!(pair.resumes_after(2), "the ticket is there for the next connection");
 }
 
 // SMT [6.10-10]
@@ -358,9 +341,7 @@ fn a_client_that_is_not_trusted_any_more_cannot_resume() {
     let pair = setup.mutual(100_000, 100_000);
     pair.after(0).both();
     assert!(pair.resumes_after(1));
-    let server = setup
-        .server()
-        .with_client_auth(ClientAuth::Required(Setup::new().trust()));
+    let server = setup.server().with_client_auth(ClientAuth::Required(Setup::new().trust()));
     pair.server.set_server(server).unwrap();
     let refused = pair.after(2).server_failure();
     assert_eq!(refused.kind, FailureKind::CertificateRefused, "{refused}");
@@ -373,9 +354,7 @@ fn a_client_without_a_certificate_cannot_resume_once_one_is_wanted() {
     let setup = Setup::new();
     let pair = Pair::new(setup.client(), setup.server());
     pair.after(0).both();
-    let server = setup
-        .server()
-        .with_client_auth(ClientAuth::Required(setup.trust()));
+    let server = setup.server().with_client_auth(ClientAuth::Required(setup.trust()));
     pair.server.set_server(server).unwrap();
     assert!(pair.after(1).server.is_err());
 }
@@ -397,16 +376,10 @@ fn a_session_is_resumed_under_the_servers_name_alone() {
     let setup = Setup::new();
     let pair = Pair::new(setup.client(), setup.server());
     pair.after(0).both();
-    let other = ClientRequest {
-        server_name: OTHER,
-        ..request(1)
-    };
+    let other = ClientRequest { server_name: OTHER, ..request(1) };
     let outcome = run_request(other, &pair.client, &pair.server, |_| {}).both();
     assert!(!is_resumed(&outcome));
-    assert!(
-        pair.resumes_after(2),
-        "the ticket of the first name is there"
-    );
+    assert!(pair.resumes_after(2), "the ticket of the first name is there");
 }
 
 // SMT [6.10-3]
@@ -440,10 +413,7 @@ fn a_server_forgets_the_oldest_sessions_for_new_ones() {
     let mut pair = Pair::new(setup.client(), server);
     pair.after(0).both();
     for _ in 0..20 {
-        let other = Pair {
-            client: setup.client().build().unwrap(),
-            ..pair
-        };
+        let other = Pair { client: setup.client().build().unwrap(), ..pair };
         other.after(1).both();
         assert!(other.resumes_after(2));
         pair.server = other.server;
@@ -474,21 +444,17 @@ fn a_ticket_fits_in_a_packet_with_confirm_and_is_not_sent_in_the_clear() {
     let pair = setup.mutual(100_000, 100_000);
     let (mut sent, mut shown) = (Vec::new(), Vec::new());
     for second in 0..2 {
-        let outcome = run_request(
-            request(second),
-            &pair.client,
-            &pair.server,
-            |flight| match flight.number {
-                4 => sent.push(flight.bytes.clone()),
-                1 => shown.push(extensions(flight)),
-                _ => {}
-            },
-        );
+        let outcome =
+            run_request(request(second), &pair.client, &pair.server, |flight| {
+                match flight.number {
+                    4 => sent.push(flight.bytes.clone()),
+                    1 => shown.push(extensions(flight)),
+                    _ => {}
+                }
+            });
         outcome.both();
     }
-    let identity = shown[1]
-        .iter()
-        .find(|(number, _)| *number == PRE_SHARED_KEY);
+    let identity = shown[1].iter().find(|(number, _)| *number == PRE_SHARED_KEY);
     // The list's length, the ticket's length, the ticket.
     let ticket = &identity.unwrap().1[4..36];
     assert!(!sent[0].windows(32).any(|window| window == ticket));
@@ -500,10 +466,7 @@ fn a_ticket_fits_in_a_packet_with_confirm_and_is_not_sent_in_the_clear() {
 #[test]
 fn a_session_is_resumed_after_a_retry_request_too() {
     let authority = EphemeralCa::new().unwrap();
-    let of = |groups: &[Group]| Algorithms {
-        groups: groups.to_vec(),
-        ..Algorithms::default()
-    };
+    let of = |groups: &[Group]| Algorithms { groups: groups.to_vec(), ..Algorithms::default() };
     let client = ClientTls::new(authority.trust().unwrap());
     let groups = of(&[Group::X25519, Group::P256]);
     let client = TlsProvider::new(Some(client), None, &groups).unwrap();

@@ -131,10 +131,7 @@ fn parameters_that_cannot_be_read_are_malformed() {
 fn calls_are_made_by_the_provider_that_was_given_for_them() {
     let (tls_client, tls_server) = tls();
     let server = both(tls_server);
-    let none = server
-        .client(ClientRequest::new(harness::NAME))
-        .err()
-        .unwrap();
+    let none = server.client(ClientRequest::new(harness::NAME)).err().unwrap();
     assert_eq!(none.fault, Fault::Caller);
     let by_key = both(tls().1).calls_by(Arc::new(key_client()));
     let (at_client, _) = run(&by_key, &server).both();

@@ -44,29 +44,20 @@ impl Setup {
     fn with_keys(kind: KeyKind, plan: TicketPlan) -> Self {
         let authority = EphemeralCa::with_keys(kind).unwrap();
         let identity = authority.server(&[NAME]).unwrap();
-        let setup = Self {
-            identity,
-            keys: TicketKeys::new(),
-            store: TicketStore::new(),
-            authority,
-        };
+        let setup =
+            Self { identity, keys: TicketKeys::new(), store: TicketStore::new(), authority };
         setup.renew(plan);
         setup
     }
 
     fn issue(&self, plan: TicketPlan) -> IssuedTicket {
-        TicketIssuer::new(&self.identity, plan)
-            .unwrap()
-            .issue(now())
-            .unwrap()
+        TicketIssuer::new(&self.identity, plan).unwrap().issue(now()).unwrap()
     }
 
     fn renew(&self, plan: TicketPlan) {
         let IssuedTicket { ticket, chain, key } = self.issue(plan);
         self.keys.add(key, now());
-        let verified = self
-            .verifier()
-            .verify(ticket.as_bytes(), &chain, NAME, now());
+        let verified = self.verifier().verify(ticket.as_bytes(), &chain, NAME, now());
         self.store.insert(verified.unwrap());
     }
 
@@ -75,9 +66,7 @@ impl Setup {
     }
 
     fn client(&self) -> TicketClient {
-        let tls = ClientTls::new(self.authority.trust().unwrap())
-            .build()
-            .unwrap();
+        let tls = ClientTls::new(self.authority.trust().unwrap()).build().unwrap();
         TicketClient::new(Arc::new(tls), self.store.clone())
     }
 
@@ -118,11 +107,7 @@ fn both_sides_have_the_same_secrets_and_the_server_is_known() {
     for group in [Group::P256, Group::X25519, Group::X25519MlKem768] {
         for suite in Suite::ALL {
             for has_forward_secrecy in [true, false] {
-                let setup = Setup::new(TicketPlan {
-                    group,
-                    suites: vec![suite],
-                    ..plan()
-                });
+                let setup = Setup::new(TicketPlan { group, suites: vec![suite], ..plan() });
                 let client = match has_forward_secrecy {
                     true => setup.client(),
                     false => setup.client().without_forward_secrecy(),
@@ -170,10 +155,7 @@ fn a_repeated_flight_1_gives_the_server_other_secrets() {
 // SMT [6.7-10]
 #[test]
 fn a_client_with_a_certificate_is_known() {
-    let setup = Setup::new(TicketPlan {
-        requires_client_certificate: true,
-        ..plan()
-    });
+    let setup = Setup::new(TicketPlan { requires_client_certificate: true, ..plan() });
     let trust = setup.authority.trust().unwrap();
     let server = TicketServer::new(setup.keys.clone(), ClientAuth::Required(trust)).unwrap();
     let alice = setup.authority.client("alice").unwrap();
@@ -215,10 +197,7 @@ fn a_server_that_does_not_know_the_ticket_says_so_and_the_client_forgets_it() {
     let setup = Setup::new(plan());
     let restarted = TicketServer::new(TicketKeys::new(), ClientAuth::None).unwrap();
     let outcome = run(&setup.client(), &restarted);
-    assert_eq!(
-        outcome.client_failure().kind,
-        FailureKind::NoCommonParameters
-    );
+    assert_eq!(outcome.client_failure().kind, FailureKind::NoCommonParameters);
     assert!(outcome.client_failure().text.contains("earlier run"));
     assert!(setup.store.is_empty());
 }
@@ -253,14 +232,8 @@ fn a_server_answers_to_no_ticket_that_is_over_or_revoked() {
 #[test]
 fn a_ticket_is_used_in_its_time_and_never_in_a_second_attempt() {
     let setup = Setup::new(TicketPlan { life: 10, ..plan() });
-    let at = |seconds| ClientRequest {
-        wall: Some(later(seconds)),
-        ..ClientRequest::new(NAME)
-    };
-    let again = ClientRequest {
-        is_retry: true,
-        ..at(0)
-    };
+    let at = |seconds| ClientRequest { wall: Some(later(seconds)), ..ClientRequest::new(NAME) };
+    let again = ClientRequest { is_retry: true, ..at(0) };
     assert_eq!(setup.kind(at(0)), KeyExchange::Ticket);
     assert_eq!(setup.kind(again), KeyExchange::Tls13);
     let other = ClientRequest::new("b.example");
@@ -272,10 +245,7 @@ fn a_ticket_is_used_in_its_time_and_never_in_a_second_attempt() {
 // SMT [6.7-5]
 #[test]
 fn a_client_that_wants_post_quantum_takes_no_other_ticket() {
-    let classical = Setup::new(TicketPlan {
-        group: Group::X25519,
-        ..plan()
-    });
+    let classical = Setup::new(TicketPlan { group: Group::X25519, ..plan() });
     let kind = |setup: &Setup| {
         let client = setup.client().requiring_post_quantum();
         client.client(ClientRequest::new(NAME)).unwrap().kind
@@ -287,10 +257,7 @@ fn a_client_that_wants_post_quantum_takes_no_other_ticket() {
 // SMT [6.7-10]
 #[test]
 fn the_stricter_of_both_sides_decides_about_forward_secrecy() {
-    let setup = Setup::new(TicketPlan {
-        requires_forward_secrecy: true,
-        ..plan()
-    });
+    let setup = Setup::new(TicketPlan { requires_forward_secrecy: true, ..plan() });
     let client = setup.client().without_forward_secrecy();
     let (client, _) = run(&client, &setup.server()).both();
     assert!(client.key_exchange.ends_with("with forward secrecy"));
@@ -298,10 +265,7 @@ fn the_stricter_of_both_sides_decides_about_forward_secrecy() {
 
 /// A plan of tickets whose server takes early data.
 fn early_plan() -> TicketPlan {
-    TicketPlan {
-        takes_early_data: true,
-        ..plan()
-    }
+    TicketPlan { takes_early_data: true, ..plan() }
 }
 
 /// A client that has begun with early data, and its flight 1.
@@ -387,10 +351,7 @@ fn early_data_of_a_client_that_must_show_a_certificate_waits_for_it() {
 // SMT [6.7-8], [6.7-11]
 #[test]
 fn a_flight_that_was_changed_gives_nobody_secrets_of_both() {
-    let setup = Setup::new(TicketPlan {
-        group: Group::X25519,
-        ..plan()
-    });
+    let setup = Setup::new(TicketPlan { group: Group::X25519, ..plan() });
     let (client, server) = (setup.client(), setup.server());
     for number in [1, 2] {
         let mut length = 0;
@@ -401,10 +362,7 @@ fn a_flight_that_was_changed_gives_nobody_secrets_of_both() {
         });
         for at in 0..length {
             // Each attempt is as a first one: a refusal that is forged makes a client forget.
-            setup.renew(TicketPlan {
-                group: Group::X25519,
-                ..plan()
-            });
+            setup.renew(TicketPlan { group: Group::X25519, ..plan() });
             let outcome = run_at(Some(now()), &client, &server, |flight| {
                 if flight.number == number {
                     flight.bytes[at] ^= 1 << (at % 8);
@@ -425,11 +383,7 @@ fn parameters_that_were_changed_fail_the_attempt() {
         let outcome = run_at(Some(now()), &setup.client(), &setup.server(), |flight| {
             if flight.number == number {
                 // The window, which no side can tell to be wrong.
-                let at = flight
-                    .params
-                    .windows(2)
-                    .position(|tag| tag == [8, 4])
-                    .unwrap();
+                let at = flight.params.windows(2).position(|tag| tag == [8, 4]).unwrap();
                 flight.params[at + 4] ^= 1;
             }
         });
@@ -491,18 +445,12 @@ fn a_ticket_that_another_certificate_signed_is_refused() {
     let setup = Setup::new(plan());
     // Names in the ticket are worth nothing without the certificate.
     let mallory = setup.authority.server(&["mallory.example"]).unwrap();
-    let forged = TicketIssuer::new(&mallory, plan())
-        .unwrap()
-        .issue(now())
-        .unwrap();
+    let forged = TicketIssuer::new(&mallory, plan()).unwrap().issue(now()).unwrap();
     let failure = refusal(&setup, forged.ticket.as_bytes(), &forged.chain, NAME, now());
     assert_eq!(failure.kind, FailureKind::CertificateRefused);
     // Nor is a certificate of an authority that the client does not know.
     let stranger = EphemeralCa::new().unwrap().server(&[NAME]).unwrap();
-    let forged = TicketIssuer::new(&stranger, plan())
-        .unwrap()
-        .issue(now())
-        .unwrap();
+    let forged = TicketIssuer::new(&stranger, plan()).unwrap().issue(now()).unwrap();
     let failure = refusal(&setup, forged.ticket.as_bytes(), &forged.chain, NAME, now());
     assert_eq!(failure.kind, FailureKind::CertificateRefused);
 }
@@ -511,10 +459,8 @@ fn a_ticket_that_another_certificate_signed_is_refused() {
 #[test]
 fn no_byte_of_a_ticket_can_be_changed() {
     let setup = Setup::new(plan());
-    let IssuedTicket { ticket, chain, .. } = setup.issue(TicketPlan {
-        group: Group::P256,
-        ..plan()
-    });
+    let IssuedTicket { ticket, chain, .. } =
+        setup.issue(TicketPlan { group: Group::P256, ..plan() });
     for at in 0..ticket.as_bytes().len() {
         let mut bytes = ticket.as_bytes().to_vec();
         bytes[at] ^= 1;
@@ -530,18 +476,9 @@ fn a_plan_that_cannot_be_is_the_callers_fault() {
     let setup = Setup::new(plan());
     let wrong = [
         TicketPlan { life: 0, ..plan() },
-        TicketPlan {
-            life: 3_601,
-            ..plan()
-        },
-        TicketPlan {
-            suites: Vec::new(),
-            ..plan()
-        },
-        TicketPlan {
-            names: Vec::new(),
-            ..plan()
-        },
+        TicketPlan { life: 3_601, ..plan() },
+        TicketPlan { suites: Vec::new(), ..plan() },
+        TicketPlan { names: Vec::new(), ..plan() },
     ];
     for plan in wrong {
         let failure = TicketIssuer::new(&setup.identity, plan).unwrap_err();
@@ -552,9 +489,7 @@ fn a_plan_that_cannot_be_is_the_callers_fault() {
 #[test]
 fn a_server_of_tickets_alone_refuses_other_kinds() {
     let setup = Setup::new(plan());
-    let tls = ClientTls::new(setup.authority.trust().unwrap())
-        .build()
-        .unwrap();
+    let tls = ClientTls::new(setup.authority.trust().unwrap()).build().unwrap();
     let attempt = tls.client(ClientRequest::new(NAME)).unwrap();
     let refused = setup.server().server(&params(1, &attempt), None);
     assert_eq!(refused.err().unwrap().kind, FailureKind::NoCommonParameters);

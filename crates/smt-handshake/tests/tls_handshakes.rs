@@ -19,10 +19,7 @@ const GROUPS: [(Group, &str); 3] = [
 ];
 
 fn only(suite: Suite, group: Group) -> Algorithms {
-    Algorithms {
-        suites: vec![suite],
-        groups: vec![group],
-    }
+    Algorithms { suites: vec![suite], groups: vec![group] }
 }
 
 mod handshake {
@@ -95,10 +92,7 @@ mod handshake {
             groups: vec![Group::X25519MlKem768, Group::X25519, Group::P256],
             ..Algorithms::default()
         };
-        let server = Algorithms {
-            groups: vec![Group::P256],
-            ..Algorithms::default()
-        };
+        let server = Algorithms { groups: vec![Group::P256], ..Algorithms::default() };
         let (client, server) = providers(&client, &server);
         let outcome = run(&client, &server);
         assert_eq!(outcome.flights, 5);
@@ -129,10 +123,7 @@ mod client_certificates {
 
     fn server(authority: &EphemeralCa, auth: ClientAuth) -> TlsProvider {
         let identity = authority.server(&[NAME]).unwrap();
-        ServerTls::new(identity)
-            .with_client_auth(auth)
-            .build()
-            .unwrap()
+        ServerTls::new(identity).with_client_auth(auth).build().unwrap()
     }
 
     #[test]
@@ -141,14 +132,8 @@ mod client_certificates {
         let trust = authority.trust().unwrap();
         let identity = authority.client("c").unwrap();
         let leaf: Vec<u8> = identity.certificates().next().unwrap().to_vec();
-        let client = ClientTls::new(trust.clone())
-            .with_identity(identity)
-            .build()
-            .unwrap();
-        for auth in [
-            ClientAuth::Required(trust.clone()),
-            ClientAuth::Optional(trust.clone()),
-        ] {
+        let client = ClientTls::new(trust.clone()).with_identity(identity).build().unwrap();
+        for auth in [ClientAuth::Required(trust.clone()), ClientAuth::Optional(trust.clone())] {
             let (at_client, at_server) = run(&client, &server(&authority, auth)).both();
             assert_eq!(at_client.secrets, at_server.secrets);
             assert_eq!(at_server.peer.certificates, std::slice::from_ref(&leaf));
@@ -249,14 +234,8 @@ mod provider {
         let algorithms = Algorithms::default();
         let (client, server) = providers(&algorithms, &algorithms);
         let params = Side::client(&client).params;
-        assert_eq!(
-            server.client(ClientRequest::new(NAME)).err().unwrap().fault,
-            Fault::Caller
-        );
-        assert_eq!(
-            client.server(&params, None).err().unwrap().fault,
-            Fault::Caller
-        );
+        assert_eq!(server.client(ClientRequest::new(NAME)).err().unwrap().fault, Fault::Caller);
+        assert_eq!(client.server(&params, None).err().unwrap().fault, Fault::Caller);
     }
 
     #[test]
@@ -265,23 +244,14 @@ mod provider {
         let (client, _) = providers(&algorithms, &algorithms);
         let failure = client.client(ClientRequest::new("a b")).err().unwrap();
         assert_eq!(failure.fault, Fault::Caller);
-        assert!(
-            failure.text.starts_with("\"a b\" is no server name"),
-            "{failure}"
-        );
+        assert!(failure.text.starts_with("\"a b\" is no server name"), "{failure}");
     }
 
     #[test]
     fn empty_lists_of_algorithms_are_refused() {
-        let none = Algorithms {
-            suites: Vec::new(),
-            ..Algorithms::default()
-        };
+        let none = Algorithms { suites: Vec::new(), ..Algorithms::default() };
         assert!(TlsProvider::new(None, None, &none).is_err());
-        let none = Algorithms {
-            groups: Vec::new(),
-            ..Algorithms::default()
-        };
+        let none = Algorithms { groups: Vec::new(), ..Algorithms::default() };
         assert!(TlsProvider::new(None, None, &none).is_err());
     }
 }

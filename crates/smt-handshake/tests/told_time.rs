@@ -23,9 +23,7 @@ impl Pair {
         let long = days(-900, 900);
         let authority = CertificateAuthority::new("root", long, KeyKind::EcdsaP256).unwrap();
         let identity = |plan: CertificatePlan, validity| {
-            let pair = authority
-                .issue(&CertificatePlan { validity, ..plan })
-                .unwrap();
+            let pair = authority.issue(&CertificatePlan { validity, ..plan }).unwrap();
             Identity::from_pem(pair.certificate_pem.as_bytes(), pair.key_pem.as_bytes()).unwrap()
         };
         let trust = Trust::roots_from_pem(authority.certificate_pem().as_bytes()).unwrap();
@@ -33,10 +31,7 @@ impl Pair {
         let client = ClientTls::new(trust.clone()).with_identity(own);
         let own = identity(CertificatePlan::server(&[NAME]).unwrap(), server);
         let server = ServerTls::new(own).with_client_auth(ClientAuth::Required(trust));
-        Self {
-            client: client.build().unwrap(),
-            server: server.build().unwrap(),
-        }
+        Self { client: client.build().unwrap(), server: server.build().unwrap() }
     }
 
     fn at(&self, day: i64) -> Outcome {

@@ -36,12 +36,7 @@ pub(crate) const fn step(code: u32, k: u32) -> sock_filter {
 
 /// Skips `jt` steps if the condition holds, and `jf` if not.
 pub(crate) const fn branch(code: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
-    sock_filter {
-        code: code as u16,
-        jt,
-        jf,
-        k,
-    }
+    sock_filter { code: code as u16, jt, jf, k }
 }
 
 // Codes of instructions (Documentation/networking/filter.rst of Linux). A is the accumulator, X the

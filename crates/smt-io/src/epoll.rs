@@ -36,10 +36,7 @@ impl Epoll {
     /// # Errors
     /// If it is watched already, or is of a kind that cannot be.
     pub fn add(&self, descriptor: BorrowedFd<'_>, token: Token) -> io::Result<()> {
-        let mut event = libc::epoll_event {
-            events: libc::EPOLLIN as u32,
-            u64: token.0,
-        };
+        let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: token.0 };
         // SAFETY: `event` lives across the call.
         let outcome = unsafe {
             libc::epoll_ctl(
@@ -63,10 +60,8 @@ impl Epoll {
         token: Token,
         on: bool,
     ) -> io::Result<()> {
-        let mut event = libc::epoll_event {
-            events: if on { libc::EPOLLIN as u32 } else { 0 },
-            u64: token.0,
-        };
+        let mut event =
+            libc::epoll_event { events: if on { libc::EPOLLIN as u32 } else { 0 }, u64: token.0 };
         // SAFETY: `event` lives across the call.
         let outcome = unsafe {
             libc::epoll_ctl(

@@ -91,16 +91,11 @@ fn bind_to_device(socket: &Socket, device: Option<&str>) -> Result<(), EspSocket
         return Ok(());
     };
     let bound = socket.bind_device(Some(device.as_bytes()));
-    bound.map_err(|reason| EspSocketError::Device {
-        device: device.to_owned(),
-        reason,
-    })
+    bound.map_err(|reason| EspSocketError::Device { device: device.to_owned(), reason })
 }
 
-const BUFFERS: BufferBytes = BufferBytes {
-    receive: RECEIVE_BUFFER_BYTES_DEFAULT,
-    send: SEND_BUFFER_BYTES_DEFAULT,
-};
+const BUFFERS: BufferBytes =
+    BufferBytes { receive: RECEIVE_BUFFER_BYTES_DEFAULT, send: SEND_BUFFER_BYTES_DEFAULT };
 
 /// Sends by `attempt`, once more after a wait if the socket is full: a wait of bounded time, since
 /// the caller has other work.

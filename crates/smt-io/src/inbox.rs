@@ -66,8 +66,7 @@ impl Inbox {
         let mut queue = self.lock();
         let bytes = queue.bytes + arrival.bytes.len() + INBOX_BATCH_OVERHEAD_BYTES;
         if queue.is_closed || bytes > INBOX_BYTES {
-            self.dropped
-                .add(arrival.bytes.len().div_ceil(arrival.segment_size.max(1)));
+            self.dropped.add(arrival.bytes.len().div_ceil(arrival.segment_size.max(1)));
             return;
         }
         queue.bytes = bytes;
@@ -104,11 +103,7 @@ impl Inbox {
         while taken.is_none()
             && let Some(waiting) = queue.batches.pop_front()
         {
-            let Waiting {
-                description,
-                bytes,
-                opened,
-            } = waiting;
+            let Waiting { description, bytes, opened } = waiting;
             queue.bytes -= bytes.len() + INBOX_BATCH_OVERHEAD_BYTES;
             match buffer.get_mut(..bytes.len()) {
                 Some(place) => place.copy_from_slice(&bytes),
@@ -134,10 +129,7 @@ impl Inbox {
     /// Its owner has gone: nothing is kept for it any more.
     pub(crate) fn close(&self) {
         let mut queue = self.lock();
-        *queue = Queue {
-            is_closed: true,
-            ..Queue::default()
-        };
+        *queue = Queue { is_closed: true, ..Queue::default() };
         self.quieten();
     }
 

@@ -79,10 +79,7 @@ impl MemoryCarrier {
 
     /// Counts of this end's work so far. A call to send or receive counts as one system call.
     pub fn statistics(&self) -> Statistics {
-        Statistics {
-            datagrams_dropped: self.mailbox.dropped.value(),
-            ..self.counters.snapshot()
-        }
+        Statistics { datagrams_dropped: self.mailbox.dropped.value(), ..self.counters.snapshot() }
     }
 
     fn new(network: MemoryNetwork, mailbox: Arc<Mailbox>, address: SocketAddr) -> Self {
@@ -98,10 +95,7 @@ impl MemoryCarrier {
 
     /// The address to send from: the one of ours that `local` names, else the first.
     fn source(&self, local: Option<IpAddr>) -> SocketAddr {
-        let named = self
-            .addresses
-            .iter()
-            .find(|address| Some(address.ip()) == local);
+        let named = self.addresses.iter().find(|address| Some(address.ip()) == local);
         named.copied().unwrap_or(self.addresses[0])
     }
 
@@ -139,10 +133,7 @@ impl Carrier for MemoryCarrier {
             bytes: segment.to_vec(),
         });
         let datagrams = match &self.faults {
-            Some(line) => line
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .pass(datagrams),
+            Some(line) => line.lock().unwrap_or_else(PoisonError::into_inner).pass(datagrams),
             None => datagrams.collect(),
         };
         self.counters.sending.note(bytes.len(), segment_size);
@@ -163,9 +154,7 @@ impl Carrier for MemoryCarrier {
             receiving.truncated.add(taken.truncated);
             if let Some(remote) = taken.unreachable {
                 receiving.hints.add(1);
-                return Err(ReceiveError::Unreachable {
-                    remote: Some(remote),
-                });
+                return Err(ReceiveError::Unreachable { remote: Some(remote) });
             }
             let Some(received) = taken.received else {
                 return Ok(0);

@@ -106,10 +106,8 @@ impl NativeCarrier {
         batch: &Batch<'_>,
         datagram: &[u8],
     ) -> io::Result<()> {
-        let header = NativeHeader {
-            source: self.port.number(),
-            destination: batch.path.remote.port(),
-        };
+        let header =
+            NativeHeader { source: self.port.number(), destination: batch.path.remote.port() };
         let mut packet = self.outgoing.lock().unwrap_or_else(PoisonError::into_inner);
         packet.clear();
         packet.extend_from_slice(&header.to_bytes());
@@ -192,11 +190,7 @@ impl Sockets {
         let is_dual = ip.is_ipv6() && ip.is_unspecified();
         let first = RawSocket::open(ip, options)?;
         let second = is_dual.then(|| RawSocket::open(Ipv4Addr::UNSPECIFIED.into(), options));
-        Ok(Self {
-            first,
-            second: second.transpose()?,
-            is_seconds_turn: AtomicBool::new(false),
-        })
+        Ok(Self { first, second: second.transpose()?, is_seconds_turn: AtomicBool::new(false) })
     }
 
     fn iter(&self) -> impl Iterator<Item = &RawSocket> {
@@ -237,9 +231,7 @@ pub(crate) fn sending_error(error: io::Error, bytes_sent: usize) -> SendError {
 
 /// The error for the caller of a receive.
 pub(crate) fn received_error(error: &io::Error) -> ReceiveError {
-    ReceiveError::Other {
-        code: error.raw_os_error().unwrap_or(0),
-    }
+    ReceiveError::Other { code: error.raw_os_error().unwrap_or(0) }
 }
 
 /// Bytes of an IP packet, by the length fields of IPv4.

@@ -64,10 +64,7 @@ impl PollDescriptor {
         let mut ready = [SOCKET; 3];
         let count = self.epoll.wait(&mut ready, limit)?;
         let ready = &ready[..count];
-        Ok(Readiness {
-            socket: ready.contains(&SOCKET),
-            timer: ready.contains(&TIMER),
-        })
+        Ok(Readiness { socket: ready.contains(&SOCKET), timer: ready.contains(&TIMER) })
     }
 }
 
@@ -96,10 +93,7 @@ mod tests {
 
     const LONG: Option<Duration> = Some(Duration::from_secs(10));
     const NOW: Option<Duration> = Some(Duration::ZERO);
-    const NOTHING: Readiness = Readiness {
-        socket: false,
-        timer: false,
-    };
+    const NOTHING: Readiness = Readiness { socket: false, timer: false };
 
     fn carrier() -> UdpCarrier {
         UdpCarrier::bind("127.0.0.1:0".parse().unwrap()).unwrap()
@@ -115,16 +109,10 @@ mod tests {
             assert_eq!(poll.wait(NOW).unwrap(), NOTHING);
             let transmit = Transmit::new(Path::to(carrier.local_address()), 4);
             carrier.send_bytes(&transmit, b"ping").unwrap();
-            let socket = Readiness {
-                socket: true,
-                ..NOTHING
-            };
+            let socket = Readiness { socket: true, ..NOTHING };
             assert_eq!(poll.wait(LONG).unwrap(), socket);
             assert_eq!(poll.wait(NOW).unwrap(), socket);
-            carrier
-                .receive_into(&mut [0; 64], Wait::Never)
-                .unwrap()
-                .unwrap();
+            carrier.receive_into(&mut [0; 64], Wait::Never).unwrap().unwrap();
             assert_eq!(poll.wait(NOW).unwrap(), NOTHING);
         }
     }

@@ -93,11 +93,7 @@ impl Bench {
         let source = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
         prepare(&source, preparation)?;
         source.connect(&target.local_addr()?)?;
-        Ok(Self {
-            source,
-            target,
-            offloads,
-        })
+        Ok(Self { source, target, offloads })
     }
 
     /// The most segments that one call takes, of the numbers that kernels are known to allow.
@@ -129,10 +125,7 @@ impl Bench {
 
     fn datagram_bytes_max(&self) -> usize {
         let carried = |bytes: usize| {
-            let outgoing = Outgoing {
-                segment_size: None,
-                ..outgoing(&ZEROS[..bytes])
-            };
+            let outgoing = Outgoing { segment_size: None, ..outgoing(&ZEROS[..bytes]) };
             send(&self.source, &outgoing).is_ok() && self.take().is_some()
         };
         // Bisect: `low` was carried (or is nothing), `high` was not.
@@ -149,19 +142,13 @@ impl Bench {
     }
 
     fn largest_buffers(&self) -> io::Result<BufferBytes> {
-        let wanted = BufferBytes {
-            receive: BUFFER_BYTES_ASKED,
-            send: BUFFER_BYTES_ASKED,
-        };
+        let wanted = BufferBytes { receive: BUFFER_BYTES_ASKED, send: BUFFER_BYTES_ASKED };
         size_buffers(&self.target, wanted)
     }
 
     /// Sends `bytes` as one batch and takes what arrives first of it, leaving nothing behind.
     fn carry(&self, bytes: &[u8], traffic_class: Option<u8>) -> Option<Incoming> {
-        let outgoing = Outgoing {
-            traffic_class,
-            ..outgoing(bytes)
-        };
+        let outgoing = Outgoing { traffic_class, ..outgoing(bytes) };
         send(&self.source, &outgoing).ok()?;
         let first = self.take();
         while receive(&self.target, &mut [0], Blocking::No).is_ok() {}
@@ -255,10 +242,7 @@ mod tests {
         #[test]
         fn offloads_of_linux_are_found() {
             let found = probe().unwrap();
-            assert!(
-                found.segments_max >= 64 && found.receive_offload,
-                "{found:?}"
-            );
+            assert!(found.segments_max >= 64 && found.receive_offload, "{found:?}");
             assert!(found.dscp && found.shard_selector, "{found:?}");
         }
     }

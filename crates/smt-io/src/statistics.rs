@@ -118,7 +118,6 @@ impl Receiving {
     /// Notes that `bytes` arrived as datagrams of `segment_size`; an empty datagram is one too.
     pub(crate) fn note(&self, bytes: usize, segment_size: usize) {
         self.bytes.add(bytes);
-        self.datagrams
-            .add(bytes.div_ceil(segment_size.max(1)).max(1));
+        self.datagrams.add(bytes.div_ceil(segment_size.max(1)).max(1));
     }
 }

@@ -53,10 +53,7 @@ impl ThreadedCarrier {
         let of_thread = Arc::clone(&shared);
         let thread = thread::Builder::new().name("smt-carrier".to_owned());
         thread.spawn(move || of_thread.run())?;
-        Ok(Self {
-            shared,
-            buffer: ReceiveBuffer::default(),
-        })
+        Ok(Self { shared, buffer: ReceiveBuffer::default() })
     }
 }
 
@@ -202,8 +199,7 @@ mod tests {
         assert!(Waited(MemoryCarrier::pair().0).readiness().is_none());
         let near = ThreadedCarrier::new(Arc::new(Waited(near))).unwrap();
         assert!(!is_readable(&near, Duration::ZERO));
-        far.send(&Batch::datagrams(Path::to(address), 4, b"ping"))
-            .unwrap();
+        far.send(&Batch::datagrams(Path::to(address), 4, b"ping")).unwrap();
         assert!(is_readable(&near, SOON));
         let mut bytes = Vec::new();
         let mut sink = |arrival: Arrival<'_>| bytes.extend_from_slice(arrival.bytes);
@@ -215,11 +211,7 @@ mod tests {
     /// Memory whose arrivals have a record that was opened.
     struct Opening(MemoryCarrier);
 
-    const OPENED: Opened = Opened {
-        at: 1,
-        key: KeyHandle(7),
-        number: 9,
-    };
+    const OPENED: Opened = Opened { at: 1, key: KeyHandle(7), number: 9 };
 
     impl Carrier for Opening {
         fn send(&self, batch: &Batch<'_>) -> Result<(), SendError> {
@@ -251,8 +243,7 @@ mod tests {
         let (near, far) = MemoryCarrier::pair();
         let address = near.local_address();
         let near = ThreadedCarrier::new(Arc::new(Opening(near))).unwrap();
-        far.send(&Batch::datagrams(Path::to(address), 4, b"ping"))
-            .unwrap();
+        far.send(&Batch::datagrams(Path::to(address), 4, b"ping")).unwrap();
         let mut told = Vec::new();
         let mut sink = |arrival: Arrival<'_>| told.push((arrival.opened.to_vec(), arrival.spi));
         assert_eq!(near.receive(&mut sink, Wait::AtMost(SOON)), Ok(1));
@@ -265,12 +256,9 @@ mod tests {
         let remote = far.local_address();
         drop(far);
         let near = ThreadedCarrier::new(Arc::new(Waited(near))).unwrap();
-        near.send(&Batch::datagrams(Path::to(remote), 4, b"ping"))
-            .unwrap();
+        near.send(&Batch::datagrams(Path::to(remote), 4, b"ping")).unwrap();
         let outcome = near.receive(&mut |_| {}, Wait::AtMost(SOON));
-        let report = ReceiveError::Unreachable {
-            remote: Some(remote),
-        };
+        let report = ReceiveError::Unreachable { remote: Some(remote) };
         assert_eq!(outcome, Err(report));
     }
 }

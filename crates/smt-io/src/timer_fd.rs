@@ -20,19 +20,14 @@ impl TimerFd {
     pub fn new() -> io::Result<Self> {
         // SAFETY: takes no pointers.
         let descriptor = unsafe {
-            libc::timerfd_create(
-                libc::CLOCK_MONOTONIC,
-                libc::TFD_NONBLOCK | libc::TFD_CLOEXEC,
-            )
+            libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC)
         };
         if descriptor < 0 {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: a new descriptor without another owner.
         let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
-        Ok(Self {
-            file: File::from(descriptor),
-        })
+        Ok(Self { file: File::from(descriptor) })
     }
 
     /// Sets the timer to go off once, after `timeout`, or never. A past going-off is forgotten.
@@ -50,12 +45,7 @@ impl TimerFd {
         };
         // SAFETY: `value` lives across the call; the old value is not asked for.
         let outcome = unsafe {
-            libc::timerfd_settime(
-                self.file.as_raw_fd(),
-                0,
-                &raw const value,
-                std::ptr::null_mut(),
-            )
+            libc::timerfd_settime(self.file.as_raw_fd(), 0, &raw const value, std::ptr::null_mut())
         };
         if outcome < 0 {
             return Err(io::Error::last_os_error());

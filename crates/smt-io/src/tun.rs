@@ -87,9 +87,7 @@ impl TunQueue {
         if queues > 1 {
             request.flags |= libc::IFF_MULTI_QUEUE as c_short;
         }
-        (0..queues.max(1))
-            .map(|_| Self::open_one(name, &mut request, offloads))
-            .collect()
+        (0..queues.max(1)).map(|_| Self::open_one(name, &mut request, offloads)).collect()
     }
 
     /// Opens a device of one queue, which may be one that outlives its processes
@@ -137,10 +135,7 @@ impl TunQueue {
         set_integer(&file, TUNSETVNETHDRSZ, length).map_err(other("set its header's length"))?;
         set_integer(&file, TUNSETVNETLE, 1).map_err(other("set its header's byte order"))?;
         let takes_udp_segments = set_offloads(&file, offloads)?;
-        Ok(Self {
-            file,
-            takes_udp_segments,
-        })
+        Ok(Self { file, takes_udp_segments })
     }
 
     /// Whether the host takes super-packets of UDP (Linux since 6.2). Others refuse them.
@@ -244,18 +239,12 @@ fn one_queue(name: &str) -> Result<InterfaceRequest, TunError> {
 
 fn interface_request(name: &str) -> Result<InterfaceRequest, TunError> {
     let is_name = (1..libc::IFNAMSIZ).contains(&name.len())
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_graphic() && !b"/:%".contains(&byte))
+        && name.bytes().all(|byte| byte.is_ascii_graphic() && !b"/:%".contains(&byte))
         && !matches!(name, "." | "..");
     if !is_name {
         return Err(TunError::Name(name.to_owned()));
     }
-    let mut request = InterfaceRequest {
-        name: [0; libc::IFNAMSIZ],
-        flags: 0,
-        rest: [0; 22],
-    };
+    let mut request = InterfaceRequest { name: [0; libc::IFNAMSIZ], flags: 0, rest: [0; 22] };
     request.name[..name.len()].copy_from_slice(name.as_bytes());
     Ok(request)
 }

@@ -38,19 +38,11 @@ impl TunCarrier {
     /// # Errors
     /// See [`TunError`].
     pub fn open(device: &str, local: SocketAddr) -> Result<Self, TunError> {
-        let offloads = TunOffloads {
-            checksums: false,
-            tcp_segmentation: false,
-            udp_segmentation: false,
-        };
+        let offloads =
+            TunOffloads { checksums: false, tcp_segmentation: false, udp_segmentation: false };
         let queue = TunQueue::open_one_of(device, offloads)?;
         let mtu = TunQueue::mtu(device)?;
-        Ok(Self {
-            queue,
-            local,
-            mtu,
-            buffer: ReceiveBuffer::default(),
-        })
+        Ok(Self { queue, local, mtu, buffer: ReceiveBuffer::default() })
     }
 }
 

@@ -147,9 +147,7 @@ impl UdpCarrier {
     /// A descriptor that is readable while something waits that another shard has received: to be
     /// polled beside the socket. `None` for a carrier that is no shard.
     pub fn inbox_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.shard_socket
-            .as_ref()
-            .map(|shard_socket| shard_socket.inbox().as_fd())
+        self.shard_socket.as_ref().map(|shard_socket| shard_socket.inbox().as_fd())
     }
 
     /// Counts of this carrier's work so far. Costs one system call, for the kernel's count of
@@ -173,11 +171,7 @@ impl UdpCarrier {
     /// more, and a waiting thread is only in the way of closing it. Has no effect on a socket that
     /// several shards receive from.
     pub fn stop_receiving(&self) {
-        if self
-            .shard_socket
-            .as_ref()
-            .is_none_or(|shard_socket| shard_socket.sharers() == 1)
-        {
+        if self.shard_socket.as_ref().is_none_or(|shard_socket| shard_socket.sharers() == 1) {
             // Linux says ENOTCONN of a socket that is not connected, and wakes who waits in it
             // nevertheless. Elsewhere the wait ends when its time is over.
             let _ = self.socket.shutdown(std::net::Shutdown::Read);
@@ -225,10 +219,7 @@ impl UdpCarrier {
         options: &UdpOptions,
     ) -> Result<Self, OpenError> {
         let remote = Path::to(remote).remote;
-        let reach = Reach {
-            wildcard: false,
-            ..Reach::of(remote)
-        };
+        let reach = Reach { wildcard: false, ..Reach::of(remote) };
         let mut carrier = Self::open(reach, options)?;
         let connected = carrier.socket.connect(&SockAddr::from(remote));
         connected.map_err(|reason| OpenError::Connect { remote, reason })?;
@@ -279,10 +270,8 @@ impl UdpCarrier {
         };
         let offloads =
             prepare(&socket, preparation).map_err(OpenError::preparing("forbid fragments"))?;
-        let wanted = BufferBytes {
-            receive: options.receive_buffer_bytes,
-            send: options.send_buffer_bytes,
-        };
+        let wanted =
+            BufferBytes { receive: options.receive_buffer_bytes, send: options.send_buffer_bytes };
         let buffers =
             size_buffers(&socket, wanted).map_err(OpenError::preparing("size the buffers"))?;
         let wanted_class = class_of(options.plain_priority);

@@ -32,12 +32,7 @@ impl CarrierWatch {
         for descriptor in watched(&*carrier) {
             set.add(descriptor, TOKEN)?;
         }
-        Ok(Self {
-            carrier,
-            set,
-            is_on: true,
-            process: Process::this(),
-        })
+        Ok(Self { carrier, set, is_on: true, process: Process::this() })
     }
 
     /// The descriptors that the runtime is to poll for reading: readable while the watch is on and
@@ -75,10 +70,7 @@ fn watched(carrier: &dyn Carrier) -> impl Iterator<Item = BorrowedFd<'_>> {
 
 impl std::fmt::Debug for CarrierWatch {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("CarrierWatch")
-            .field("is_on", &self.is_on)
-            .finish_non_exhaustive()
+        formatter.debug_struct("CarrierWatch").field("is_on", &self.is_on).finish_non_exhaustive()
     }
 }
 
@@ -123,11 +115,7 @@ mod tests {
         watch.turn(true);
         assert!(is_readable(&watch));
         let mut buffer = vec![0; 2_048];
-        assert!(
-            near.receive_into(&mut buffer, Wait::Never)
-                .unwrap()
-                .is_some()
-        );
+        assert!(near.receive_into(&mut buffer, Wait::Never).unwrap().is_some());
         assert!(!is_readable(&watch));
     }
 

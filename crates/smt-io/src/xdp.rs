@@ -148,10 +148,7 @@ impl XdpCarrier {
     }
 
     fn neighbour(&self, remote: SocketAddr) -> Option<HardwareAddress> {
-        let mut neighbours = self
-            .neighbours
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut neighbours = self.neighbours.lock().unwrap_or_else(PoisonError::into_inner);
         neighbours.to(remote, Instant::now())
     }
 
@@ -172,10 +169,7 @@ impl XdpCarrier {
         let mut bytes_sent = 0;
         let mut outcome = Ok(());
         for datagram in batch.bytes.chunks(size) {
-            if outbox
-                .push(|packet| headers.write(datagram, packet))
-                .is_none()
-            {
+            if outbox.push(|packet| headers.write(datagram, packet)).is_none() {
                 outcome = Err(SendError::WouldBlock { bytes_sent });
                 break;
             }
@@ -192,10 +186,7 @@ impl XdpCarrier {
             let Some((path, class, place)) = self.arrived(packet) else {
                 return false;
             };
-            let marks = Marks {
-                trimmed: false,
-                ecn: Ecn::of_traffic_class(class),
-            };
+            let marks = Marks { trimmed: false, ecn: Ecn::of_traffic_class(class) };
             sink(Arrival::datagram(path, &packet[place]).with_marks(marks));
             true
         };
@@ -254,10 +245,7 @@ impl Carrier for XdpCarrier {
         {
             let readiness = self.native.readiness();
             let native = readiness.descriptors().next();
-            let descriptors = [
-                self.socket.as_fd(),
-                native.unwrap_or_else(|| self.socket.as_fd()),
-            ];
+            let descriptors = [self.socket.as_fd(), native.unwrap_or_else(|| self.socket.as_fd())];
             let waited = wait_readable(descriptors, limit);
             waited.map_err(|error| received_error(&error))?;
             if self.receive_packet(sink) {

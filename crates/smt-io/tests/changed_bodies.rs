@@ -159,9 +159,7 @@ fn pair() -> (Arc<Server>, Client, Way) {
 
 #[track_caller]
 fn assert_call_failed(error: &smt::Error, reason: &CallFailure) {
-    let ErrorKind::Call(call) = error.kind() else {
-        panic!("{error}")
-    };
+    let ErrorKind::Call(call) = error.kind() else { panic!("{error}") };
     assert_eq!(&call.reason, reason);
     assert_eq!(call.execution, Execution::MayHaveRun);
 }
@@ -173,10 +171,8 @@ fn a_request_whose_body_changes_ends_with_an_error_and_does_not_leave_again() {
     std::thread::spawn(move || accepting.accept_request());
     let mapped = Mapped::new("request");
     let (body, calling) = (mapped.bytes.clone(), client.clone());
-    let call = way.lose(
-        || std::thread::spawn(move || calling.call(body).wait()),
-        || mapped.change(),
-    );
+    let call =
+        way.lose(|| std::thread::spawn(move || calling.call(body).wait()), || mapped.change());
     let error = call.join().unwrap().unwrap_err();
     assert_call_failed(&error, &CallFailure::BodyChanged);
     assert!(error.to_string().contains("the body changed"), "{error}");

@@ -32,11 +32,7 @@ impl Echo {
                 request.reply(body).unwrap();
             }
         });
-        Self {
-            authority,
-            server,
-            thread: Some(thread),
-        }
+        Self { authority, server, thread: Some(thread) }
     }
 
     fn client(&self) -> Builder<TlsClient> {
@@ -63,9 +59,7 @@ fn sent(statistics: &smt::Statistics) -> u64 {
 /// Runs `does` in a copy of this process: true if it returns true and does not panic. A copy that
 /// was made while a thread of the original held a lock can only say so: another one is made then.
 fn in_a_copy(mut does: impl FnMut() -> bool) -> bool {
-    let status = (0..100)
-        .map(|_| status_of_a_copy(&mut does))
-        .find(|&status| status != IN_USE);
+    let status = (0..100).map(|_| status_of_a_copy(&mut does)).find(|&status| status != IN_USE);
     status == Some(SAID_SO)
 }
 
@@ -106,10 +100,7 @@ fn is_of_a_lock(panic: &(dyn std::any::Any + Send)) -> bool {
 #[test]
 fn a_copied_client_sends_nothing_and_says_why() {
     let echo = Echo::new();
-    let client = echo
-        .client()
-        .connect_blocking(echo.server.local_address())
-        .unwrap();
+    let client = echo.client().connect_blocking(echo.server.local_address()).unwrap();
     assert_eq!(client.call("before").wait().unwrap(), "before");
     let mut client = Some(client);
     assert!(in_a_copy(|| {
@@ -163,10 +154,7 @@ fn a_polled_client_in_a_copy_fails_and_sends_nothing() {
 #[test]
 fn a_copy_that_shuts_down_waits_for_no_thread_of_the_original() {
     let echo = Echo::new();
-    let client = echo
-        .client()
-        .connect_blocking(echo.server.local_address())
-        .unwrap();
+    let client = echo.client().connect_blocking(echo.server.local_address()).unwrap();
     let accepting = client.clone();
     let acceptor = std::thread::spawn(move || accepting.accept_request().is_none());
     assert_eq!(client.call("before").wait().unwrap(), "before");

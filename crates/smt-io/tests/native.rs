@@ -28,9 +28,7 @@ fn open(ip: IpAddr) -> Option<NativeCarrier> {
 /// Loopback addresses that this host has; none where raw sockets are not permitted.
 fn addresses() -> Vec<IpAddr> {
     let all: [IpAddr; 2] = ["127.0.0.1", "::1"].map(|ip| ip.parse().unwrap());
-    all.into_iter()
-        .filter(|ip| std::net::UdpSocket::bind((*ip, 0)).is_ok())
-        .collect()
+    all.into_iter().filter(|ip| std::net::UdpSocket::bind((*ip, 0)).is_ok()).collect()
 }
 
 /// The datagrams that come until nothing comes for a while, and whence.
@@ -41,10 +39,7 @@ fn received(carrier: &NativeCarrier, count: usize) -> Vec<(SocketAddr, Vec<u8>)>
         let mut sink = |arrival: smt_carrier::Arrival<'_>| {
             datagrams.push((arrival.path.remote, arrival.bytes.to_vec()));
         };
-        assert!(
-            carrier.receive(&mut sink, wait).unwrap() > 0,
-            "nothing came"
-        );
+        assert!(carrier.receive(&mut sink, wait).unwrap() > 0, "nothing came");
     }
     datagrams
 }
@@ -66,9 +61,7 @@ fn each_shard_gets_the_packets_that_name_it() {
                 if number == 63 {
                     // Too short to tell of any.
                     datagram[1] = 1;
-                    sender
-                        .send(&Batch::datagrams(Path::to(address), 9, &datagram))
-                        .unwrap();
+                    sender.send(&Batch::datagrams(Path::to(address), 9, &datagram)).unwrap();
                     expected[0].push(datagram);
                     continue;
                 }
@@ -148,9 +141,7 @@ fn the_longest_datagram_arrives_and_a_longer_one_is_refused() {
         // The interface may carry less than IP: loopback's MTU is 65,536.
         let longest = sender.capabilities().datagram_max;
         let bytes = vec![7; longest];
-        sender
-            .send(&Batch::datagrams(path, longest, &bytes))
-            .unwrap();
+        sender.send(&Batch::datagrams(path, longest, &bytes)).unwrap();
         assert!(received(&receiver, 1)[0].1 == bytes);
         let longer = vec![7; longest + 1_000];
         let refused = sender.send(&Batch::datagrams(path, longer.len(), &longer));
@@ -228,9 +219,7 @@ impl Carrier for IpPackets {
     fn send(&self, batch: &Batch<'_>) -> Result<(), SendError> {
         let to = SocketAddr::new(batch.path.remote.ip(), 0);
         let sent = self.0.send_to(batch.bytes, &to.into());
-        sent.map_err(|error| SendError::Other {
-            code: error.raw_os_error().unwrap_or(0),
-        })?;
+        sent.map_err(|error| SendError::Other { code: error.raw_os_error().unwrap_or(0) })?;
         Ok(())
     }
 
@@ -262,10 +251,7 @@ fn packets_that_a_nic_has_cut_from_one_segment_arrive_with_offsets_of_their_own(
         socket2::Type::RAW,
         Some(libc::IPPROTO_RAW.into()),
     );
-    let config = smt_nic_driver::DriverConfig {
-        protocol: PROTOCOL,
-        ..Default::default()
-    };
+    let config = smt_nic_driver::DriverConfig { protocol: PROTOCOL, ..Default::default() };
     let device = smt_nic::NicConfig {
         smt_protocol: PROTOCOL,
         counts_smt_sequence: true,
@@ -284,10 +270,7 @@ fn packets_that_a_nic_has_cut_from_one_segment_arrive_with_offsets_of_their_own(
     header[32..].copy_from_slice(&500_u32.to_be_bytes());
     let stream: Vec<u8> = (0..10_000_u32).map(|at| (at % 251) as u8).collect();
     let batch = Batch {
-        layout: smt_carrier::Layout::Segmented {
-            header: &header,
-            payload_max: 1_400,
-        },
+        layout: smt_carrier::Layout::Segmented { header: &header, payload_max: 1_400 },
         ..Batch::datagrams(Path::to(receiver.local_address()), 1, &stream)
     };
     nic.send(&batch).unwrap();

@@ -21,36 +21,21 @@ struct Pair {
 fn memory(name: &'static str, options: MemoryOptions) -> Pair {
     let (client, server) = MemoryCarrier::pair_with(options);
     let called = server.local_address();
-    Pair {
-        name,
-        client: Box::new(client),
-        server: Box::new(server),
-        called,
-    }
+    Pair { name, client: Box::new(client), server: Box::new(server), called }
 }
 
 fn udp(name: &'static str, server: &str, called: &str, options: &UdpOptions) -> Pair {
     let server = options.bind(server.parse().unwrap()).unwrap();
     let called = SocketAddr::new(called.parse().unwrap(), server.local_address().port());
     let client = options.connect(called).unwrap();
-    Pair {
-        name,
-        client: Box::new(client),
-        server: Box::new(server),
-        called,
-    }
+    Pair { name, client: Box::new(client), server: Box::new(server), called }
 }
 
 fn unconnected() -> Pair {
     let [client, server] =
         [(); 2].map(|()| UdpCarrier::bind("127.0.0.1:0".parse().unwrap()).unwrap());
     let called = server.local_address();
-    Pair {
-        name: "udp unconnected",
-        client: Box::new(client),
-        server: Box::new(server),
-        called,
-    }
+    Pair { name: "udp unconnected", client: Box::new(client), server: Box::new(server), called }
 }
 
 /// A pair over an IP protocol of SMT's own; `None` where the process may not open raw sockets.
@@ -82,9 +67,7 @@ fn native(name: &'static str, server: &str, called: &str) -> Option<Pair> {
 
 fn pairs() -> Vec<Pair> {
     let offload = UdpOptions::new();
-    let plain = UdpOptions::new()
-        .segmentation_offload(false)
-        .receive_offload(false);
+    let plain = UdpOptions::new().segmentation_offload(false).receive_offload(false);
     let mut pairs = vec![
         memory("memory", MemoryOptions::new()),
         memory("memory plain", MemoryOptions::new().coalesce(false)),
@@ -124,10 +107,7 @@ fn pairs() -> Vec<Pair> {
 }
 
 fn transmit(path: Path, segment_size: usize, priority: u8) -> Transmit {
-    Transmit {
-        priority,
-        ..Transmit::new(path, segment_size)
-    }
+    Transmit { priority, ..Transmit::new(path, segment_size) }
 }
 
 fn batch<'a>(transmit: &Transmit, bytes: &'a [u8]) -> Batch<'a> {
@@ -156,9 +136,7 @@ fn take(carrier: &dyn Carrier, wait: Wait) -> Result<Option<Taken>, ReceiveError
 fn collect(carrier: &dyn Carrier, count: usize) -> Taken {
     let mut datagrams = Vec::new();
     loop {
-        let (taken, path) = take(carrier, SOON)
-            .unwrap()
-            .expect("everything sent arrives");
+        let (taken, path) = take(carrier, SOON).unwrap().expect("everything sent arrives");
         datagrams.extend(taken);
         if datagrams.len() >= count {
             return (datagrams, path);
@@ -168,34 +146,20 @@ fn collect(carrier: &dyn Carrier, count: usize) -> Taken {
 
 #[test]
 fn burst_arrives_as_it_was_cut_and_the_answer_finds_its_way_back() {
-    for Pair {
-        name,
-        client,
-        server,
-        called,
-    } in pairs()
-    {
+    for Pair { name, client, server, called } in pairs() {
         for priority in [0, 7] {
             for (count, segment_size) in [(1, 1), (1, DATAGRAM_BYTES_FLOOR), (100, 1_200)] {
                 let bytes = contents(count * segment_size - segment_size / 2);
                 let way = transmit(Path::to(called), segment_size, priority);
                 client.send(&batch(&way, &bytes)).unwrap();
                 let (datagrams, back) = collect(&*server, count);
-                assert_eq!(
-                    datagrams,
-                    way.segments(&bytes).collect::<Vec<_>>(),
-                    "{name}"
-                );
+                assert_eq!(datagrams, way.segments(&bytes).collect::<Vec<_>>(), "{name}");
                 assert_eq!(back.local, Some(called.ip()), "{name}");
 
                 let answer = transmit(back, segment_size, priority);
                 server.send(&batch(&answer, &bytes)).unwrap();
                 let (datagrams, from) = collect(&*client, count);
-                assert_eq!(
-                    datagrams,
-                    way.segments(&bytes).collect::<Vec<_>>(),
-                    "{name}"
-                );
+                assert_eq!(datagrams, way.segments(&bytes).collect::<Vec<_>>(), "{name}");
                 assert_eq!(from.remote, called, "{name}");
             }
         }
@@ -213,22 +177,14 @@ fn nothing_there_is_none_at_once_or_after_the_wait() {
 
 #[test]
 fn threads_send_and_receive_at_once() {
-    for Pair {
-        name,
-        client,
-        server,
-        called,
-    } in pairs()
-    {
+    for Pair { name, client, server, called } in pairs() {
         let rounds = 200;
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for _ in 0..rounds {
                     let (datagrams, back) = collect(&*server, 1);
                     let bytes = datagrams.concat();
-                    server
-                        .send(&batch(&transmit(back, bytes.len(), 0), &bytes))
-                        .unwrap();
+                    server.send(&batch(&transmit(back, bytes.len(), 0), &bytes)).unwrap();
                 }
             });
             for round in 0..rounds {
@@ -243,13 +199,7 @@ fn threads_send_and_receive_at_once() {
 
 #[test]
 fn a_datagram_past_the_carriers_largest_is_too_large() {
-    for Pair {
-        name,
-        client,
-        called,
-        ..
-    } in pairs()
-    {
+    for Pair { name, client, called, .. } in pairs() {
         let largest = client.capabilities().datagram_max;
         assert!(largest >= DATAGRAM_BYTES_FLOOR, "{name}");
         if called.is_ipv6() {
@@ -265,13 +215,7 @@ fn a_datagram_past_the_carriers_largest_is_too_large() {
 
 #[test]
 fn departed_peer_is_a_hint() {
-    for Pair {
-        name,
-        client,
-        server,
-        called,
-    } in pairs()
-    {
+    for Pair { name, client, server, called } in pairs() {
         if name == "udp unconnected" {
             // Only a connected socket is told.
             continue;
@@ -283,9 +227,7 @@ fn departed_peer_is_a_hint() {
         drop(server);
         let way = transmit(Path::to(called), 4, 0);
         client.send(&batch(&way, b"ping")).unwrap();
-        let hint = ReceiveError::Unreachable {
-            remote: Some(called),
-        };
+        let hint = ReceiveError::Unreachable { remote: Some(called) };
         assert_eq!(take(&*client, SOON), Err(hint), "{name}");
         assert_eq!(take(&*client, Wait::Never), Ok(None), "{name}");
     }

@@ -19,14 +19,7 @@ const MTUS: [usize; 2] = [1_500, 9_000];
 /// The work of a message, by MTU, length and offload: counts of the model alone.
 #[must_use]
 pub fn work(mtu: usize) -> Table {
-    let columns = [
-        "descriptors",
-        "PCIe bytes",
-        "segments",
-        "packets",
-        "resyncs",
-        "context hits",
-    ];
+    let columns = ["descriptors", "PCIe bytes", "segments", "packets", "resyncs", "context hits"];
     let mut rows = Vec::new();
     for length in LENGTHS {
         for offload in Offload::ALL {
@@ -39,10 +32,7 @@ pub fn work(mtu: usize) -> Table {
                 work.resyncs,
                 work.context_hits,
             ];
-            rows.push((
-                format!("{length} B, {}", offload.name()),
-                values.map(number).to_vec(),
-            ));
+            rows.push((format!("{length} B, {}", offload.name()), values.map(number).to_vec()));
         }
     }
     table("a message", &columns, rows)
@@ -53,14 +43,7 @@ pub fn work(mtu: usize) -> Table {
 pub fn contexts() -> Table {
     let columns = ["hits a message", "misses a message", "PCIe bytes a message"];
     let row = |count| {
-        let work = of_sessions(
-            1_024,
-            HARDWARE,
-            Sessions {
-                count,
-                cached: CACHED,
-            },
-        );
+        let work = of_sessions(1_024, HARDWARE, Sessions { count, cached: CACHED });
         let values = [work.context_hits, work.context_misses, work.pcie_bytes];
         (number(count as f64), values.map(number).to_vec())
     };
@@ -71,11 +54,7 @@ pub fn contexts() -> Table {
 /// The costs that were measured and fitted.
 #[must_use]
 pub fn costs(model: &HostModel) -> Table {
-    let HostModel {
-        machine,
-        per_call,
-        per_packet,
-    } = model;
+    let HostModel { machine, per_call, per_packet } = model;
     let row = |name: &str, value: f64, origin: &str| {
         (name.to_owned(), vec![number(value), origin.to_owned()])
     };
@@ -101,10 +80,7 @@ pub fn rows(rows: &[Row]) -> Table {
             false => format!("off by {}", number(row.error)),
         };
         let predicted = format!("{} {}", number(row.predicted), row.unit);
-        (
-            row.name.to_owned(),
-            vec![row.told.clone(), predicted, verdict],
-        )
+        (row.name.to_owned(), vec![row.told.clone(), predicted, verdict])
     };
     let rows = rows.iter().map(row).collect();
     table("row", &["paper", "model", "outcome"], rows)
@@ -113,13 +89,7 @@ pub fn rows(rows: &[Row]) -> Table {
 /// The paper's Figure 13 without its numbers: a call alone, by segmentation and MTU.
 #[must_use]
 pub fn segmentation(model: &HostModel) -> Table {
-    let columns = [
-        "none, us",
-        "pairs, us",
-        "TSO, us",
-        "TSO, TLS, us",
-        "none by TSO",
-    ];
+    let columns = ["none, us", "pairs, us", "TSO, us", "TSO, TLS, us", "none by TSO"];
     let mut rows = Vec::new();
     for mtu in MTUS {
         for length in [64, 1_024, 8_192, 65_536, 262_144] {
@@ -137,13 +107,7 @@ pub fn segmentation(model: &HostModel) -> Table {
 /// any.
 #[must_use]
 pub fn saved(model: &HostModel, mtu: usize) -> Table {
-    let columns = [
-        "cycles, no offload",
-        "pairs",
-        "TSO",
-        "TSO, TLS",
-        "TLS's gain of throughput",
-    ];
+    let columns = ["cycles, no offload", "pairs", "TSO", "TSO, TLS", "TLS's gain of throughput"];
     let row = |length: usize| {
         let cycles = Offload::ALL.map(|offload| model.call(length, Setup { mtu, offload }));
         let share = |at: usize| format!("{:.1} %", (1.0 - cycles[at] / cycles[0]) * 100.0);
@@ -165,20 +129,13 @@ pub fn saved_plot(model: &HostModel, mtu: usize) -> String {
             let share = 1.0 - of(offload) / of(Offload::Packets);
             (length as f64, share * 100.0)
         };
-        Line {
-            name: offload.name().to_owned(),
-            color,
-            points: LENGTHS.map(point).to_vec(),
-        }
+        Line { name: offload.name().to_owned(), color, points: LENGTHS.map(point).to_vec() }
     };
     let plot = Plot {
         title: format!("What a NIC saves of a call's cycles at one end, MTU {mtu}"),
         x: Axis::logarithmic("bytes of a message", 64.0, 1e6),
         y: Axis::linear("% of the host's cycles", 60.0),
-        lines: (0..)
-            .zip(Offload::ALL.into_iter().skip(1))
-            .map(line)
-            .collect(),
+        lines: (0..).zip(Offload::ALL.into_iter().skip(1)).map(line).collect(),
     };
     plot.svg()
 }
@@ -191,29 +148,14 @@ pub fn page(model: &HostModel, transport: &Transport) -> String {
         page.push_str(&format!("## {heading}\n\n{}\n", table.markdown()));
     };
     for mtu in MTUS {
-        add(
-            &format!("Work of a message, MTU {mtu}: counted"),
-            &work(mtu),
-        );
+        add(&format!("Work of a message, MTU {mtu}: counted"), &work(mtu));
     }
-    add(
-        "Contexts, 256 of them in the device's memory, two queues: counted",
-        &contexts(),
-    );
+    add("Contexts, 256 of them in the device's memory, two queues: counted", &contexts());
     add("Costs in cycles", &costs(model));
-    add(
-        "Rows of the paper that were predicted",
-        &rows(&paper::predicted(model)),
-    );
-    add(
-        "Round trip of a call alone, by segmentation: predicted",
-        &segmentation(model),
-    );
+    add("Rows of the paper that were predicted", &rows(&paper::predicted(model)));
+    add("Round trip of a call alone, by segmentation: predicted", &segmentation(model));
     for mtu in MTUS {
-        add(
-            &format!("What the NIC saves of a call at one end, MTU {mtu}"),
-            &saved(model, mtu),
-        );
+        add(&format!("What the NIC saves of a call at one end, MTU {mtu}"), &saved(model, mtu));
     }
     add(
         "Transport in the host and in the device: cycles of the host, measured",
@@ -247,13 +189,7 @@ mod tests {
             error,
         };
         let table = rows(&[row(20.0, 0.0), row(30.5, 2.5)]).markdown();
-        assert!(
-            table.contains("| a row | 13 to 28 | 20 % | holds |"),
-            "{table}"
-        );
-        assert!(
-            table.contains("| a row | 13 to 28 | 30.5 % | off by 2.50 |"),
-            "{table}"
-        );
+        assert!(table.contains("| a row | 13 to 28 | 20 % | holds |"), "{table}");
+        assert!(table.contains("| a row | 13 to 28 | 30.5 % | off by 2.50 |"), "{table}");
     }
 }

@@ -74,9 +74,7 @@ fn in_host(length: usize, rounds: u32, pair: EndpointPair) -> HostWork {
 /// The client begins its calls.
 fn begin(pair: &mut EndpointPair, request: &Bytes) {
     for _ in 0..AT_ONCE {
-        let call = pair
-            .client
-            .call(pair.now, pair.sessions[0], request.clone(), None);
+        let call = pair.client.call(pair.now, pair.sessions[0], request.clone(), None);
         call.expect("nothing stands in the way of a call");
     }
 }
@@ -146,9 +144,7 @@ mod tests {
         let mut pair = EndpointPair::new(1_472, true);
         pair.connect(1);
         let deadline = Some(Duration::from_micros(1));
-        let call = pair
-            .client
-            .call(pair.now, pair.sessions[0], Bytes::new(), deadline);
+        let call = pair.client.call(pair.now, pair.sessions[0], Bytes::new(), deadline);
         call.expect("nothing stands in the way of a call");
         pair.now = pair.now + Duration::from_secs(1);
         pair.client.handle_timeout(pair.now);

@@ -26,10 +26,7 @@ impl Linear {
     /// The line through two points, which have different numbers of bytes.
     fn through([(few, cheap), (many, dear)]: [(usize, f64); 2]) -> Self {
         let per_byte = (dear - cheap) / (many as f64 - few as f64);
-        Self {
-            fixed: cheap - per_byte * few as f64,
-            per_byte,
-        }
+        Self { fixed: cheap - per_byte * few as f64, per_byte }
     }
 }
 

@@ -14,10 +14,7 @@ pub(crate) struct RingMemory {
 impl RingMemory {
     fn new(slots: usize, length: usize) -> Self {
         let bytes = slots * (DESCRIPTOR + COMPLETION + 2 * length);
-        Self {
-            bytes: vec![7; bytes],
-            slots: slots as u64,
-        }
+        Self { bytes: vec![7; bytes], slots: slots as u64 }
     }
 
     pub(crate) fn descriptor_at(&self, number: u64) -> u64 {
@@ -30,9 +27,7 @@ impl RingMemory {
 
     fn place(&self, at: u64, length: usize) -> Result<Range<usize>, DmaFault> {
         let begin = usize::try_from(at).map_err(|_| DmaFault { at })?;
-        let end = begin
-            .checked_add(length)
-            .filter(|end| *end <= self.bytes.len());
+        let end = begin.checked_add(length).filter(|end| *end <= self.bytes.len());
         end.map(|end| begin..end).ok_or(DmaFault { at })
     }
 }
@@ -63,12 +58,7 @@ pub(crate) struct MessageHost {
 
 impl MessageHost {
     pub(crate) fn new(slots: usize, length: usize) -> Self {
-        Self {
-            memory: RingMemory::new(slots, length),
-            length,
-            posted: 0,
-            reaped: 0,
-        }
+        Self { memory: RingMemory::new(slots, length), length, posted: 0, reaped: 0 }
     }
 
     /// Where the request of a slot is, and where its reply goes.

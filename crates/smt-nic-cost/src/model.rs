@@ -66,9 +66,7 @@ impl HostModel {
         // (call + packet x many + rest) = ratio x (call + packet x few + less): linear in both.
         let equation = |row: &Fitted| {
             let ratio = row.ratio.middle();
-            let [more, less] = row
-                .setups
-                .map(|setup| Parts::of(row.length, setup, &machine));
+            let [more, less] = row.setups.map(|setup| Parts::of(row.length, setup, &machine));
             let per_call = 1.0 - ratio;
             let per_packet = more.packets - ratio * less.packets;
             (per_call, per_packet, ratio * less.bytes - more.bytes)
@@ -79,16 +77,9 @@ impl HostModel {
         let per_packet = (a * y - x * c) / determinant;
         let is_cost = |value: f64| value.is_finite() && value >= 0.0;
         if !(is_cost(per_call) && is_cost(per_packet)) {
-            return Err(NotFitted {
-                per_call,
-                per_packet,
-            });
+            return Err(NotFitted { per_call, per_packet });
         }
-        Ok(Self {
-            machine,
-            per_call,
-            per_packet,
-        })
+        Ok(Self { machine, per_call, per_packet })
     }
 
     /// Cycles of a call at one end.
@@ -133,12 +124,7 @@ struct Parts {
 
 impl Parts {
     fn of(length: usize, setup: Setup, machine: &Machine) -> Self {
-        let MessageWork {
-            segments,
-            packets,
-            descriptors,
-            ..
-        } = of_message(length, setup);
+        let MessageWork { segments, packets, descriptors, .. } = of_message(length, setup);
         let copies = 2.0 * machine.copy_per_byte * length as f64;
         let ciphers = sealing(length, setup, machine) + opening(length, machine);
         Self {
@@ -174,14 +160,8 @@ mod tests {
 
     const MACHINE: Machine = Machine {
         clock_hz: 2.4e9,
-        seal: Linear {
-            fixed: 400.0,
-            per_byte: 0.7,
-        },
-        open: Linear {
-            fixed: 400.0,
-            per_byte: 0.7,
-        },
+        seal: Linear { fixed: 400.0, per_byte: 0.7 },
+        open: Linear { fixed: 400.0, per_byte: 0.7 },
         copy_per_byte: 0.15,
     };
 
@@ -196,32 +176,15 @@ mod tests {
 
     #[test]
     fn rows_that_no_costs_explain_are_refused() {
-        let free = Machine {
-            seal: Linear {
-                fixed: 0.0,
-                per_byte: 0.0,
-            },
-            ..MACHINE
-        };
+        let free = Machine { seal: Linear { fixed: 0.0, per_byte: 0.0 }, ..MACHINE };
         let refused = HostModel::fitted(free, &FITTED);
-        assert!(
-            refused.is_err(),
-            "an engine that saves nothing saves 8 %: {refused:?}"
-        );
+        assert!(refused.is_err(), "an engine that saves nothing saves 8 %: {refused:?}");
     }
 
     #[test]
     fn each_step_of_offload_saves_cycles_of_long_messages() {
         let model = HostModel::fitted(MACHINE, &FITTED).expect("positive costs");
-        let cycles = Offload::ALL.map(|offload| {
-            model.call(
-                65_536,
-                Setup {
-                    mtu: 1_500,
-                    offload,
-                },
-            )
-        });
+        let cycles = Offload::ALL.map(|offload| model.call(65_536, Setup { mtu: 1_500, offload }));
         assert!(cycles.is_sorted_by(|more, less| more > less), "{cycles:?}");
     }
 }

@@ -73,11 +73,7 @@ pub const HARDWARE: Setup = at(1_500, Offload::SegmentsAndTls);
 /// The rows that the model is fitted to: what the TLS engine gains at 1 KB (§5.2: 5 to 11 %), and
 /// what a large MTU gains without that engine at 8 KB (16 to 31 %).
 pub const FITTED: [Fitted; 2] = [
-    Fitted {
-        length: 1_024,
-        setups: [SOFTWARE, HARDWARE],
-        ratio: Range::of(1.05, 1.11),
-    },
+    Fitted { length: 1_024, setups: [SOFTWARE, HARDWARE], ratio: Range::of(1.05, 1.11) },
     Fitted {
         length: 8_192,
         setups: [SOFTWARE, at(9_000, Offload::Segments)],
@@ -102,21 +98,12 @@ pub struct Row {
 
 impl Row {
     fn new(name: &'static str, unit: &'static str, range: Range, predicted: f64) -> Self {
-        Self {
-            name,
-            told: range.text(),
-            predicted,
-            unit,
-            error: range.beyond(predicted),
-        }
+        Self { name, told: range.text(), predicted, unit, error: range.beyond(predicted) }
     }
 
     /// The same where the paper has other words than its range.
     fn told(self, told: &str) -> Self {
-        Self {
-            told: told.to_owned(),
-            ..self
-        }
+        Self { told: told.to_owned(), ..self }
     }
 
     /// Whether the model is within the paper's range.
@@ -212,12 +199,7 @@ mod tests {
     }
     #[test]
     fn the_papers_word_is_no_value_of_the_model() {
-        let machine = Machine {
-            clock_hz: CLOCK_HZ,
-            seal: LINE,
-            open: LINE,
-            copy_per_byte: 0.15,
-        };
+        let machine = Machine { clock_hz: CLOCK_HZ, seal: LINE, open: LINE, copy_per_byte: 0.15 };
         let model = HostModel::fitted(machine, &FITTED).expect("positive costs");
         let rows = predicted(&model);
         let told: Vec<_> = rows.iter().map(|row| row.told.as_str()).collect();
@@ -236,8 +218,5 @@ mod tests {
         assert_eq!(rows[6].error, last);
     }
 
-    const LINE: Linear = Linear {
-        fixed: 400.0,
-        per_byte: 0.7,
-    };
+    const LINE: Linear = Linear { fixed: 400.0, per_byte: 0.7 };
 }

@@ -30,8 +30,7 @@ impl StagedExchange {
     pub(crate) fn client_sends(&mut self) {
         self.pair.step();
         let now = self.pair.now;
-        self.to_server
-            .fill(now, &mut self.pair.client, &mut self.buffer);
+        self.to_server.fill(now, &mut self.pair.client, &mut self.buffer);
     }
 
     /// The server takes what has left the client, and echoes all requests.

@@ -12,9 +12,7 @@ pub(crate) struct Stopwatch {
 impl Stopwatch {
     pub(crate) fn new() -> Self {
         let empty = (0..LOOKS).map(|_| Instant::now().elapsed()).min();
-        Self {
-            empty: empty.unwrap_or_default().as_secs_f64(),
-        }
+        Self { empty: empty.unwrap_or_default().as_secs_f64() }
     }
 
     /// Seconds of this work.
@@ -44,12 +42,7 @@ mod tests {
         assert!(nothing <= stopwatch.empty / 2.0, "{nothing}");
         let work = least(100, |_| {
             stopwatch.seconds(|| {
-                black_box(
-                    vec![1_u8; 100_000]
-                        .iter()
-                        .map(|byte| u64::from(*byte))
-                        .sum::<u64>(),
-                );
+                black_box(vec![1_u8; 100_000].iter().map(|byte| u64::from(*byte)).sum::<u64>());
             })
         });
         assert!(work > 0.0);

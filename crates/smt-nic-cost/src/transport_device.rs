@@ -78,12 +78,7 @@ impl TransportDevice {
                 room: u32_at(&descriptor, 24) as usize,
                 cookie: u64_at(&descriptor, 40),
             };
-            self.begin(
-                memory,
-                u64_at(&descriptor, 0),
-                u32_at(&descriptor, 8),
-                place,
-            )?;
+            self.begin(memory, u64_at(&descriptor, 0), u32_at(&descriptor, 8), place)?;
         }
         self.exchange.client_sends();
         self.exchange.server_answers();
@@ -116,12 +111,7 @@ impl TransportDevice {
         if self.read(memory, at, &mut request).is_err() {
             return self.complete(memory, &place, None);
         }
-        let EndpointPair {
-            client,
-            sessions,
-            now,
-            ..
-        } = &mut self.exchange.pair;
+        let EndpointPair { client, sessions, now, .. } = &mut self.exchange.pair;
         match client.call(*now, sessions[0], Bytes::from(request), None) {
             Ok(rpc) => {
                 self.under_way.insert(rpc, place);
@@ -180,9 +170,7 @@ mod tests {
             host.post();
         }
         while device.completed < 4 {
-            device
-                .turn(&mut host.memory, host.posted)
-                .expect("rings in the host's memory");
+            device.turn(&mut host.memory, host.posted).expect("rings in the host's memory");
         }
         for number in 0..4 {
             let [request, reply] = host.bodies(number).map(|at| at as usize);
@@ -203,9 +191,7 @@ mod tests {
         host.memory.bytes[..8].fill(0xFF);
         host.memory.bytes[DESCRIPTOR + 24..DESCRIPTOR + 28].fill(0);
         while device.completed < 3 {
-            device
-                .turn(&mut host.memory, host.posted)
-                .expect("rings in the host's memory");
+            device.turn(&mut host.memory, host.posted).expect("rings in the host's memory");
         }
         let mut reaped: Vec<_> = (0..3).map(|_| host.reap()).collect();
         reaped.sort();

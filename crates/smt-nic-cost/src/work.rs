@@ -24,12 +24,7 @@ pub enum Offload {
 
 impl Offload {
     /// All of them, from the least work to the most.
-    pub const ALL: [Self; 4] = [
-        Self::Packets,
-        Self::Pairs,
-        Self::Segments,
-        Self::SegmentsAndTls,
-    ];
+    pub const ALL: [Self; 4] = [Self::Packets, Self::Pairs, Self::Segments, Self::SegmentsAndTls];
 
     /// The name in tables.
     #[must_use]
@@ -91,14 +86,7 @@ pub struct MessageWork {
 /// Counts the work of messages of this length in one session.
 #[must_use]
 pub fn of_message(length: usize, setup: Setup) -> MessageWork {
-    of_sessions(
-        length,
-        setup,
-        Sessions {
-            count: 1,
-            cached: 256,
-        },
-    )
+    of_sessions(length, setup, Sessions { count: 1, cached: 256 })
 }
 
 /// Sessions whose messages take turns.
@@ -133,11 +121,7 @@ pub fn of_sessions(length: usize, setup: Setup, sessions: Sessions) -> MessageWo
     send(&mut scene, warming);
     let before = *scene.nic.counters();
     send(&mut scene, counted);
-    mean(
-        &before,
-        scene.nic.counters(),
-        counted * sessions.count as u64,
-    )
+    mean(&before, scene.nic.counters(), counted * sessions.count as u64)
 }
 
 /// The mean of the work between two looks at the counters.
@@ -187,17 +171,10 @@ impl Scene {
             contexts_max: sessions.count * usize::from(config.queues),
             cached_max: sessions.cached,
         };
-        let device = NicConfig {
-            contexts,
-            ..NicConfig::default()
-        };
+        let device = NicConfig { contexts, ..NicConfig::default() };
         let mut nic = Nic::new(device, TlsEngine);
         driver.attach(&mut nic);
-        let key = |_| {
-            store
-                .install(AES_128_GCM, &[7; 16], [9; 12])
-                .expect("room for a key")
-        };
+        let key = |_| store.install(AES_128_GCM, &[7; 16], [9; 12]).expect("room for a key");
         let address = |text: &str| text.parse().expect("an address");
         Self {
             driver,
@@ -235,10 +212,7 @@ impl Scene {
         for part in stream.bytes.chunks(segment) {
             let is_sealed = setup.offload.is_sealed_by_host();
             let batch = Batch {
-                layout: Layout::Segmented {
-                    header,
-                    payload_max: payload,
-                },
+                layout: Layout::Segmented { header, payload_max: payload },
                 unsealed: if is_sealed { &[] } else { &stream.unsealed },
                 ..Batch::datagrams(Path::to(self.addresses.destination), 1, part)
             };
@@ -290,13 +264,7 @@ mod tests {
     use super::*;
 
     fn work(length: usize, offload: Offload) -> MessageWork {
-        of_message(
-            length,
-            Setup {
-                mtu: 1_500,
-                offload,
-            },
-        )
+        of_message(length, Setup { mtu: 1_500, offload })
     }
 
     #[test]
@@ -316,10 +284,7 @@ mod tests {
 
     #[test]
     fn sessions_that_exceed_the_cache_cost_a_miss_for_each_message() {
-        let setup = Setup {
-            mtu: 1_500,
-            offload: Offload::SegmentsAndTls,
-        };
+        let setup = Setup { mtu: 1_500, offload: Offload::SegmentsAndTls };
         let misses = |cached| {
             let sessions = Sessions { count: 8, cached };
             of_sessions(256, setup, sessions).context_misses

@@ -33,12 +33,7 @@ impl OpenedPacket {
     /// The records, by their places in the datagram that begins at this place of the packet.
     #[must_use]
     pub fn records(&self, datagram_at: usize) -> OpenedRecords {
-        let OpenedPlaces {
-            number,
-            first,
-            second,
-            ..
-        } = self.places;
+        let OpenedPlaces { number, first, second, .. } = self.places;
         let mut records = OpenedRecords::none(self.key);
         for (place, number) in [Some(first), second].into_iter().flatten().zip(number..) {
             if let Some(at) = usize::from(place).checked_sub(datagram_at) {
@@ -59,15 +54,8 @@ pub struct OpenedRecords {
 
 impl OpenedRecords {
     fn none(key: KeyHandle) -> Self {
-        let none = Opened {
-            at: 0,
-            key,
-            number: 0,
-        };
-        Self {
-            records: [none; OPENINGS_MAX],
-            count: 0,
-        }
+        let none = Opened { at: 0, key, number: 0 };
+        Self { records: [none; OPENINGS_MAX], count: 0 }
     }
 
     /// Appends a record, of which there are no more than places in a completion.
@@ -100,22 +88,13 @@ mod tests {
     #[test]
     fn records_of_an_arrival_take_no_heap_and_lie_in_its_datagram() {
         let records = |first, second, at| {
-            let places = OpenedPlaces {
-                context: ContextId(1),
-                number: 70,
-                first,
-                second,
-            };
+            let places = OpenedPlaces { context: ContextId(1), number: 70, first, second };
             let records = without_heap(OpenedPacket::new(KeyHandle(3), places).records(at));
             let told = records.iter().map(|of| (of.at, of.key.0, of.number));
             told.collect::<Vec<_>>()
         };
         assert_eq!(records(64, Some(800), 28), [(36, 3, 70), (772, 3, 71)]);
         assert_eq!(records(64, None, 28), [(36, 3, 70)]);
-        assert_eq!(
-            records(20, Some(800), 28),
-            [(772, 3, 71)],
-            "before the datagram"
-        );
+        assert_eq!(records(20, Some(800), 28), [(772, 3, 71)], "before the datagram");
     }
 }

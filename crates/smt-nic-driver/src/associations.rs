@@ -56,9 +56,7 @@ impl KeptAssociation {
     /// first. `None`: there are not as many.
     pub(crate) fn reserve(&self, packets: u64) -> Option<u64> {
         let order = Ordering::Relaxed;
-        let reserved = self
-            .next_iv
-            .fetch_update(order, order, |next| next.checked_add(packets));
+        let reserved = self.next_iv.fetch_update(order, order, |next| next.checked_add(packets));
         reserved.ok()
     }
 
@@ -84,11 +82,7 @@ impl KeptAssociation {
 impl NicAssociations {
     /// Room for this many associations of peers.
     pub(crate) fn new(sending_max: usize) -> Arc<Self> {
-        Arc::new(Self {
-            sending_max,
-            rotations: AtomicU64::new(0),
-            table: Mutex::default(),
-        })
+        Arc::new(Self { sending_max, rotations: AtomicU64::new(0), table: Mutex::default() })
     }
 
     /// The association of a peer, if it was not removed.
@@ -120,8 +114,7 @@ impl NicAssociations {
     /// association of the key before is given afterwards.
     pub(crate) fn rotate(&self, rotate: impl FnOnce() -> bool) {
         let table = &mut *self.table();
-        self.rotations
-            .fetch_add(u64::from(rotate()), Ordering::SeqCst);
+        self.rotations.fetch_add(u64::from(rotate()), Ordering::SeqCst);
         table.allocated = Default::default();
     }
 
@@ -231,11 +224,7 @@ mod tests {
     use smt_nic::psp::{MasterKey, MasterKeys};
 
     fn association(spi: u32) -> Association {
-        Association {
-            version: 0,
-            spi,
-            key: AssociationKey::new([spi as u8; 32]),
-        }
+        Association { version: 0, spi, key: AssociationKey::new([spi as u8; 32]) }
     }
 
     #[test]
@@ -266,18 +255,11 @@ mod tests {
         all.install(association(5)).unwrap();
         let used_before = Err(NotInstalled::UsedBefore);
         assert_eq!(all.install(association(5)), used_before);
-        let of_another_device = Association {
-            key: AssociationKey::new([9; 32]),
-            ..association(5)
-        };
+        let of_another_device = Association { key: AssociationKey::new([9; 32]), ..association(5) };
         assert!(all.install(of_another_device).is_ok());
         let handle = all.install(association(6)).unwrap();
         all.remove(handle);
-        assert_eq!(
-            all.install(association(6)),
-            used_before,
-            "its IVs were used"
-        );
+        assert_eq!(all.install(association(6)), used_before, "its IVs were used");
     }
 
     #[test]

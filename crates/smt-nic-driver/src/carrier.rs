@@ -70,10 +70,7 @@ impl<C: Carrier, E: Engine> NicCarrier<C, E> {
         keys: Arc<NicKeys>,
         mut nic: Nic<E>,
     ) -> Self {
-        let config = DriverConfig {
-            receive_queues: config.receive_queues.max(1),
-            ..config
-        };
+        let config = DriverConfig { receive_queues: config.receive_queues.max(1), ..config };
         let driver = Driver::new(config, Arc::clone(&keys));
         driver.attach(&mut nic);
         Self {
@@ -180,10 +177,7 @@ impl<C: Carrier, E: Engine> NicCarrier<C, E> {
             return None;
         }
         let path = Path::between(read.source, read.destination.ip());
-        let marks = Marks {
-            trimmed: false,
-            ecn: Ecn::of_traffic_class(read.traffic_class),
-        };
+        let marks = Marks { trimmed: false, ecn: Ecn::of_traffic_class(read.traffic_class) };
         let at = read.datagram.start;
         let arrival = Arrival::datagram(path, &packet[read.datagram]);
         Some((arrival.with_marks(marks), at))
@@ -201,9 +195,7 @@ where
         let mut outcome = Ok(());
         let mut wire = |packet: &[u8]| {
             let path = batch.path;
-            let sent = self
-                .packets
-                .send(&Batch::datagrams(path, packet.len(), packet));
+            let sent = self.packets.send(&Batch::datagrams(path, packet.len(), packet));
             // A packet that finds no room is lost, as on a wire.
             if let Err(error @ (SendError::TooLarge | SendError::Unreachable)) = sent {
                 outcome = Err(error);

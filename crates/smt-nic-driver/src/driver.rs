@@ -97,11 +97,7 @@ impl Driver {
         for (queue, ring) in (0..).zip(&mut self.receive_rings) {
             nic.flush(queue, &mut self.memory);
             while let Some(reaped) = ring.reap(&mut self.memory) {
-                let Reaped {
-                    bytes,
-                    records,
-                    association,
-                } = reaped;
+                let Reaped { bytes, records, association } = reaped;
                 let opened = match records {
                     None => None,
                     Some(places) => {
@@ -385,12 +381,7 @@ impl Driver {
 
     fn take_completion(&mut self, queue: usize, posted: Posted, completion: Completion) {
         let is_done = completion.status == Status::Done;
-        if let Posted::Create {
-            context,
-            association: Some(association),
-            ..
-        } = posted
-        {
+        if let Posted::Create { context, association: Some(association), .. } = posted {
             return self.take_psp_creation(association, context, is_done);
         }
         if is_done {
@@ -399,18 +390,10 @@ impl Driver {
         let bounds = self.bounds();
         let ring = &mut self.rings[queue];
         match posted {
-            Posted::Segment {
-                mut segment,
-                context: Some(context),
-                ..
-            } => {
+            Posted::Segment { mut segment, context: Some(context), .. } => {
                 if let Some(association) = segment.association {
                     let status = completion.status;
-                    let refusal = Refusal {
-                        association,
-                        context,
-                        status,
-                    };
+                    let refusal = Refusal { association, context, status };
                     return self.take_refused_packets(queue, segment, refusal);
                 }
                 // The device has destroyed the context, and sent nothing.
@@ -442,10 +425,7 @@ impl Driver {
 /// The two ends as addresses of a packet; the own one from the batch's path, or else `local`.
 pub(crate) fn addresses_of(batch: &Batch<'_>, local: SocketAddr) -> OutgoingAddresses {
     let own = batch.path.local.unwrap_or_else(|| local.ip());
-    OutgoingAddresses {
-        source: SocketAddr::new(own, local.port()),
-        destination: batch.path.remote,
-    }
+    OutgoingAddresses { source: SocketAddr::new(own, local.port()), destination: batch.path.remote }
 }
 
 /// Descriptors that a segment takes at most: an evicted context's, its own context's, and its own.

@@ -98,12 +98,7 @@ impl FlowContexts {
             }
             Preparation::Create(id, evicted) => {
                 self.contexts.retain(|of| Some(of.id) != evicted);
-                self.contexts.push(FlowContext {
-                    id,
-                    key,
-                    next,
-                    last_use,
-                });
+                self.contexts.push(FlowContext { id, key, next, last_use });
             }
         }
     }
@@ -146,20 +141,13 @@ mod tests {
         fn new(per_flow: usize, per_queue: usize) -> Self {
             Self {
                 contexts: FlowContexts::default(),
-                bounds: ContextBounds {
-                    per_flow,
-                    per_queue,
-                },
+                bounds: ContextBounds { per_flow, per_queue },
                 named: 0,
             }
         }
 
         fn choose(&mut self, key: u64, first: u64, records: u64) -> Option<Preparation> {
-            let run = RecordRun {
-                key: KeyHandle(key),
-                first,
-                records,
-            };
+            let run = RecordRun { key: KeyHandle(key), first, records };
             let fresh = ContextId(self.named + 1);
             let chosen = self.contexts.choose(run, self.bounds, fresh);
             self.named += u32::from(matches!(chosen, Some(Create(..))));
@@ -198,10 +186,7 @@ mod tests {
         assert_eq!(scene.choose(1, 0, 1), create(1));
         assert_eq!(scene.choose(2, 0, 1), create(2));
         assert_eq!(scene.choose(3, 0, 1), None);
-        assert_eq!(
-            scene.choose(3, 0, 1),
-            Some(Create(ContextId(3), Some(ContextId(1))))
-        );
+        assert_eq!(scene.choose(3, 0, 1), Some(Create(ContextId(3), Some(ContextId(1)))));
         assert_eq!(scene.choose(2, 1, 1), Some(Ready(ContextId(2))));
         assert_eq!(scene.choose(1, 1, 1), None);
     }

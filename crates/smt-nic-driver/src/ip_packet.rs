@@ -49,10 +49,8 @@ impl OutgoingAddresses {
             }
             _ => return None,
         };
-        let native = NativeHeader {
-            source: self.source.port(),
-            destination: self.destination.port(),
-        };
+        let native =
+            NativeHeader { source: self.source.port(), destination: self.destination.port() };
         bytes.extend_from_slice(&native.to_bytes());
         Some(bytes)
     }
@@ -221,10 +219,7 @@ mod tests {
         }
         let mut fragment = packet(V4[0], V4[1]);
         fragment[6] = 0x20;
-        assert_eq!(
-            NativePacket::parse(&mut fragment, 253),
-            Err(PacketError::NotIp)
-        );
+        assert_eq!(NativePacket::parse(&mut fragment, 253), Err(PacketError::NotIp));
     }
 
     #[test]

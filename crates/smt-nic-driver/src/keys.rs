@@ -84,11 +84,7 @@ impl NicKeys {
     /// The same with another library for what is sealed in software.
     #[must_use]
     pub fn with_library(library: Arc<dyn AeadProvider>, keys_max: usize) -> Arc<Self> {
-        Arc::new(Self {
-            library,
-            keys_max,
-            table: Mutex::default(),
-        })
+        Arc::new(Self { library, keys_max, table: Mutex::default() })
     }
 
     /// The key, if it was not removed.
@@ -140,12 +136,7 @@ impl KeyStore for NicKeys {
         }
         table.next += 1;
         let handle = KeyHandle(table.next);
-        let key = Key {
-            suite,
-            key: Zeroizing::new(key.to_vec()),
-            iv: Zeroizing::new(iv),
-            aead,
-        };
+        let key = Key { suite, key: Zeroizing::new(key.to_vec()), iv: Zeroizing::new(iv), aead };
         table.keys.insert(handle, Arc::new(key));
         Ok(handle)
     }
@@ -187,9 +178,7 @@ impl KeyStore for NicKeys {
 /// How many keys there are, none of them.
 impl std::fmt::Debug for NicKeys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("NicKeys")
-            .field("keys", &self.table().keys.len())
-            .finish_non_exhaustive()
+        f.debug_struct("NicKeys").field("keys", &self.table().keys.len()).finish_non_exhaustive()
     }
 }
 
@@ -225,12 +214,7 @@ mod tests {
             key: &[1; 16],
             iv: &[2; 12],
             epoch: 0,
-            flow: ReceivingFlow {
-                session,
-                index_bits: 16,
-                first_record: 1_142,
-                record: 16_384,
-            },
+            flow: ReceivingFlow { session, index_bits: 16, first_record: 1_142, record: 16_384 },
         }
     }
 
@@ -280,10 +264,7 @@ mod tests {
                 let KeyChanges { removed, installed } = keys.take_changes();
                 has.retain(|key| !removed.contains(key));
                 has.extend(installed);
-                assert!(
-                    has.len() <= 1,
-                    "the device would refuse the second: {has:?}"
-                );
+                assert!(has.len() <= 1, "the device would refuse the second: {has:?}");
             }
         });
     }

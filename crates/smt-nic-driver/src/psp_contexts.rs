@@ -88,12 +88,7 @@ impl PspContexts {
 
     /// Notes a context that is being created, for packets with IVs below `end`.
     pub(crate) fn add(&mut self, association: AssociationHandle, named: NamedContext, end: u64) {
-        let context = PspContext {
-            named,
-            is_made: false,
-            end,
-            last_use: self.uses,
-        };
+        let context = PspContext { named, is_made: false, end, last_use: self.uses };
         self.contexts.insert(association, context);
     }
 
@@ -160,10 +155,7 @@ mod tests {
     const TWO: AssociationHandle = AssociationHandle(2);
 
     fn named(id: u32) -> NamedContext {
-        NamedContext {
-            id: ContextId(id),
-            queue: 0,
-        }
+        NamedContext { id: ContextId(id), queue: 0 }
     }
 
     #[test]
@@ -171,18 +163,12 @@ mod tests {
         let mut contexts = PspContexts::default();
         assert_eq!(contexts.choose(ONE, 1..4, 8), PspChoice::Create(None));
         contexts.add(ONE, named(1), 4);
-        assert_eq!(
-            contexts.choose(ONE, 4..6, 8),
-            PspChoice::Ready(ContextId(1))
-        );
+        assert_eq!(contexts.choose(ONE, 4..6, 8), PspChoice::Ready(ContextId(1)));
         // Software had 6.
         let anew = PspChoice::Create(Some(named(1)));
         assert_eq!(contexts.choose(ONE, 7..8, 8), anew);
         contexts.add(ONE, named(2), 8);
-        assert_eq!(
-            contexts.choose(ONE, 8..9, 8),
-            PspChoice::Ready(ContextId(2))
-        );
+        assert_eq!(contexts.choose(ONE, 8..9, 8), PspChoice::Ready(ContextId(2)));
     }
 
     #[test]

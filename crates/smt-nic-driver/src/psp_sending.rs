@@ -108,11 +108,7 @@ impl Driver {
         };
         let ivs = first..first + packets;
         let contexts_max = self.config.psp_contexts;
-        let context = match self
-            .psp
-            .contexts
-            .choose(association, ivs.clone(), contexts_max)
-        {
+        let context = match self.psp.contexts.choose(association, ivs.clone(), contexts_max) {
             PspChoice::Ready(context) => Some(context),
             PspChoice::Create(other) => self.create_context(queue, &kept, ivs, other),
             PspChoice::Software => None,
@@ -209,11 +205,7 @@ impl Driver {
         segment: Segment,
         refusal: Refusal,
     ) {
-        let Refusal {
-            association,
-            context,
-            status,
-        } = refusal;
+        let Refusal { association, context, status } = refusal;
         let is_early = status == Status::UnknownContext
             && self.psp.contexts.is_being_made(association, context);
         if is_early {

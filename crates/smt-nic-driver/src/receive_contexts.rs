@@ -89,10 +89,7 @@ mod tests {
             ReceiveChange::Create(second, KeyHandle(8)),
         ];
         assert_eq!(changes, expected);
-        assert_eq!(
-            (names.key(first), names.key(second)),
-            (None, Some(KeyHandle(8)))
-        );
+        assert_eq!((names.key(first), names.key(second)), (None, Some(KeyHandle(8))));
         names.forget(second);
         assert_eq!(names.key(second), None);
         assert!(names.add(KeyHandle(9), 1));

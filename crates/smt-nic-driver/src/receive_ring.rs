@@ -45,10 +45,8 @@ impl ReceiveRing {
         let descriptors = memory.bytes_mut(ring.descriptors);
         let (places, _) = descriptors.as_chunks_mut::<BUFFER_DESCRIPTOR_BYTES>();
         for (place, buffer) in places.iter_mut().zip(&ring.buffers) {
-            let descriptor = BufferDescriptor {
-                address: buffer.address(),
-                bytes: BUFFER_BYTES as u32,
-            };
+            let descriptor =
+                BufferDescriptor { address: buffer.address(), bytes: BUFFER_BYTES as u32 };
             *place = descriptor.to_bytes();
         }
         ring
@@ -56,10 +54,8 @@ impl ReceiveRing {
 
     /// The rings of buffers and completions, as the device is told them.
     pub(crate) fn rings(&self) -> [Ring; 2] {
-        [self.descriptors, self.completions].map(|region| Ring {
-            address: region.address(),
-            entries: self.entries(),
-        })
+        [self.descriptors, self.completions]
+            .map(|region| Ring { address: region.address(), entries: self.entries() })
     }
 
     /// The values of the two registers: buffers posted, and completions read.
@@ -76,14 +72,8 @@ impl ReceiveRing {
         let owner = Owner::of_entry(self.read, self.entries());
         let completion = ReceiveCompletion::parse(entries.get(place)?, owner)?;
         self.read += 1;
-        let bytes = memory
-            .bytes_mut(self.buffers[place])
-            .get_mut(..completion.bytes as usize)?;
-        Some(Reaped {
-            bytes,
-            records: completion.opened,
-            association: completion.association,
-        })
+        let bytes = memory.bytes_mut(self.buffers[place]).get_mut(..completion.bytes as usize)?;
+        Some(Reaped { bytes, records: completion.opened, association: completion.association })
     }
 
     /// Begins anew after a reset of the device.

@@ -34,10 +34,7 @@ impl Segment {
     /// in it is none of SMT's, or too long.
     pub(crate) fn of_batch(batch: &Batch<'_>, front: &[u8]) -> Option<Vec<Self>> {
         match batch.layout {
-            Layout::Segmented {
-                header,
-                payload_max,
-            } => {
+            Layout::Segmented { header, payload_max } => {
                 let mut data = *header;
                 let stride = NonZeroU16::new(u16::try_from(payload_max).ok()?)?;
                 let is_cut = batch.bytes.len() > payload_max;
@@ -145,10 +142,7 @@ impl Segment {
 fn moved(record: &Unsealed, from: usize, before: usize) -> Option<Unsealed> {
     record.header().start.checked_sub(from)?;
     let at = record.at as usize - from + before;
-    Some(Unsealed {
-        at: u32::try_from(at).ok()?,
-        ..*record
-    })
+    Some(Unsealed { at: u32::try_from(at).ok()?, ..*record })
 }
 
 /// The message of a DATA packet: the same for all its packets.
@@ -166,12 +160,7 @@ mod tests {
     use smt_carrier::{KeyHandle, Path};
 
     fn record(at: u32, length: u32, number: u64) -> Unsealed {
-        Unsealed {
-            at,
-            length,
-            key: KeyHandle(1),
-            number,
-        }
+        Unsealed { at, length, key: KeyHandle(1), number }
     }
 
     fn segment(unsealed: &[Unsealed], bytes: usize) -> Segment {
@@ -179,10 +168,7 @@ mod tests {
         (header[1], header[HEADER_WORDS]) = (0x01, 0xB0);
         let bytes = vec![0; bytes];
         let batch = Batch {
-            layout: Layout::Segmented {
-                header: &header,
-                payload_max: 20,
-            },
+            layout: Layout::Segmented { header: &header, payload_max: 20 },
             unsealed,
             ..Batch::datagrams(Path::to("192.0.2.1:1".parse().unwrap()), 1, &bytes)
         };
@@ -192,11 +178,7 @@ mod tests {
     #[test]
     fn records_in_a_row_that_are_all_of_a_payload_are_a_run() {
         let two = [record(5, 9, 7), record(35, 4, 8)];
-        let run = RecordRun {
-            key: KeyHandle(1),
-            first: 7,
-            records: 2,
-        };
+        let run = RecordRun { key: KeyHandle(1), first: 7, records: 2 };
         assert_eq!(segment(&two, 55).run(), Some(run));
         assert_eq!(segment(&two, 56).run(), None, "bytes behind them");
         assert_eq!(segment(&two[1..], 55).run(), None, "bytes before them");
@@ -214,9 +196,6 @@ mod tests {
         let cut = segment(&[], 21);
         assert_eq!((cut.stride, cut.bytes[10..12].to_vec()), (20, vec![0, 20]));
         let whole = segment(&[], 20);
-        assert_eq!(
-            (whole.stride, whole.bytes[10..12].to_vec()),
-            (0, vec![0, 0])
-        );
+        assert_eq!((whole.stride, whole.bytes[10..12].to_vec()), (0, vec![0, 0]));
     }
 }

@@ -32,11 +32,7 @@ pub(crate) fn seal(
         counts_smt_sequence: false,
     };
     let (packets, longest) = cut.packets(payload.len());
-    let planned = PlannedPackets {
-        header,
-        packets,
-        longest,
-    };
+    let planned = PlannedPackets { header, packets, longest };
     PspEngine.permits(&context, &headers, planned).ok()?;
     let mut sealed = Some(Vec::new());
     let whole = segmentation::Segment { header, payload };

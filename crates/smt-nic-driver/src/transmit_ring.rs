@@ -80,10 +80,8 @@ impl TransmitRing {
 
     /// The two rings, as the device is told them.
     pub(crate) fn rings(&self) -> [Ring; 2] {
-        [self.descriptors, self.completions].map(|region| Ring {
-            address: region.address(),
-            entries: self.entries,
-        })
+        [self.descriptors, self.completions]
+            .map(|region| Ring { address: region.address(), entries: self.entries })
     }
 
     /// The values of the two registers: descriptors written, and completions read.
@@ -124,11 +122,7 @@ impl TransmitRing {
             payload: region.address() + segment.header_bytes as u64,
         });
         memory.swap(region, &mut segment.bytes);
-        let posted = Posted::Segment {
-            segment,
-            memory: region,
-            context,
-        };
+        let posted = Posted::Segment { segment, memory: region, context };
         self.post(memory, work, posted);
     }
 
@@ -140,15 +134,8 @@ impl TransmitRing {
         block: &[u8; CONTEXT_BLOCK_BYTES],
     ) {
         let block = self.block(memory, block);
-        let work = Work::Create {
-            context,
-            block: block.address(),
-        };
-        let posted = Posted::Create {
-            context,
-            block,
-            association,
-        };
+        let work = Work::Create { context, block: block.address() };
+        let posted = Posted::Create { context, block, association };
         self.post(memory, work, posted);
     }
 
@@ -159,10 +146,7 @@ impl TransmitRing {
         block: &[u8; CONTEXT_BLOCK_BYTES],
     ) {
         let block = self.block(memory, block);
-        let work = Work::CreateReceive {
-            context,
-            block: block.address(),
-        };
+        let work = Work::CreateReceive { context, block: block.address() };
         self.post(memory, work, Posted::CreateReceive { context, block });
     }
 
@@ -217,11 +201,7 @@ impl TransmitRing {
 
     fn free(&mut self, memory: &mut HostRegions, posted: &mut Posted) {
         match posted {
-            Posted::Segment {
-                segment,
-                memory: region,
-                ..
-            } => {
+            Posted::Segment { segment, memory: region, .. } => {
                 memory.swap(*region, &mut segment.bytes);
                 self.free_segments.push(*region);
             }
@@ -237,9 +217,7 @@ impl TransmitRing {
     /// Begins anew after a reset of the device. Returns how many segments were under way.
     pub(crate) fn reset(&mut self, memory: &mut HostRegions) -> u64 {
         let mut under_way = std::mem::take(&mut self.under_way);
-        under_way
-            .iter_mut()
-            .for_each(|posted| self.free(memory, posted));
+        under_way.iter_mut().for_each(|posted| self.free(memory, posted));
         memory.bytes_mut(self.completions).fill(0);
         (self.written, self.read) = (0, 0);
         self.contexts.clear();

@@ -45,9 +45,7 @@ impl PartialOrd for Counted {
 fn order(percent: u64, places: u64) -> Vec<u64> {
     let mut state = 7_u64;
     let mut random = |limit: u64| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (state >> 33) % limit
     };
     let mut packets: Vec<(u64, u64)> = (0..PACKETS)
@@ -70,10 +68,7 @@ fn by_list(order: &[u64]) -> u64 {
         });
         let at = held.len() - behind.count();
         held.insert(at, *number);
-        let ready = held
-            .iter()
-            .zip(next..)
-            .take_while(|(of, next)| **of == *next);
+        let ready = held.iter().zip(next..).take_while(|(of, next)| **of == *next);
         let ready = ready.count();
         held.drain(..ready);
         next += ready as u64;
@@ -85,10 +80,7 @@ fn by_tree(order: &[u64]) -> u64 {
     let (mut next, mut held) = (0, BTreeMap::new());
     for number in order {
         held.insert(Counted(*number), ());
-        while held
-            .first_key_value()
-            .is_some_and(|(first, ())| first.0 == next)
-        {
+        while held.first_key_value().is_some_and(|(first, ())| first.0 == next) {
             held.pop_first();
             next += 1;
         }
@@ -103,11 +95,7 @@ fn by_bitmap(order: &[u64]) -> (u64, u64, u32) {
     for number in order {
         // One bit and one place tell all.
         look();
-        let arrived = Arrived {
-            number: *number,
-            at: Duration::ZERO,
-            packet: (),
-        };
+        let arrived = Arrived { number: *number, at: Duration::ZERO, packet: () };
         reordering.take(&mut slots, arrived, &mut |of: Arrived<()>| {
             in_order += u64::from(largest.is_none_or(|largest| of.number > largest));
             largest = largest.max(Some(of.number));

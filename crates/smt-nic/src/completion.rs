@@ -117,11 +117,7 @@ pub(crate) struct CompletionQueue {
 
 impl CompletionQueue {
     pub(crate) fn new(ring: Ring) -> Self {
-        Self {
-            ring,
-            written: 0,
-            read: 0,
-        }
+        Self { ring, written: 0, read: 0 }
     }
 
     /// Whether there is room for one more.
@@ -177,10 +173,7 @@ mod tests {
                 cookie: 0x0708_090A_0B0C_0D0E,
             };
             let bytes = completion.to_bytes(Owner::of_entry(3, 4));
-            assert_eq!(
-                Completion::parse(&bytes, Owner::of_entry(0, 4)),
-                Some(completion)
-            );
+            assert_eq!(Completion::parse(&bytes, Owner::of_entry(0, 4)), Some(completion));
             assert_eq!(Completion::parse(&bytes, Owner::of_entry(4, 4)), None);
         }
     }
@@ -193,10 +186,7 @@ mod tests {
 
     #[test]
     fn a_host_that_claims_to_have_read_more_than_was_written_is_not_believed() {
-        let ring = Ring {
-            address: 0,
-            entries: 2,
-        };
+        let ring = Ring { address: 0, entries: 2 };
         let mut queue = CompletionQueue::new(ring);
         queue.written = 2;
         assert!(!queue.has_room());

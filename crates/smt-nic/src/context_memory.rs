@@ -47,12 +47,7 @@ pub(crate) enum NotAdded {
 
 impl<C> ContextMemory<C> {
     pub(crate) fn new(limits: ContextLimits) -> Self {
-        Self {
-            limits,
-            contexts: BTreeMap::new(),
-            cached: BTreeMap::new(),
-            uses: 0,
-        }
+        Self { limits, contexts: BTreeMap::new(), cached: BTreeMap::new(), uses: 0 }
     }
 
     pub(crate) fn add(&mut self, id: ContextId, context: C) -> Result<(), NotAdded> {
@@ -125,10 +120,7 @@ mod tests {
     use super::*;
 
     fn memory(contexts_max: usize, cached_max: usize) -> ContextMemory<u64> {
-        ContextMemory::new(ContextLimits {
-            contexts_max,
-            cached_max,
-        })
+        ContextMemory::new(ContextLimits { contexts_max, cached_max })
     }
 
     #[test]
@@ -150,10 +142,7 @@ mod tests {
             memory.add(ContextId(id), u64::from(id)).unwrap();
         }
         for id in [3, 2, 1, 3, 1, 1] {
-            assert_eq!(
-                memory.get_mut(ContextId(id), &mut counters),
-                Some(&mut u64::from(id))
-            );
+            assert_eq!(memory.get_mut(ContextId(id), &mut counters), Some(&mut u64::from(id)));
         }
         // 3 and 2 were cached; 1 displaced 3; 3 displaced 2; 1 stayed.
         assert_eq!((counters.context_hits, counters.context_misses), (4, 2));

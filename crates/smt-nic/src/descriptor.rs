@@ -126,20 +126,13 @@ impl Descriptor {
                 };
                 work.is_possible().then_some(Work::Segment(work))
             }
-            CREATE => Some(Work::Create {
-                context: context?,
-                block: u64_at(bytes, 16),
-            }),
-            RESYNC => Some(Work::Resync {
-                context: context?,
-                number: u64_at(bytes, 32),
-            }),
+            CREATE => Some(Work::Create { context: context?, block: u64_at(bytes, 16) }),
+            RESYNC => Some(Work::Resync { context: context?, number: u64_at(bytes, 32) }),
             DESTROY => Some(Work::Destroy { context: context? }),
             FENCE => Some(Work::Fence),
-            CREATE_RECEIVE => Some(Work::CreateReceive {
-                context: context?,
-                block: u64_at(bytes, 16),
-            }),
+            CREATE_RECEIVE => {
+                Some(Work::CreateReceive { context: context?, block: u64_at(bytes, 16) })
+            }
             DESTROY_RECEIVE => Some(Work::DestroyReceive { context: context? }),
             _ => None,
         }
@@ -223,17 +216,9 @@ mod tests {
         let context = ContextId(9);
         let works = vec![
             Work::Segment(segment()),
-            Work::Segment(SegmentWork {
-                context: None,
-                checksums: false,
-                stride: 0,
-                ..segment()
-            }),
+            Work::Segment(SegmentWork { context: None, checksums: false, stride: 0, ..segment() }),
             Work::Create { context, block: 5 },
-            Work::Resync {
-                context,
-                number: u64::MAX,
-            },
+            Work::Resync { context, number: u64::MAX },
             Work::Destroy { context },
             Work::Fence,
             Work::CreateReceive { context, block: 6 },
@@ -258,15 +243,8 @@ mod tests {
     #[test]
     fn a_segment_that_is_empty_or_too_long_is_refused() {
         for (header_bytes, payload_bytes) in [(64, 0), (64, 65_537), (121, 100), (64, u32::MAX)] {
-            let work = SegmentWork {
-                header_bytes,
-                payload_bytes,
-                ..segment()
-            };
-            let descriptor = Descriptor {
-                work: Work::Segment(work),
-                cookie: 0,
-            };
+            let work = SegmentWork { header_bytes, payload_bytes, ..segment() };
+            let descriptor = Descriptor { work: Work::Segment(work), cookie: 0 };
             assert!(Descriptor::parse(&descriptor.to_bytes()).is_err());
         }
     }

@@ -52,12 +52,7 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// The completion of a descriptor of this queue.
     pub(crate) fn completion(self, queue: u16) -> Completion {
-        Completion {
-            status: self.status,
-            queue,
-            packets: self.packets,
-            cookie: self.cookie,
-        }
+        Completion { status: self.status, queue, packets: self.packets, cookie: self.cookie }
     }
 }
 
@@ -76,10 +71,7 @@ impl<E: Engine> Executor<E> {
     }
 
     pub(crate) fn counted<'a, M>(&'a mut self, memory: &'a mut M) -> CountedMemory<'a, M> {
-        CountedMemory {
-            memory,
-            counters: &mut self.counters,
-        }
+        CountedMemory { memory, counters: &mut self.counters }
     }
 
     /// Executes a descriptor as it was parsed. Packets go to `wire`.
@@ -98,11 +90,7 @@ impl<E: Engine> Executor<E> {
             Ok(packets) => (Status::Done, packets),
             Err(status) => (status, 0),
         };
-        Outcome {
-            cookie,
-            status,
-            packets,
-        }
+        Outcome { cookie, status, packets }
     }
 
     fn work<M: HostMemory>(
@@ -141,10 +129,7 @@ impl<E: Engine> Executor<E> {
         memory: &mut M,
     ) -> Result<(), Status> {
         let block = self.read_block(address, memory)?;
-        let context = self
-            .engine
-            .create(&block)
-            .map_err(|_| Status::BadContextBlock)?;
+        let context = self.engine.create(&block).map_err(|_| Status::BadContextBlock)?;
         let added = self.contexts.add(id, context);
         self.counters.contexts_refused += u64::from(added == Err(NotAdded::NoRoom));
         added.map_err(not_added)?;
@@ -194,10 +179,7 @@ impl<E: Engine> Executor<E> {
         let header = &mut header[..work.header_bytes.into()];
         self.payload.clear();
         self.payload.resize(work.payload_bytes as usize, 0);
-        let mut counted = CountedMemory {
-            memory,
-            counters: &mut self.counters,
-        };
+        let mut counted = CountedMemory { memory, counters: &mut self.counters };
         let read = counted
             .read(work.header, header)
             .and_then(|()| counted.read(work.payload, &mut self.payload));
@@ -209,10 +191,7 @@ impl<E: Engine> Executor<E> {
             return self.cut_and_transform(context, header, &how, wire);
         }
         let counters = &mut self.counters;
-        let segment = Segment {
-            header,
-            payload: &self.payload,
-        };
+        let segment = Segment { header, payload: &self.payload };
         let packets = segmentation::cut(segment, &how, &mut self.packet, &mut |packet| {
             counters.packets += 1;
             counters.packet_bytes += packet.len() as u64;
@@ -249,11 +228,7 @@ impl<E: Engine> Executor<E> {
         let stage = self.engine.stage(context);
         if stage == Stage::Packet {
             let (packets, longest) = how.packets(self.payload.len());
-            let planned = PlannedPackets {
-                header,
-                packets,
-                longest,
-            };
+            let planned = PlannedPackets { header, packets, longest };
             let permitted = self.engine.permits(context, &how.headers, planned);
             permitted.map_err(Status::of)?;
         }
@@ -272,10 +247,7 @@ impl<E: Engine> Executor<E> {
     ) -> Result<u32, Status> {
         let context = self.contexts.peek_mut(id).ok_or(Status::UnknownContext)?;
         let (engine, counters, sealed) = (&self.engine, &mut self.counters, &mut self.sealed);
-        let segment = Segment {
-            header,
-            payload: &self.payload,
-        };
+        let segment = Segment { header, payload: &self.payload };
         let mut transformed = Ok(0);
         segmentation::cut(segment, how, &mut self.packet, &mut |packet| {
             let Ok(packets) = transformed else {

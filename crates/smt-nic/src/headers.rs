@@ -96,12 +96,7 @@ impl Headers {
         };
         let payload_at = transport_at + length;
         let is_whole = length >= transport.header_bytes_min() && payload_at <= bytes.len();
-        is_whole.then_some(Self {
-            ip,
-            transport,
-            transport_at,
-            payload_at,
-        })
+        is_whole.then_some(Self { ip, transport, transport_at, payload_at })
     }
 
     /// Writes a packet's own length, and over IPv4 the checksum of the header.
@@ -135,10 +130,7 @@ impl Headers {
     /// that begins with these headers, and of `bytes` bytes behind IP.
     pub(crate) fn pseudo_header(&self, packet: &[u8], bytes: usize) -> Sum {
         let protocol = packet[self.ip.next_header_at()];
-        Sum::default()
-            .add(self.addresses(packet))
-            .add_word(protocol.into())
-            .add_word(bytes as u16)
+        Sum::default().add(self.addresses(packet)).add_word(protocol.into()).add_word(bytes as u16)
     }
 }
 

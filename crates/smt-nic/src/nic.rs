@@ -38,17 +38,10 @@ impl Default for NicConfig {
     /// associations of ESP.
     fn default() -> Self {
         Self {
-            contexts: ContextLimits {
-                contexts_max: 4_096,
-                cached_max: 256,
-            },
+            contexts: ContextLimits { contexts_max: 4_096, cached_max: 256 },
             smt_protocol: 253,
             counts_smt_sequence: false,
-            receive: ReceiveConfig {
-                rss: Rss::default(),
-                merges_max: 16,
-                contexts_max: 4_096,
-            },
+            receive: ReceiveConfig { rss: Rss::default(), merges_max: 16, contexts_max: 4_096 },
             associations_max: 1_024,
         }
     }
@@ -120,8 +113,7 @@ impl<E: Engine> Nic<E> {
     /// At queue 65,536.
     pub fn add_queue_of_class(&mut self, class: u8, descriptors: Ring, completions: Ring) -> u16 {
         let number = u16::try_from(self.queues.len()).expect("a device has 65,536 queues at most");
-        self.queues
-            .push(TransmitQueue::new(class, descriptors, completions));
+        self.queues.push(TransmitQueue::new(class, descriptors, completions));
         number
     }
 
@@ -133,17 +125,9 @@ impl<E: Engine> Nic<E> {
     /// device that gives no class precedence.
     #[must_use]
     pub fn next_queue(&self) -> Option<u16> {
-        let able = || {
-            (0..)
-                .zip(&self.queues)
-                .filter(|(_, queue)| queue.can_go_on())
-        };
+        let able = || (0..).zip(&self.queues).filter(|(_, queue)| queue.can_go_on());
         let class = able().map(|(_, queue)| queue.class).max()?;
-        let numbers = || {
-            able()
-                .filter(|(_, queue)| queue.class == class)
-                .map(|(number, _)| number)
-        };
+        let numbers = || able().filter(|(_, queue)| queue.class == class).map(|(number, _)| number);
         let served = self.served.get(&class);
         let behind = numbers().find(|number| served.is_some_and(|served| number > served));
         behind.or_else(|| numbers().next())
@@ -215,16 +199,14 @@ impl<E: Engine> Nic<E> {
     pub fn receive<M: HostMemory>(&mut self, packet: &[u8], memory: &mut M) -> Option<u16> {
         let contexts = &mut self.executor.receive_contexts;
         let counters = &mut self.executor.counters;
-        self.receive
-            .receive(packet, contexts, &mut CountedMemory { memory, counters })
+        self.receive.receive(packet, contexts, &mut CountedMemory { memory, counters })
     }
 
     /// Hands over the merged packets of a receive queue, as when its interrupt is due.
     pub fn flush<M: HostMemory>(&mut self, queue: u16, memory: &mut M) {
         let contexts = &mut self.executor.receive_contexts;
         let counters = &mut self.executor.counters;
-        self.receive
-            .flush(queue, contexts, &mut CountedMemory { memory, counters });
+        self.receive.flush(queue, contexts, &mut CountedMemory { memory, counters });
     }
 
     /// The work that was done so far.
@@ -270,10 +252,7 @@ impl<E: Engine> Nic<E> {
     ) -> Result<Step, QueueError> {
         let stopped = |fault| QueueError::Stopped { queue, fault };
         let number = usize::from(queue);
-        let of = self
-            .queues
-            .get_mut(number)
-            .ok_or(QueueError::UnknownQueue(queue))?;
+        let of = self.queues.get_mut(number).ok_or(QueueError::UnknownQueue(queue))?;
         if !of.has_work() {
             return Ok(Step::Idle);
         }
@@ -294,9 +273,7 @@ impl<E: Engine> Nic<E> {
         };
         let outcome = self.executor.execute(descriptor, memory, wire);
         let completion = outcome.completion(queue);
-        let written = of
-            .completions
-            .write(completion, &mut self.executor.counted(memory));
+        let written = of.completions.write(completion, &mut self.executor.counted(memory));
         written.map_err(|fault| {
             of.stop();
             stopped(fault)

@@ -14,10 +14,7 @@ pub(crate) struct PacketNumbers {
 impl PacketNumbers {
     /// Numbers from `first` to `highest`. `None`: the first is 0, or beyond the highest.
     pub(crate) fn new(first: u64, highest: u64) -> Option<Self> {
-        (1..=highest).contains(&first).then_some(Self {
-            next: Some(first),
-            highest,
-        })
+        (1..=highest).contains(&first).then_some(Self { next: Some(first), highest })
     }
 
     /// The number of the next packet; `None` after the highest one.

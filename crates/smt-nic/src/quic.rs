@@ -142,9 +142,7 @@ impl QuicEngine {
             return Err(QuicTableError::NoRoom);
         }
         let connection = Connection::new(keys);
-        self.connections
-            .add(connection)
-            .ok_or(QuicTableError::NoRoom)
+        self.connections.add(connection).ok_or(QuicTableError::NoRoom)
     }
 
     /// Removes a connection, its keys and its ids. Packets of it are left to the host from now on.
@@ -277,12 +275,7 @@ struct Connections {
 
 impl Connections {
     fn new(most: u32) -> Self {
-        Self {
-            places: Vec::new(),
-            free: Vec::new(),
-            recency: Recency::default(),
-            most,
-        }
+        Self { places: Vec::new(), free: Vec::new(), recency: Recency::default(), most }
     }
 
     fn has_room(&self) -> bool {

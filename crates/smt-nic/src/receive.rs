@@ -106,20 +106,12 @@ impl ReceiveSide {
         }
         let Unwrapped { hash, packet } = self.openers.open(packet, host.counters);
         let number = rss::queue_of(hash, queues)?;
-        let Some(BarePacket {
-            bytes,
-            headers,
-            association,
-        }) = packet
-        else {
+        let Some(BarePacket { bytes, headers, association }) = packet else {
             return Some(number);
         };
         let of = self.queues.get_mut(usize::from(number))?;
-        let arriving = Arriving {
-            packet: bytes,
-            headers: headers.as_ref(),
-            mark: Mark { hash, association },
-        };
+        let arriving =
+            Arriving { packet: bytes, headers: headers.as_ref(), mark: Mark { hash, association } };
         of.take(arriving, self.config.merges_max, contexts, host);
         Some(number)
     }

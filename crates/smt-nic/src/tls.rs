@@ -55,9 +55,7 @@ impl TlsContext {
 /// No byte of a key.
 impl core::fmt::Debug for TlsContext {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("TlsContext")
-            .field("number", &self.number)
-            .finish_non_exhaustive()
+        f.debug_struct("TlsContext").field("number", &self.number).finish_non_exhaustive()
     }
 }
 
@@ -66,10 +64,7 @@ impl Engine for TlsEngine {
 
     fn create(&self, block: &ContextBlock) -> Result<TlsContext, BadContextBlock> {
         let bytes = block.bytes();
-        Ok(TlsContext {
-            key: key_of(block, SENDING)?,
-            number: Some(u64_at(bytes, 48)),
-        })
+        Ok(TlsContext { key: key_of(block, SENDING)?, number: Some(u64_at(bytes, 48)) })
     }
 
     fn resync(&self, context: &mut TlsContext, number: u64) {
@@ -83,9 +78,7 @@ impl Engine for TlsEngine {
     ) -> Result<Protected, EngineError> {
         let records = count_records(payload)?;
         let first = context.number.ok_or(EngineError::NumbersUsedUp)?;
-        let last = first
-            .checked_add(records - 1)
-            .ok_or(EngineError::NumbersUsedUp)?;
+        let last = first.checked_add(records - 1).ok_or(EngineError::NumbersUsedUp)?;
         let mut rest = payload;
         let mut bytes = 0;
         for number in first..=last {

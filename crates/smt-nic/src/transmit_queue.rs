@@ -84,10 +84,7 @@ impl TransmitQueue {
     /// Reads the next descriptor.
     pub(crate) fn fetch<M: HostMemory>(&mut self, memory: &mut M) -> Result<(), DmaFault> {
         let mut bytes = [0; DESCRIPTOR_BYTES];
-        memory.read(
-            self.ring.address_of(self.consumed, DESCRIPTOR_BYTES),
-            &mut bytes,
-        )?;
+        memory.read(self.ring.address_of(self.consumed, DESCRIPTOR_BYTES), &mut bytes)?;
         self.consumed += 1;
         self.fetched = Some(Descriptor::parse(&bytes));
         Ok(())
@@ -103,10 +100,7 @@ mod tests {
     use super::*;
 
     fn queue() -> TransmitQueue {
-        let ring = Ring {
-            address: 0,
-            entries: 4,
-        };
+        let ring = Ring { address: 0, entries: 4 };
         TransmitQueue::new(0, ring, ring)
     }
 
@@ -123,10 +117,7 @@ mod tests {
 
     #[test]
     fn entries_come_round() {
-        let ring = Ring {
-            address: 1_000,
-            entries: 4,
-        };
+        let ring = Ring { address: 1_000, entries: 4 };
         assert_eq!(ring.address_of(3, 48), 1_000 + 3 * 48);
         assert_eq!(ring.address_of(4, 48), 1_000);
     }

@@ -47,21 +47,12 @@ struct Sent {
 }
 
 const fn sent(number: u64, generation: u64, id: u8) -> Sent {
-    Sent {
-        number,
-        generation,
-        id,
-    }
+    Sent { number, generation, id }
 }
 
 /// The last is the fourth once more: a repetition.
-const PACKETS: [Sent; 5] = [
-    sent(10, 0, 1),
-    sent(11, 0, 1),
-    sent(12, 1, 2),
-    sent(13, 2, 2),
-    sent(12, 1, 2),
-];
+const PACKETS: [Sent; 5] =
+    [sent(10, 0, 1), sent(11, 0, 1), sent(12, 1, 2), sent(13, 2, 2), sent(12, 1, 2)];
 
 /// The contents that the table should have after the writes and packets so far.
 #[derive(Default)]
@@ -116,12 +107,7 @@ struct Case {
 
 impl Case {
     fn new() -> Self {
-        Self {
-            engine: engine(1),
-            connection: None,
-            model: Model::default(),
-            new: Vec::new(),
-        }
+        Self { engine: engine(1), connection: None, model: Model::default(), new: Vec::new() }
     }
 
     fn write(&mut self, write: Write) {
@@ -143,9 +129,7 @@ impl Case {
             }
             Write::SetNextKey(generation) => {
                 let is_next = generation == self.model.generation + 1;
-                let set = self
-                    .engine
-                    .set_next_key(of(), &key_of(generation), generation);
+                let set = self.engine.set_next_key(of(), &key_of(generation), generation);
                 assert_eq!(set, is_next);
                 self.model.has_next |= is_next;
             }
@@ -170,10 +154,7 @@ impl Case {
         match self.engine.receive(&mut received) {
             Received::Opened(opened) => {
                 assert!(must_open, "{sent:?} was opened");
-                assert_eq!(
-                    (opened.number, opened.generation),
-                    (sent.number, sent.generation)
-                );
+                assert_eq!((opened.number, opened.generation), (sent.number, sent.generation));
                 assert_eq!(received[opened.payload], sent.number.to_be_bytes());
                 let is_new = opened.freshness == Freshness::New;
                 assert_eq!(is_new, !self.new.contains(&sent.number), "{sent:?}");

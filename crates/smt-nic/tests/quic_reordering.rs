@@ -9,11 +9,7 @@ use smt_nic::quic::reordering::{Arrived, REACH, Reordering, Slots};
 const WAIT: Duration = Duration::from_micros(500);
 
 fn arrived(number: u64, micros: u64) -> Arrived<()> {
-    Arrived {
-        number,
-        at: Duration::from_micros(micros),
-        packet: (),
-    }
+    Arrived { number, at: Duration::from_micros(micros), packet: () }
 }
 
 /// A connection with its device's slots, and the numbers that went up.
@@ -25,11 +21,7 @@ struct Bench {
 
 impl Bench {
     fn new(slots: u32) -> Self {
-        Self {
-            slots: Slots::new(slots),
-            reordering: Reordering::new(0, WAIT),
-            up: Vec::new(),
-        }
+        Self { slots: Slots::new(slots), reordering: Reordering::new(0, WAIT), up: Vec::new() }
     }
 
     fn take(&mut self, number: u64, micros: u64) {
@@ -43,8 +35,7 @@ impl Bench {
         let up = &mut self.up;
         let mut up = |arrived: Arrived<()>| up.push(arrived.number);
         let now = Duration::from_micros(micros);
-        self.reordering
-            .handle_timeout(&mut self.slots, now, &mut up);
+        self.reordering.handle_timeout(&mut self.slots, now, &mut up);
     }
 }
 
@@ -96,10 +87,7 @@ fn packets_go_up_as_they_came_where_no_slot_is_free() {
     assert_eq!(bench.up, [0, 2, 4]);
     bench.take(6, 3);
     bench.take(5, 4);
-    assert_eq!(
-        (bench.up.clone(), bench.slots.used()),
-        (vec![0, 2, 4, 5, 6], 0)
-    );
+    assert_eq!((bench.up.clone(), bench.slots.used()), (vec![0, 2, 4, 5, 6], 0));
 }
 
 #[test]
@@ -114,9 +102,7 @@ fn a_number_beyond_the_reach_moves_on() {
 
 /// Numbers below `limit`; a linear congruential generator, so that a seed has one order.
 fn random(state: &mut u64, limit: u64) -> u64 {
-    *state = state
-        .wrapping_mul(6_364_136_223_846_793_005)
-        .wrapping_add(1);
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
     (*state >> 33) % limit
 }
 
@@ -164,15 +150,10 @@ fn reordering_before_authentication_lets_forged_packets_take_the_slots() {
         let mut up = Vec::new();
         for number in genuine {
             let arrived = arrived(number, number);
-            reordering.take(&mut shared, arrived, &mut |of: Arrived<()>| {
-                up.push(of.number)
-            });
+            reordering.take(&mut shared, arrived, &mut |of: Arrived<()>| up.push(of.number));
         }
         up.is_sorted()
     };
-    assert!(
-        in_order(0),
-        "authenticated first: forged packets never come here"
-    );
+    assert!(in_order(0), "authenticated first: forged packets never come here");
     assert!(!in_order(u64::from(slots)), "slots first: the attack works");
 }

@@ -15,10 +15,7 @@ const ID: [u8; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 /// rustls takes keys of 32 bytes as they are. AES-128 is held to the vectors of RFC 9001.
 const SUITES: [(Suite, SupportedCipherSuite); 2] = [
     (Suite::Aes256Gcm, cipher_suite::TLS13_AES_256_GCM_SHA384),
-    (
-        Suite::ChaCha20Poly1305,
-        cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
-    ),
+    (Suite::ChaCha20Poly1305, cipher_suite::TLS13_CHACHA20_POLY1305_SHA256),
 ];
 
 struct Library {
@@ -40,10 +37,8 @@ fn both(suite: Suite, of_library: SupportedCipherSuite) -> (QuicEngine, Handle, 
         hash_key: [1; 16],
     })
     .unwrap();
-    let (phase, header) = (
-        PhaseKey::new(suite, &key, iv).unwrap(),
-        HeaderProtectionKey::new(suite, &hp).unwrap(),
-    );
+    let (phase, header) =
+        (PhaseKey::new(suite, &key, iv).unwrap(), HeaderProtectionKey::new(suite, &hp).unwrap());
     let connection = engine.add(&ConnectionKeys {
         receive: phase.clone(),
         receive_next: None,
@@ -81,9 +76,7 @@ impl Library {
         let sample = rest[4..20].to_vec();
         let mut low = low_copy;
         let first = &mut header[..1];
-        self.header
-            .encrypt_in_place(&sample, &mut first[0], &mut low)
-            .unwrap();
+        self.header.encrypt_in_place(&sample, &mut first[0], &mut low).unwrap();
         rest[..number_bytes].copy_from_slice(&low);
         packet
     }
@@ -99,12 +92,8 @@ fn both_seal_the_same_bytes_and_the_engine_opens_them() {
             let sealed = library.seal(number, number_bytes, frames);
             let mut own = built(number, number_bytes, frames);
             let stride = own.len();
-            let mut batch = Batch {
-                packets: &mut own,
-                stride,
-                id_length: ID.len(),
-                numbers: &[number],
-            };
+            let mut batch =
+                Batch { packets: &mut own, stride, id_length: ID.len(), numbers: &[number] };
             engine.seal(connection, &mut batch).unwrap();
             assert_eq!(own, sealed, "{suite:?}, number {number}");
             let mut packet = sealed;

@@ -42,9 +42,7 @@ impl CertificateAuthority {
         let key = AuthorityKey::General(key_kind.generate()?);
         let mut params = validity.params();
         params.distinguished_name = rcgen::DistinguishedName::new();
-        params
-            .distinguished_name
-            .push(DnType::CommonName, common_name);
+        params.distinguished_name.push(DnType::CommonName, common_name);
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let certificate = params.self_signed(&key)?;
@@ -94,12 +92,7 @@ impl CertificateAuthority {
             .into());
         }
         let not_after_s = parsed.validity().not_after.timestamp();
-        Ok(Self {
-            certificate_pem: certificate.to_owned(),
-            certificate: der,
-            key,
-            not_after_s,
-        })
+        Ok(Self { certificate_pem: certificate.to_owned(), certificate: der, key, not_after_s })
     }
 
     /// The authority's certificate in PEM, which peers take as root.
@@ -137,9 +130,7 @@ impl CertificateAuthority {
         let key = plan.key_kind.generate()?;
         let mut params = plan.validity.params();
         params.distinguished_name = rcgen::DistinguishedName::new();
-        params
-            .distinguished_name
-            .push(DnType::CommonName, plan.common_name.as_str());
+        params.distinguished_name.push(DnType::CommonName, plan.common_name.as_str());
         let names = plan.names.iter().map(SubjectName::to_san);
         params.subject_alt_names = names.collect::<Result<_, _>>()?;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];

@@ -68,11 +68,7 @@ impl MlDsaKey {
         let (pair, algorithm) = loaded?;
         let document = SecretDocument::try_from(der).ok()?;
         let pem = document.to_pem("PRIVATE KEY", LineEnding::LF).ok()?;
-        Some(Self {
-            pair,
-            algorithm,
-            pem,
-        })
+        Some(Self { pair, algorithm, pem })
     }
 }
 

@@ -29,18 +29,13 @@ pub fn decrypt_key(pem: Pem, passphrase: &[u8]) -> Result<Pem, CredentialError> 
     let section = match pem.encryption() {
         None => return Ok(pem),
         Some(KeyEncryption::Traditional) => {
-            return Err(CredentialError::TraditionalEncryption {
-                place: pem.place().to_owned(),
-            });
+            return Err(CredentialError::TraditionalEncryption { place: pem.place().to_owned() });
         }
         Some(KeyEncryption::Pkcs8(section)) => section,
     };
     let place = || pem.place().to_owned();
     let key = open(section, passphrase).map_err(|refusal| match refusal {
-        Refusal::NotPem(reason) => CredentialError::NotPem {
-            place: place(),
-            reason,
-        },
+        Refusal::NotPem(reason) => CredentialError::NotPem { place: place(), reason },
         Refusal::Passphrase => CredentialError::WrongPassphrase { place: place() },
         Refusal::Form => CredentialError::UnknownEncryption { place: place() },
     })?;
@@ -86,11 +81,7 @@ mod tests {
         fn the_right_passphrase_opens_a_key_among_other_sections() {
             let other =
                 "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n";
-            for text in [
-                KEY.to_owned(),
-                [other, KEY].concat(),
-                KEY.replace('\n', "\r\n"),
-            ] {
+            for text in [KEY.to_owned(), [other, KEY].concat(), KEY.replace('\n', "\r\n")] {
                 let key = decrypt(&text, "open sesame").unwrap();
                 assert_eq!(key.place(), "db7.key");
                 key.private_key().unwrap();
@@ -101,10 +92,7 @@ mod tests {
         fn wrong_passphrases_are_told() {
             for passphrase in ["", "open sesam", "open sesame\n"] {
                 let error = decrypt(KEY, passphrase).err().unwrap();
-                assert!(
-                    matches!(error, CredentialError::WrongPassphrase { .. }),
-                    "{error}"
-                );
+                assert!(matches!(error, CredentialError::WrongPassphrase { .. }), "{error}");
             }
         }
 

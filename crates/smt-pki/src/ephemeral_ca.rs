@@ -41,10 +41,7 @@ impl EphemeralCa {
         aws_lc_rs::rand::fill(&mut random).map_err(|_| rcgen::Error::RingUnspecified)?;
         let name = format!("throw-away authority {:08x}", u32::from_be_bytes(random));
         let authority = CertificateAuthority::new(&name, validity, key_kind)?;
-        Ok(Self {
-            authority,
-            key_kind,
-        })
+        Ok(Self { authority, key_kind })
     }
 
     /// An identity for a server that clients call by these names (DNS, IP addresses or URIs).
@@ -83,9 +80,7 @@ impl EphemeralCa {
     /// # Errors
     /// The certificate was made here, hence there are none in practice.
     pub fn trust(&self) -> Result<Trust, MakeCertificateError> {
-        Ok(Trust::roots_from_pem(
-            self.authority.certificate_pem().as_bytes(),
-        )?)
+        Ok(Trust::roots_from_pem(self.authority.certificate_pem().as_bytes())?)
     }
 
     /// The authority itself, to issue PEM or to write its certificate to a file.

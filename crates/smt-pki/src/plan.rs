@@ -41,10 +41,7 @@ impl CertificatePlan {
         let first = names.first().ok_or(MakeCertificateError::NoName)?;
         Ok(Self {
             common_name: (*first).to_owned(),
-            names: names
-                .iter()
-                .map(|name| SubjectName::parse(name))
-                .collect::<Result<_, _>>()?,
+            names: names.iter().map(|name| SubjectName::parse(name)).collect::<Result<_, _>>()?,
             purpose: Purpose::Server,
             validity: Validity::days(DAYS_DEFAULT)?,
             key_kind: KeyKind::default(),
@@ -83,19 +80,13 @@ impl SubjectName {
     /// # Errors
     /// [`MakeCertificateError::BadName`] if it is none of them.
     pub fn parse(name: &str) -> Result<Self, MakeCertificateError> {
-        let bad = || MakeCertificateError::BadName {
-            name: name.to_owned(),
-        };
+        let bad = || MakeCertificateError::BadName { name: name.to_owned() };
         if let Ok(address) = name.parse() {
             return Ok(Self::Ip(address));
         }
         if let Some((scheme, rest)) = name.split_once("://") {
             let is_uri = !scheme.is_empty() && !rest.is_empty() && name.bytes().all(is_uri_byte);
-            return if is_uri {
-                Ok(Self::Uri(name.to_owned()))
-            } else {
-                Err(bad())
-            };
+            return if is_uri { Ok(Self::Uri(name.to_owned())) } else { Err(bad()) };
         }
         DnsName::try_from(name.strip_prefix("*.").unwrap_or(name)).map_err(|_| bad())?;
         Ok(Self::Dns(name.to_owned()))
@@ -129,10 +120,7 @@ impl Purpose {
             Self::Client => vec![ExtendedKeyUsagePurpose::ClientAuth],
             Self::Server => vec![ExtendedKeyUsagePurpose::ServerAuth],
             Self::ServerAndClient => {
-                vec![
-                    ExtendedKeyUsagePurpose::ServerAuth,
-                    ExtendedKeyUsagePurpose::ClientAuth,
-                ]
+                vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth]
             }
         }
     }
@@ -157,13 +145,8 @@ pub enum KeyKind {
 
 impl KeyKind {
     /// Each of them.
-    pub const ALL: [Self; 5] = [
-        Self::EcdsaP256,
-        Self::Ed25519,
-        Self::MlDsa44,
-        Self::MlDsa65,
-        Self::MlDsa87,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::EcdsaP256, Self::Ed25519, Self::MlDsa44, Self::MlDsa65, Self::MlDsa87];
 
     /// The kind in lower case, e.g. `ml-dsa-65`.
     pub const fn name(self) -> &'static str {
@@ -224,10 +207,7 @@ impl Validity {
         if !in_range || not_before >= not_after {
             return Err(MakeCertificateError::BadValidity);
         }
-        Ok(Self {
-            not_before,
-            not_after,
-        })
+        Ok(Self { not_before, not_after })
     }
 
     /// The first moment and the last.

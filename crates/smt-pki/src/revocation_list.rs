@@ -57,20 +57,14 @@ impl CertificateAuthority {
 
     /// The serial number of a certificate that this authority has issued.
     fn serial_of(&self, der: &[u8], place: &str) -> Result<SerialNumber, MakeCertificateError> {
-        let bad = |reason: String| CredentialError::BadCertificate {
-            place: place.to_owned(),
-            reason,
-        };
+        let bad =
+            |reason: String| CredentialError::BadCertificate { place: place.to_owned(), reason };
         let parse = |der| X509Certificate::from_der(der).map(|(_, certificate)| certificate);
         let certificate = parse(der).map_err(|error| bad(error.to_string()))?;
         let own = parse(self.certificate_der()).map_err(|error| bad(error.to_string()))?;
         if certificate.issuer().as_raw() != own.subject().as_raw() {
             let issuer = certificate.issuer().to_string();
-            return Err(bad(format!(
-                "its issuer is {:?}, and not this authority",
-                issuer
-            ))
-            .into());
+            return Err(bad(format!("its issuer is {:?}, and not this authority", issuer)).into());
         }
         Ok(SerialNumber::from_slice(certificate.raw_serial()))
     }
@@ -87,10 +81,7 @@ mod tests {
 
     fn certificate(of: &CertificateAuthority) -> Pem {
         let plan = CertificatePlan::client("gone").unwrap();
-        Pem::text(
-            "gone.pem",
-            of.issue(&plan).unwrap().certificate_pem.as_bytes(),
-        )
+        Pem::text("gone.pem", of.issue(&plan).unwrap().certificate_pem.as_bytes())
     }
 
     #[test]
@@ -102,10 +93,8 @@ mod tests {
         let der = pem.revocation_lists().unwrap().remove(0);
         let parsed = x509_parser::revocation_list::CertificateRevocationList::from_der(&der);
         let (_, parsed) = parsed.unwrap();
-        let serials: Vec<_> = parsed
-            .iter_revoked_certificates()
-            .map(|one| one.raw_serial())
-            .collect();
+        let serials: Vec<_> =
+            parsed.iter_revoked_certificates().map(|one| one.raw_serial()).collect();
         assert_eq!(serials.len(), 2);
         for (pem, serial) in gone.iter().zip(serials) {
             let der = pem.certificates().unwrap().remove(0);

@@ -58,10 +58,7 @@ impl CertificateText {
     /// [`CredentialError`] says what was found instead, or what cannot be parsed.
     pub fn from_pem(pem: &[u8]) -> Result<Vec<Self>, CredentialError> {
         let certificates = Pem::text("the given text", pem).certificates()?;
-        certificates
-            .iter()
-            .map(|certificate| Self::from_der(certificate))
-            .collect()
+        certificates.iter().map(|certificate| Self::from_der(certificate)).collect()
     }
 
     /// A certificate in DER.
@@ -94,19 +91,13 @@ impl CertificateText {
 
     /// Whole days for which it is still valid at a time in Unix seconds; negative after its end.
     pub fn days_left(&self, now_s: i64) -> i64 {
-        self.not_after_s
-            .saturating_sub(now_s)
-            .div_euclid(DAY_S as i64)
+        self.not_after_s.saturating_sub(now_s).div_euclid(DAY_S as i64)
     }
 }
 
 impl fmt::Display for CertificateText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = if self.names.is_empty() {
-            "none".to_owned()
-        } else {
-            self.names.join(", ")
-        };
+        let names = if self.names.is_empty() { "none".to_owned() } else { self.names.join(", ") };
         writeln!(f, "subject      {}", self.subject)?;
         writeln!(f, "names        {names}")?;
         if let Some(id) = &self.spiffe_id {
@@ -115,11 +106,7 @@ impl fmt::Display for CertificateText {
         writeln!(f, "issuer       {}", self.issuer)?;
         writeln!(f, "not before   {}", self.not_before)?;
         writeln!(f, "not after    {}", self.not_after)?;
-        writeln!(
-            f,
-            "authority    {}",
-            if self.is_authority { "yes" } else { "no" }
-        )?;
+        writeln!(f, "authority    {}", if self.is_authority { "yes" } else { "no" })?;
         writeln!(f, "purposes     {}", self.purposes)?;
         writeln!(f, "key          {}", self.key_kind)?;
         write!(f, "fingerprint  sha256 {}", self.fingerprint)
@@ -158,21 +145,9 @@ fn purposes(certificate: &X509Certificate<'_>) -> String {
         return "any".to_owned();
     };
     let usage = extension.value;
-    let known = [
-        (usage.any, "any"),
-        (usage.server_auth, "server"),
-        (usage.client_auth, "client"),
-    ];
-    let words: Vec<&str> = known
-        .iter()
-        .filter(|(is, _)| *is)
-        .map(|(_, word)| *word)
-        .collect();
-    if words.is_empty() {
-        "neither server nor client".to_owned()
-    } else {
-        words.join(", ")
-    }
+    let known = [(usage.any, "any"), (usage.server_auth, "server"), (usage.client_auth, "client")];
+    let words: Vec<&str> = known.iter().filter(|(is, _)| *is).map(|(_, word)| *word).collect();
+    if words.is_empty() { "neither server nor client".to_owned() } else { words.join(", ") }
 }
 
 fn key_kind(key: &SubjectPublicKeyInfo<'_>) -> String {
@@ -188,11 +163,7 @@ fn key_kind(key: &SubjectPublicKeyInfo<'_>) -> String {
         let id = algorithm.to_id_string();
         return ml_dsa(&id).map_or_else(|| id.clone(), str::to_owned);
     }
-    let curve = key
-        .algorithm
-        .parameters
-        .as_ref()
-        .and_then(|any| any.as_oid().ok());
+    let curve = key.algorithm.parameters.as_ref().and_then(|any| any.as_oid().ok());
     match curve {
         Some(curve) if curve == OID_EC_P256 => "ECDSA P-256".to_owned(),
         Some(curve) if curve == OID_NIST_EC_P384 => "ECDSA P-384".to_owned(),
@@ -229,21 +200,13 @@ mod tests {
         fn all_of_a_chain_is_described() {
             let validity = Validity::days(400).unwrap();
             let authority = CertificateAuthority::new("root", validity, KeyKind::Ed25519).unwrap();
-            let leaf = authority
-                .issue(&CertificatePlan::server(&["a.example"]).unwrap())
-                .unwrap();
+            let leaf = authority.issue(&CertificatePlan::server(&["a.example"]).unwrap()).unwrap();
             let chain = leaf.certificate_pem + authority.certificate_pem();
             let [leaf, root] = &CertificateText::from_pem(chain.as_bytes()).unwrap()[..] else {
                 panic!("two certificates")
             };
-            assert_eq!(
-                (leaf.subject.as_str(), leaf.issuer.as_str()),
-                ("CN=a.example", "CN=root")
-            );
-            assert_eq!(
-                (leaf.is_authority, leaf.purposes.as_str()),
-                (false, "server")
-            );
+            assert_eq!((leaf.subject.as_str(), leaf.issuer.as_str()), ("CN=a.example", "CN=root"));
+            assert_eq!((leaf.is_authority, leaf.purposes.as_str()), (false, "server"));
             assert_eq!((root.is_authority, root.purposes.as_str()), (true, "any"));
             assert_eq!(root.key_kind, "Ed25519");
             assert!(root.not_after_s > leaf.not_after_s);

@@ -53,10 +53,7 @@ impl Default for Config {
 /// The configuration of a run of which nothing else is known.
 impl From<TransportConfig> for Config {
     fn from(transport: TransportConfig) -> Self {
-        Self {
-            transport,
-            ..Self::default()
-        }
+        Self { transport, ..Self::default() }
     }
 }
 

@@ -33,11 +33,8 @@ pub(crate) fn seal(
     secret: &[u8],
     out: &mut TransmitBuffer,
 ) {
-    let header = ControlHeader {
-        epoch: keys.epoch() as u8,
-        session: route.session,
-        number: route.number,
-    };
+    let header =
+        ControlHeader { epoch: keys.epoch() as u8, session: route.session, number: route.number };
     let start = out.len();
     let packet = out.grow_zeroed(ControlHeader::packet_len(body));
     let length = header.emit(route.version, body, packet);

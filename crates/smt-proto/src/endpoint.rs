@@ -247,10 +247,7 @@ impl Endpoint {
         let turn = self.shared.grants.next_timeout();
         let turn = turn.map(|time| (time, TimerReason::Grant));
         let grants = pull.or(turn);
-        first
-            .into_iter()
-            .chain(grants)
-            .min_by_key(|(time, _)| *time)
+        first.into_iter().chain(grants).min_by_key(|(time, _)| *time)
     }
 
     /// The counters so far.
@@ -347,10 +344,7 @@ impl Endpoint {
         }
         let index = SessionIndex::new(self.boot, self.next_serial);
         self.next_serial += step;
-        Some(OwnIndex {
-            index,
-            reset_token: self.stateless.reset_token(path, index),
-        })
+        Some(OwnIndex { index, reset_token: self.stateless.reset_token(path, index) })
     }
 
     /// Goes on to the next boot number, since the serials of this one are used up.

@@ -119,14 +119,10 @@ impl CallError {
     pub(crate) fn failed(failure: Failure) -> Self {
         let (not_run, failure) = (failure.not_run, Box::new(failure));
         match not_run {
-            true => Self {
-                reason: CallFailure::Refused(failure),
-                execution: Execution::DidNotRun,
-            },
-            false => Self {
-                reason: CallFailure::Failed(failure),
-                execution: Execution::MayHaveRun,
-            },
+            true => Self { reason: CallFailure::Refused(failure), execution: Execution::DidNotRun },
+            false => {
+                Self { reason: CallFailure::Failed(failure), execution: Execution::MayHaveRun }
+            }
         }
     }
 }
@@ -396,11 +392,7 @@ impl core::fmt::Display for ShownKeyName<'_> {
 
 impl From<HandshakeFailure> for ConnectError {
     fn from(failure: HandshakeFailure) -> Self {
-        Self::Handshake {
-            fault: failure.fault,
-            kind: failure.kind,
-            text: failure.text,
-        }
+        Self::Handshake { fault: failure.fault, kind: failure.kind, text: failure.text }
     }
 }
 

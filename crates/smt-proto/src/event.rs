@@ -66,30 +66,10 @@ impl PeerMessage {
 
 impl From<PeerMessage> for Event {
     fn from(message: PeerMessage) -> Self {
-        let PeerMessage {
-            rpc,
-            body,
-            metadata,
-            deadline,
-            is_one_way,
-            parts,
-            is_early,
-        } = message;
+        let PeerMessage { rpc, body, metadata, deadline, is_one_way, parts, is_early } = message;
         match is_one_way {
-            true => Self::OneWay {
-                rpc,
-                body,
-                metadata,
-                deadline,
-            },
-            false => Self::Request {
-                rpc,
-                body,
-                metadata,
-                deadline,
-                parts,
-                is_early,
-            },
+            true => Self::OneWay { rpc, body, metadata, deadline },
+            false => Self::Request { rpc, body, metadata, deadline, parts, is_early },
         }
     }
 }
@@ -98,14 +78,7 @@ impl Event {
     /// The message of a peer that this event tells of, if it does.
     pub(crate) fn into_message(self) -> Option<PeerMessage> {
         match self {
-            Self::Request {
-                rpc,
-                body,
-                metadata,
-                deadline,
-                parts,
-                is_early,
-            } => Some(PeerMessage {
+            Self::Request { rpc, body, metadata, deadline, parts, is_early } => Some(PeerMessage {
                 rpc,
                 body,
                 metadata,
@@ -114,12 +87,7 @@ impl Event {
                 is_early,
                 is_one_way: false,
             }),
-            Self::OneWay {
-                rpc,
-                body,
-                metadata,
-                deadline,
-            } => Some(PeerMessage {
+            Self::OneWay { rpc, body, metadata, deadline } => Some(PeerMessage {
                 rpc,
                 body,
                 metadata,

@@ -28,30 +28,17 @@ impl Failure {
     /// The application refuses the request, which did not run.
     #[must_use]
     pub fn refusal(code: u32, text: impl Into<String>) -> Self {
-        Self {
-            code,
-            text: text.into(),
-            not_run: true,
-            metadata: Metadata::new(),
-        }
+        Self { code, text: text.into(), not_run: true, metadata: Metadata::new() }
     }
 
     /// The request has failed, and may have run, wholly or in part.
     #[must_use]
     pub fn failed(code: u32, text: impl Into<String>) -> Self {
-        Self {
-            code,
-            text: text.into(),
-            not_run: false,
-            metadata: Metadata::new(),
-        }
+        Self { code, text: text.into(), not_run: false, metadata: Metadata::new() }
     }
 
     pub(crate) fn mark(&self) -> FailureMark {
-        FailureMark {
-            code: self.code,
-            not_run: self.not_run,
-        }
+        FailureMark { code: self.code, not_run: self.not_run }
     }
 
     /// The text as it leaves for a peer that accepts so many bytes.
@@ -68,12 +55,7 @@ impl Failure {
         let mut text = String::from_utf8_lossy(text).into_owned();
         // A replacement is longer than what it replaces.
         cut(&mut text, FAILURE_TEXT_MAX);
-        Self {
-            code: mark.code,
-            text,
-            not_run: mark.not_run,
-            metadata,
-        }
+        Self { code: mark.code, text, not_run: mark.not_run, metadata }
     }
 }
 
@@ -99,10 +81,7 @@ mod tests {
     use super::*;
     use std::prelude::v1::*;
 
-    const MARK: FailureMark = FailureMark {
-        code: 7,
-        not_run: true,
-    };
+    const MARK: FailureMark = FailureMark { code: 7, not_run: true };
 
     // SMT [5.2-8]
     #[test]

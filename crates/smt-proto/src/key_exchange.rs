@@ -88,16 +88,8 @@ impl Step {
         finished: Option<Finished>,
     ) -> Result<Self, Failed> {
         match taken {
-            Ok(()) => Ok(Self {
-                send,
-                finished,
-                early: None,
-                parting: None,
-            }),
-            Err(failure) => Err(Failed {
-                failure,
-                alert: send,
-            }),
+            Ok(()) => Ok(Self { send, finished, early: None, parting: None }),
+            Err(failure) => Err(Failed { failure, alert: send }),
         }
     }
 }
@@ -114,10 +106,7 @@ pub struct Failed {
 impl From<HandshakeFailure> for Failed {
     /// Makes a failure of which the peer is not told.
     fn from(failure: HandshakeFailure) -> Self {
-        Self {
-            failure,
-            alert: None,
-        }
+        Self { failure, alert: None }
     }
 }
 
@@ -191,11 +180,7 @@ impl<'a> ClientRequest<'a> {
     /// A first attempt to reach the server of this name, at a time that nobody has told.
     #[must_use]
     pub const fn new(server_name: &'a str) -> Self {
-        Self {
-            server_name,
-            wall: None,
-            is_retry: false,
-        }
+        Self { server_name, wall: None, is_retry: false }
     }
 }
 

@@ -41,10 +41,7 @@ impl Metadata {
         if self.iter().count() == METADATA_ENTRIES_MAX {
             return Err(MetadataError::TooMany);
         }
-        let mut encoded = self
-            .encoded
-            .take()
-            .map_or_else(Vec::new, |bytes| Vec::from(*bytes));
+        let mut encoded = self.encoded.take().map_or_else(Vec::new, |bytes| Vec::from(*bytes));
         encoded.resize(before, 0);
         encoded[..MetadataEntries::LENGTH_LEN].copy_from_slice(&(length as u16).to_be_bytes());
         encoded.push(name.len() as u8);
@@ -110,9 +107,7 @@ impl Metadata {
 /// Names alone: values may be secrets.
 impl core::fmt::Debug for Metadata {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_list()
-            .entries(self.iter().map(|(name, _)| name))
-            .finish()
+        f.debug_list().entries(self.iter().map(|(name, _)| name)).finish()
     }
 }
 
@@ -154,10 +149,7 @@ mod tests {
         }
         let expected: [(&str, &[u8]); 3] = [("a", b"1"), ("b.c-d_0", b""), ("a", b"2")];
         assert_eq!(metadata.iter().collect::<Vec<_>>(), expected);
-        assert_eq!(
-            (metadata.get("a"), metadata.get("z")),
-            (Some(&b"1"[..]), None)
-        );
+        assert_eq!((metadata.get("a"), metadata.get("z")), (Some(&b"1"[..]), None));
         let travelled = [&metadata.clone().into_encoded().unwrap()[..], b"body"].concat();
         let (received, body) = Metadata::split(true, travelled.into()).unwrap();
         assert_eq!((received, &body[..]), (metadata, &b"body"[..]));

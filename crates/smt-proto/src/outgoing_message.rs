@@ -18,10 +18,7 @@ impl OutgoingMessage {
     /// A message with this body.
     #[must_use]
     pub fn new(body: impl Into<Body>) -> Self {
-        Self {
-            body: body.into(),
-            metadata: Metadata::new(),
-        }
+        Self { body: body.into(), metadata: Metadata::new() }
     }
 
     /// The message with this metadata.

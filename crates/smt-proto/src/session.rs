@@ -184,10 +184,7 @@ impl Session {
         self.end_messages(&end, shared);
         self.lane.control = ControlQueue::default();
         self.confirm_due = false;
-        shared.events.push_back(Event::SessionEnded {
-            session: self.index,
-            end: end.clone(),
-        });
+        shared.events.push_back(Event::SessionEnded { session: self.index, end: end.clone() });
         self.ended = Some(end);
     }
 
@@ -201,18 +198,11 @@ impl Session {
     }
 
     pub(crate) fn rpc(&self, id: MessageId) -> RpcId {
-        RpcId {
-            session: self.index,
-            id,
-        }
+        RpcId { session: self.index, id }
     }
 
     pub(crate) fn due(&self) -> Option<Time> {
-        if self.ended.is_some() {
-            None
-        } else {
-            self.pass_timer.due()
-        }
+        if self.ended.is_some() { None } else { self.pass_timer.due() }
     }
 
     pub(crate) fn has_ended(&self) -> bool {

@@ -98,10 +98,7 @@ mod tests {
     const AT: Time = Time::from_nanos(90 * NANOS_PER_SECOND + 600_000_000);
 
     fn wall_at(wall: u64, now: Time) -> u64 {
-        let clock = WallClock {
-            at: AT,
-            wall: WallTime::from_secs(wall),
-        };
+        let clock = WallClock { at: AT, wall: WallTime::from_secs(wall) };
         clock.wall_at(now).as_secs()
     }
 

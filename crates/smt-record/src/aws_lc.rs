@@ -26,10 +26,7 @@ impl AeadProvider for AwsLc {
     fn aead(&self, suite: Suite, key: &[u8], iv: [u8; 12]) -> Result<Box<dyn Aead>, Unavailable> {
         let unbound = UnboundKey::new(algorithm(suite), key)
             .expect("the key is as long as its suite says: documented under Panics");
-        Ok(Box::new(AwsLcAead {
-            key: LessSafeKey::new(unbound),
-            iv: Zeroizing::new(iv),
-        }))
+        Ok(Box::new(AwsLcAead { key: LessSafeKey::new(unbound), iv: Zeroizing::new(iv) }))
     }
 }
 
@@ -250,18 +247,10 @@ mod tests {
                 let good = sealed(suite, &[1; 64]);
                 for bit in 0..64 {
                     let number = NUMBER ^ (1 << bit);
-                    assert!(
-                        aead(suite)
-                            .open_in_place(number, AAD, &mut good.clone())
-                            .is_err()
-                    );
+                    assert!(aead(suite).open_in_place(number, AAD, &mut good.clone()).is_err());
                 }
                 let aad = [0x17, 3, 3, 0, 65];
-                assert!(
-                    aead(suite)
-                        .open_in_place(NUMBER, &aad, &mut good.clone())
-                        .is_err()
-                );
+                assert!(aead(suite).open_in_place(NUMBER, &aad, &mut good.clone()).is_err());
             }
         }
 

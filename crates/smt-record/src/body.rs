@@ -218,28 +218,17 @@ mod tests {
     use std::prelude::v1::*;
 
     fn chain(parts: &[&'static str]) -> Body {
-        parts
-            .iter()
-            .map(|part| Bytes::from_static(part.as_bytes()))
-            .collect()
+        parts.iter().map(|part| Bytes::from_static(part.as_bytes())).collect()
     }
 
     #[test]
     fn every_range_of_a_chain_is_that_of_the_bytes_put_together() {
-        let chains: [&[&'static str]; 5] = [
-            &[],
-            &["abc"],
-            &["", "ab", "", "cde", "f"],
-            &["a", "b", "c", "d"],
-            &["", ""],
-        ];
+        let chains: [&[&'static str]; 5] =
+            [&[], &["abc"], &["", "ab", "", "cde", "f"], &["a", "b", "c", "d"], &["", ""]];
         for parts in chains {
             let (body, whole) = (chain(parts), parts.concat());
             assert_eq!(body.len(), whole.len());
-            assert_eq!(
-                body.buffers().flatten().copied().collect::<Vec<u8>>(),
-                whole.as_bytes()
-            );
+            assert_eq!(body.buffers().flatten().copied().collect::<Vec<u8>>(), whole.as_bytes());
             for from in 0..=whole.len() {
                 for end in from..=whole.len() {
                     let mut out = vec![0; end - from];

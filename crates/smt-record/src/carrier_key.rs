@@ -23,10 +23,7 @@ impl CarrierKey {
         iv: [u8; 12],
     ) -> Option<Self> {
         let handle = store.install(suite.code(), key, iv).ok()?;
-        Some(Self {
-            store: Arc::clone(store),
-            handle,
-        })
+        Some(Self { store: Arc::clone(store), handle })
     }
 
     /// Gives the carrier a receiving key. `None`: the store does not take it, and records are
@@ -36,10 +33,7 @@ impl CarrierKey {
         key: &ReceivingKey<'_>,
     ) -> Option<Self> {
         let handle = store.install_receiving(key).ok()?;
-        Some(Self {
-            store: Arc::clone(store),
-            handle,
-        })
+        Some(Self { store: Arc::clone(store), handle })
     }
 }
 

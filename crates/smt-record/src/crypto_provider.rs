@@ -28,11 +28,7 @@ struct Parts {
 impl CryptoProvider {
     /// Ciphers and hashes that need not be of one library.
     pub fn new(aead: Arc<dyn AeadProvider>, hash: Arc<dyn HashProvider>) -> Self {
-        Self(Arc::new(Parts {
-            aead,
-            hash,
-            key_store: None,
-        }))
+        Self(Arc::new(Parts { aead, hash, key_store: None }))
     }
 
     /// The library aws-lc.

@@ -20,11 +20,7 @@ pub(crate) struct EpochKeys {
 impl EpochKeys {
     /// Keys that are made when they are used.
     pub(crate) fn new(epoch: u32) -> Self {
-        Self {
-            epoch,
-            data: LazyCipher::default(),
-            control: LazyCipher::default(),
-        }
+        Self { epoch, data: LazyCipher::default(), control: LazyCipher::default() }
     }
 
     /// The data key; `secrets` are this epoch's, unless it has been [`Self::complete`]d.
@@ -121,10 +117,8 @@ mod tests {
 
     /// Tags of nothing: they tell keys apart.
     fn tags(keys: &EpochKeys, secrets: &DirectionSecrets) -> [[u8; 16]; 2] {
-        let (data, control) = (
-            keys.data(&maker(), secrets).unwrap(),
-            keys.control(&maker(), secrets).unwrap(),
-        );
+        let (data, control) =
+            (keys.data(&maker(), secrets).unwrap(), keys.control(&maker(), secrets).unwrap());
         [data, control].map(|aead| aead.seal(1, b"", &mut []).unwrap())
     }
 

@@ -60,9 +60,7 @@ impl Exporter {
 
 impl fmt::Debug for Exporter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Exporter")
-            .field("suite", &self.suite)
-            .finish_non_exhaustive()
+        f.debug_struct("Exporter").field("suite", &self.suite).finish_non_exhaustive()
     }
 }
 

@@ -131,11 +131,7 @@ impl FrozenMessage {
         self.compose(task.place.inner_start as usize, content, plaintext);
         tag.fill(0);
         self.count(&task, keys)?;
-        Ok(Placed::Plain {
-            length: record.len(),
-            key,
-            number: task.sequence,
-        })
+        Ok(Placed::Plain { length: record.len(), key, number: task.sequence })
     }
 
     /// Checks that a record may be sealed now, and tells where and under which epoch.
@@ -150,18 +146,12 @@ impl FrozenMessage {
             return Err(SealError::NoSuchRecord { id, index, records });
         }
         if index > self.sealed {
-            return Err(SealError::OutOfOrder {
-                id,
-                index,
-                expected: self.sealed,
-            });
+            return Err(SealError::OutOfOrder { id, index, expected: self.sealed });
         }
         let place = self.geometry.record(self.padded_length, index);
         let needed = place.stream_len();
         let available = out.len();
-        let out = out
-            .get_mut(..needed)
-            .ok_or(SealError::OutTooShort { needed, available })?;
+        let out = out.get_mut(..needed).ok_or(SealError::OutTooShort { needed, available })?;
         let sequence = self.index_bits.sequence(id, index)?;
         let is_first = index == self.sealed;
         let epoch = if is_first {
@@ -171,12 +161,7 @@ impl FrozenMessage {
             self.epochs.of(index)
         };
         let epoch = epoch.ok_or(SealError::EpochFinished { id, index })?;
-        let task = SealTask {
-            place,
-            sequence,
-            epoch,
-            is_first,
-        };
+        let task = SealTask { place, sequence, epoch, is_first };
         Ok((task, out))
     }
 
@@ -344,11 +329,7 @@ impl fmt::Debug for FrozenMessage {
 
 /// Panics if the header is not that of the body: `emit` checks the padded length.
 fn header_of(body: &Body, header: &InnerHeader) -> [u8; InnerHeader::LEN] {
-    assert_eq!(
-        header.true_length as usize,
-        body.len(),
-        "the header is that of the body"
-    );
+    assert_eq!(header.true_length as usize, body.len(), "the header is that of the body");
     let mut bytes = [0; InnerHeader::LEN];
     header.emit(&mut bytes);
     bytes
@@ -374,10 +355,7 @@ impl Epochs {
         if self.newer.is_some_and(|run| run.epoch == epoch) {
             return;
         }
-        self.older = self.newer.replace(Run {
-            first: index,
-            epoch,
-        });
+        self.older = self.newer.replace(Run { first: index, epoch });
     }
 
     fn of(&self, index: u32) -> Option<u32> {

@@ -80,11 +80,7 @@ impl<'a> Prk<'a> {
     /// A secret of `suite` as a key of its hash.
     pub fn new(provider: &'a dyn HashProvider, suite: Suite, key: &'a [u8]) -> Self {
         let algorithm = suite.hash();
-        Self {
-            provider,
-            algorithm,
-            key,
-        }
+        Self { provider, algorithm, key }
     }
 
     /// HKDF-Expand-Label of RFC 8446 §7.1; fills `out`.
@@ -105,17 +101,14 @@ impl<'a> Prk<'a> {
             &[context_length],
             context,
         ];
-        self.provider
-            .hkdf_expand(self.algorithm, self.key, &info, out);
+        self.provider.hkdf_expand(self.algorithm, self.key, &info, out);
     }
 }
 
 /// No byte of the key.
 impl fmt::Debug for Prk<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Prk")
-            .field("algorithm", &self.algorithm)
-            .finish_non_exhaustive()
+        f.debug_struct("Prk").field("algorithm", &self.algorithm).finish_non_exhaustive()
     }
 }
 
@@ -136,11 +129,7 @@ impl<'a> Extracted<'a> {
         let mut key = Zeroizing::new([0; OUTPUT_LEN_MAX]);
         let out = &mut key[..algorithm.output_len()];
         provider.hmac(algorithm, salt, &[secret], out);
-        Self {
-            provider,
-            algorithm,
-            key,
-        }
+        Self { provider, algorithm, key }
     }
 
     pub(crate) fn prk(&self) -> Prk<'_> {
@@ -211,10 +200,7 @@ mod tests {
                     &hex("000102030405060708090a0b0c")[..],
                     "077709362c2e32df0ddc3f0dc47bba6390b6c73bb50f9c3122ec844ad7c2b3e5",
                 ),
-                (
-                    &[],
-                    "19ef24a32c717b167f33a91d6f648bdf96596776afdb6377ac434c1c293ccb04",
-                ),
+                (&[], "19ef24a32c717b167f33a91d6f648bdf96596776afdb6377ac434c1c293ccb04"),
             ];
             for (salt, prk) in cases {
                 let secret = [0x0B; 22];

@@ -90,9 +90,7 @@ impl ImportedKey {
 
 impl fmt::Debug for ImportedKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ImportedKey")
-            .field("suite", &self.suite)
-            .finish_non_exhaustive()
+        f.debug_struct("ImportedKey").field("suite", &self.suite).finish_non_exhaustive()
     }
 }
 

@@ -26,11 +26,7 @@ impl KeyLimits {
     /// # Errors
     /// [`KeyLimitsError`] names the value that is out of range.
     pub fn new(records: u64, update_at: u64, failed_opens: u64) -> Result<Self, KeyLimitsError> {
-        let limits = Self {
-            records,
-            update_at,
-            failed_opens,
-        };
+        let limits = Self { records, update_at, failed_opens };
         limits.check()?;
         Ok(limits)
     }
@@ -140,10 +136,7 @@ mod tests {
         fn values_past_a_border_are_refused() {
             use KeyLimitsError::{FailedOpens, Records, UpdateAt};
             assert_eq!(KeyLimits::new(15, 10, 16), Err(Records(15)));
-            assert_eq!(
-                KeyLimits::new((1 << 23) + 1, 10, 16),
-                Err(Records((1 << 23) + 1))
-            );
+            assert_eq!(KeyLimits::new((1 << 23) + 1, 10, 16), Err(Records((1 << 23) + 1)));
             assert_eq!(KeyLimits::new(16, 0, 16), Err(UpdateAt(0, 16)));
             assert_eq!(KeyLimits::new(16, 17, 16), Err(UpdateAt(17, 16)));
             assert_eq!(KeyLimits::new(16, 12, 15), Err(FailedOpens(15)));

@@ -37,38 +37,16 @@ pub struct KeyLogEntry<'a> {
 /// The line of SPEC §13: it shows the secret.
 impl fmt::Display for KeyLogEntry<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            index,
-            side,
-            purpose,
-            epoch,
-            suite,
-            secret,
-        } = self;
-        write!(
-            f,
-            "SMT_SECRET {:016x} {side} {purpose} {epoch} {:04x} ",
-            index.0,
-            suite.code()
-        )?;
-        secret
-            .as_bytes()
-            .iter()
-            .try_for_each(|byte| write!(f, "{byte:02x}"))
+        let Self { index, side, purpose, epoch, suite, secret } = self;
+        write!(f, "SMT_SECRET {:016x} {side} {purpose} {epoch} {:04x} ", index.0, suite.code())?;
+        secret.as_bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
 /// Without the secret.
 impl fmt::Debug for KeyLogEntry<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            index,
-            side,
-            purpose,
-            epoch,
-            suite,
-            secret,
-        } = self;
+        let Self { index, side, purpose, epoch, suite, secret } = self;
         f.debug_struct("KeyLogEntry")
             .field("index", index)
             .field("side", side)
@@ -94,24 +72,12 @@ pub struct KeyLogContext {
 
 impl KeyLogContext {
     pub(crate) fn log(&self, suite: Suite, epoch: u32, secrets: &DirectionSecrets) {
-        let Self {
-            ref log,
-            index,
-            side,
-        } = *self;
-        for (purpose, secret) in [
-            (Purpose::Data, &secrets.data),
-            (Purpose::Control, &secrets.control),
-        ] {
+        let Self { ref log, index, side } = *self;
+        for (purpose, secret) in
+            [(Purpose::Data, &secrets.data), (Purpose::Control, &secrets.control)]
+        {
             if !secret.is_plaintext() {
-                log.log(&KeyLogEntry {
-                    index,
-                    side,
-                    purpose,
-                    epoch,
-                    suite,
-                    secret,
-                });
+                log.log(&KeyLogEntry { index, side, purpose, epoch, suite, secret });
             }
         }
     }
@@ -150,10 +116,8 @@ mod tests {
                 suite: Suite::ChaCha20Poly1305,
                 secret: &secret,
             };
-            let expected = format!(
-                "SMT_SECRET 000000010000000f server control 11 1303 {}",
-                "ab".repeat(32)
-            );
+            let expected =
+                format!("SMT_SECRET 000000010000000f server control 11 1303 {}", "ab".repeat(32));
             assert_eq!(format!("{entry}"), expected);
             assert!(!format!("{entry:?}").contains("abab"));
         }

@@ -115,10 +115,8 @@ impl SessionSecrets {
     /// The secrets of the plaintext measurement version (SPEC §14): they protect nothing.
     /// An endpoint of version 1 refuses them ([`Self::is_plaintext`]).
     pub fn plaintext() -> Self {
-        let direction = || DirectionSecrets {
-            data: Secret::plaintext(),
-            control: Secret::plaintext(),
-        };
+        let direction =
+            || DirectionSecrets { data: Secret::plaintext(), control: Secret::plaintext() };
         Self {
             suite: Suite::Aes128Gcm,
             client: direction(),
@@ -140,13 +138,7 @@ impl SessionSecrets {
         mut fill: impl FnMut(&mut [u8], &str) -> Result<(), E>,
     ) -> Result<Self, E> {
         let mut secret = |label| Secret::fill(suite, |out| fill(out, label));
-        let [
-            client_data,
-            client_control,
-            server_data,
-            server_control,
-            exporter,
-        ] = labels;
+        let [client_data, client_control, server_data, server_control, exporter] = labels;
         Ok(Self {
             suite,
             client: DirectionSecrets {

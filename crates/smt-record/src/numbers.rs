@@ -45,18 +45,10 @@ impl IndexBits {
     /// [`NumberError`] if either does not fit its field.
     pub const fn sequence(self, id: MessageId, index: u32) -> Result<u64, NumberError> {
         if id.0 >> self.id_bits() != 0 {
-            return Err(NumberError::Id {
-                id,
-                index,
-                id_bits: self.id_bits(),
-            });
+            return Err(NumberError::Id { id, index, id_bits: self.id_bits() });
         }
         if index >> self.0 != 0 {
-            return Err(NumberError::Index {
-                id,
-                index,
-                index_bits: self.0,
-            });
+            return Err(NumberError::Index { id, index, index_bits: self.0 });
         }
         Ok(id.0 << self.0 | index as u64)
     }
@@ -82,10 +74,7 @@ impl IdLayout {
     /// stripes.
     pub fn new(client: IndexBits, server: IndexBits, stripes_log2: u8) -> Option<Self> {
         let id_bits = client.id_bits().min(server.id_bits());
-        (stripes_log2 <= STRIPES_LOG2_MAX).then_some(Self {
-            id_bits,
-            stripes_log2,
-        })
+        (stripes_log2 <= STRIPES_LOG2_MAX).then_some(Self { id_bits, stripes_log2 })
     }
 
     /// The id of a counter.
@@ -93,22 +82,12 @@ impl IdLayout {
     /// # Errors
     /// [`NumberError`] if the stripe does not exist or the id would not fit.
     pub fn id(self, counter: u64, initiator: Side, stripe: u16) -> Result<MessageId, NumberError> {
-        let Self {
-            id_bits,
-            stripes_log2,
-        } = self;
+        let Self { id_bits, stripes_log2 } = self;
         if u64::from(stripe) >= self.stripes() {
-            return Err(NumberError::Stripe {
-                stripe,
-                stripes_log2,
-            });
+            return Err(NumberError::Stripe { stripe, stripes_log2 });
         }
         if counter >= self.counters() {
-            return Err(NumberError::Counter {
-                counter,
-                stripe,
-                id_bits,
-            });
+            return Err(NumberError::Counter { counter, stripe, id_bits });
         }
         let initiator = match initiator {
             Side::Client => 0,
@@ -129,25 +108,14 @@ impl IdLayout {
     pub fn split(self, id: MessageId) -> Option<IdParts> {
         let initiator_and_counter = id.0.checked_shr(u32::from(self.stripes_log2))?;
         let counter = initiator_and_counter >> 1;
-        let initiator = if initiator_and_counter & 1 == 0 {
-            Side::Client
-        } else {
-            Side::Server
-        };
+        let initiator = if initiator_and_counter & 1 == 0 { Side::Client } else { Side::Server };
         let stripe = self.stripe(id);
-        (counter < self.counters()).then_some(IdParts {
-            counter,
-            initiator,
-            stripe,
-        })
+        (counter < self.counters()).then_some(IdParts { counter, initiator, stripe })
     }
 
     /// Counters of one initiator and stripe: the first that does not fit.
     pub fn counters(self) -> u64 {
-        let bits = self
-            .id_bits
-            .min(63)
-            .saturating_sub(self.stripes_log2.saturating_add(1));
+        let bits = self.id_bits.min(63).saturating_sub(self.stripes_log2.saturating_add(1));
         if bits == 0 { 0 } else { 1 << bits }
     }
 
@@ -178,15 +146,8 @@ pub(crate) struct IdSpace {
 impl IdSpace {
     /// Panics if the stripe does not exist.
     pub(crate) fn new(layout: IdLayout, initiator: Side, stripe: u16) -> Self {
-        assert!(
-            layout.id(0, initiator, stripe).is_ok(),
-            "stripe {stripe} is not in {layout:?}"
-        );
-        Self {
-            layout,
-            initiator,
-            stripe,
-        }
+        assert!(layout.id(0, initiator, stripe).is_ok(), "stripe {stripe} is not in {layout:?}");
+        Self { layout, initiator, stripe }
     }
 
     /// `None` if the counter does not fit.
@@ -209,10 +170,7 @@ impl IdAllocator {
     /// # Panics
     /// If the layout has no such stripe.
     pub fn new(layout: IdLayout, side: Side, stripe: u16) -> Self {
-        Self {
-            space: IdSpace::new(layout, side, stripe),
-            next: 0,
-        }
+        Self { space: IdSpace::new(layout, side, stripe), next: 0 }
     }
 
     /// Begins at a later counter. A session begins at 0 (SPEC §4.1); this is for vectors and for
@@ -221,10 +179,7 @@ impl IdAllocator {
     /// # Panics
     /// If the layout has no such stripe.
     pub fn starting_at(layout: IdLayout, side: Side, stripe: u16, counter: u64) -> Self {
-        Self {
-            space: IdSpace::new(layout, side, stripe),
-            next: counter,
-        }
+        Self { space: IdSpace::new(layout, side, stripe), next: counter }
     }
 
     /// The next id, if its counter is below the receiver's `limit` (SPEC §4.2).
@@ -232,15 +187,10 @@ impl IdAllocator {
     /// # Errors
     /// [`AllocationError`]: wait for the window, or begin a new session.
     pub fn next(&mut self, limit: u64) -> Result<OutgoingId, AllocationError> {
-        let id = self
-            .space
-            .id(self.next)
-            .ok_or(AllocationError::Exhausted { counter: self.next })?;
+        let id =
+            self.space.id(self.next).ok_or(AllocationError::Exhausted { counter: self.next })?;
         if self.next >= limit {
-            return Err(AllocationError::Blocked {
-                counter: self.next,
-                limit,
-            });
+            return Err(AllocationError::Blocked { counter: self.next, limit });
         }
         self.next += 1;
         Ok(OutgoingId(id))

@@ -30,10 +30,7 @@ use crate::record_header::{APPLICATION_DATA, record_header};
 ///
 /// # Errors
 /// [`OpenError`]; see [`OpenError::is_authentic`] for whose fault it is.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "each is of a type of its own but two, which differ"
-)]
+#[expect(clippy::too_many_arguments, reason = "each is of a type of its own but two, which differ")]
 pub fn open_first(
     aead: &dyn Aead,
     sequence: u64,
@@ -80,10 +77,7 @@ pub fn open_first(
 ///
 /// # Panics
 /// If `content` has another length, or `place` is record 0.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "each is of a type of its own but two, which differ"
-)]
+#[expect(clippy::too_many_arguments, reason = "each is of a type of its own but two, which differ")]
 pub fn open_rest(
     aead: &dyn Aead,
     sequence: u64,
@@ -104,9 +98,7 @@ pub fn open_rest(
         return Ok(());
     }
     let extra = content[length];
-    let opened = sealed
-        .open(aead, sequence, content)
-        .and_then(|()| check_end(content, length));
+    let opened = sealed.open(aead, sequence, content).and_then(|()| check_end(content, length));
     content[length] = extra;
     opened
 }
@@ -157,10 +149,7 @@ pub fn take_opened_rest(
 fn has_extra_byte(place: &Record, length: usize, content: &[u8]) -> bool {
     assert!(place.index > 0, "record 0 is opened by open_first");
     let extra = content.len().checked_sub(length);
-    assert!(
-        matches!(extra, Some(0 | 1)),
-        "content is the record's place in the message"
-    );
+    assert!(matches!(extra, Some(0 | 1)), "content is the record's place in the message");
     extra == Some(1)
 }
 
@@ -180,11 +169,7 @@ impl<'a> Sealed<'a> {
         }
         let sealed = record.strip_prefix(&aad).ok_or(OpenError::Form)?;
         let (ciphertext, tag) = sealed.split_last_chunk().ok_or(OpenError::Form)?;
-        Ok(Self {
-            aad,
-            ciphertext,
-            tag,
-        })
+        Ok(Self { aad, ciphertext, tag })
     }
 
     fn open(&self, aead: &dyn Aead, sequence: u64, out: &mut [u8]) -> Result<(), OpenError> {

@@ -67,11 +67,7 @@ struct Candidate {
 
 impl Candidate {
     fn new(keys: EpochKeys) -> Self {
-        Self {
-            keys,
-            failed: 0,
-            reserved: 0,
-        }
+        Self { keys, failed: 0, reserved: 0 }
     }
 
     /// Failed openings that count towards the integrity limit.
@@ -100,12 +96,8 @@ impl OpenKeys {
         log: Option<KeyLogContext>,
         crypto: CryptoProvider,
     ) -> Self {
-        let maker = CipherMaker {
-            suite,
-            crypto,
-            log: log.map(Box::new),
-            records_in_packets: false,
-        };
+        let maker =
+            CipherMaker { suite, crypto, log: log.map(Box::new), records_in_packets: false };
         maker.log(0, &secrets);
         Self {
             current: Candidate::new(EpochKeys::new(0)),
@@ -239,8 +231,7 @@ impl OpenKeys {
         if epoch >= self.current.keys.epoch {
             return false;
         }
-        self.previous
-            .take_if(|previous| previous.keys.epoch <= epoch);
+        self.previous.take_if(|previous| previous.keys.epoch <= epoch);
         true
     }
 
@@ -282,10 +273,7 @@ impl OpenKeys {
         }
         let (candidate, secrets) = match epoch < current {
             true => (self.previous.as_deref()?, &self.secrets),
-            false => self
-                .next
-                .as_ref()
-                .map(|next| (&next.candidate, &next.secrets))?,
+            false => self.next.as_ref().map(|next| (&next.candidate, &next.secrets))?,
         };
         let is_usable = candidate.failures() < self.integrity_limit;
         is_usable.then_some((&candidate.keys, &self.maker, secrets))
@@ -321,8 +309,7 @@ impl OpenKeys {
     /// Gives up that memory until a cipher is used again, which then takes a fraction of a
     /// microsecond more.
     pub fn drop_ciphers(&mut self) {
-        self.candidates_mut()
-            .for_each(|candidate| candidate.keys.drop_ciphers());
+        self.candidates_mut().for_each(|candidate| candidate.keys.drop_ciphers());
     }
 
     /// As [`Self::drop_ciphers`], with the keys, which some microseconds make again; but those of

@@ -73,14 +73,7 @@ mod tests {
         #[test]
         fn padme_gives_known_lengths() {
             // T, P worked out by hand from the formula of SPEC §5.6.
-            let known = [
-                (40, 40),
-                (41, 44),
-                (100, 104),
-                (1000, 1024),
-                (1024, 1024),
-                (1025, 1088),
-            ];
+            let known = [(40, 40), (41, 44), (100, 104), (1000, 1024), (1024, 1024), (1025, 1088)];
             for (length, expected) in known {
                 assert_eq!(Padding::Padme.padded(length, LARGE), expected, "{length}");
             }

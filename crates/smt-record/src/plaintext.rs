@@ -94,18 +94,9 @@ mod tests {
             assert_eq!(PlaintextAead.open(1, b"", b"abc", &tag, &mut out), Ok(()));
             assert_eq!(&out, b"abc");
             tag[15] = 1;
-            assert_eq!(
-                PlaintextAead.open(1, b"", b"abc", &tag, &mut out),
-                Err(OpenFailed::Forged)
-            );
-            assert_eq!(
-                PlaintextAead.open_in_place(1, b"", &mut [0; 15]),
-                Err(OpenFailed::Forged)
-            );
-            assert_eq!(
-                PlaintextAead.open_in_place(1, b"", &mut tag),
-                Err(OpenFailed::Forged)
-            );
+            assert_eq!(PlaintextAead.open(1, b"", b"abc", &tag, &mut out), Err(OpenFailed::Forged));
+            assert_eq!(PlaintextAead.open_in_place(1, b"", &mut [0; 15]), Err(OpenFailed::Forged));
+            assert_eq!(PlaintextAead.open_in_place(1, b"", &mut tag), Err(OpenFailed::Forged));
         }
     }
 

@@ -66,12 +66,8 @@ impl SealKeys {
         log: Option<KeyLogContext>,
         crypto: CryptoProvider,
     ) -> Self {
-        let maker = CipherMaker {
-            suite,
-            crypto,
-            log: log.map(Box::new),
-            records_in_packets: false,
-        };
+        let maker =
+            CipherMaker { suite, crypto, log: log.map(Box::new), records_in_packets: false };
         maker.log(0, &secrets);
         Self {
             current: EpochKeys::new(0),
@@ -100,11 +96,7 @@ impl SealKeys {
     /// # Panics
     /// If not [`Self::can_update`].
     pub fn update(&mut self) {
-        assert!(
-            self.can_update(),
-            "the epoch before {} is not finished",
-            self.epoch()
-        );
+        assert!(self.can_update(), "the epoch before {} is not finished", self.epoch());
         let next = EpochKeys::new(self.current.epoch + 1);
         let old = core::mem::replace(&mut self.current, next);
         self.previous = Some((old.epoch, old.into_data(&self.maker, &self.secrets)));
@@ -205,9 +197,7 @@ impl SealKeys {
         }
         let (previous, cipher) = self.previous.as_ref()?;
         let is_previous = *previous == epoch;
-        is_previous
-            .then(|| cipher.carrier_key(&self.maker, &self.secrets.data))
-            .flatten()
+        is_previous.then(|| cipher.carrier_key(&self.maker, &self.secrets.data)).flatten()
     }
 
     /// The current control key.

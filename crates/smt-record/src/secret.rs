@@ -31,10 +31,7 @@ impl Secret {
     }
 
     pub(crate) fn plaintext() -> Self {
-        Self {
-            bytes: Zeroizing::new([0; SECRET_LEN_MAX]),
-            len: 0,
-        }
+        Self { bytes: Zeroizing::new([0; SECRET_LEN_MAX]), len: 0 }
     }
 
     pub(crate) fn is_plaintext(&self) -> bool {

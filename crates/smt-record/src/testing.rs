@@ -24,10 +24,7 @@ use crate::open_keys::OpenKeys;
 use crate::seal_keys::SealKeys;
 use crate::suite::Suite;
 
-pub(crate) const LAYOUT: IdLayout = IdLayout {
-    id_bits: 47,
-    stripes_log2: 0,
-};
+pub(crate) const LAYOUT: IdLayout = IdLayout { id_bits: 47, stripes_log2: 0 };
 
 /// 16 records per key, update wanted from 12 on, 20 failed openings.
 pub(crate) fn small_limits() -> KeyLimits {
@@ -36,11 +33,7 @@ pub(crate) fn small_limits() -> KeyLimits {
 
 /// The same secrets for the same side and suite.
 pub(crate) fn secrets(suite: Suite, side: Side) -> DirectionSecrets {
-    let identity = ImportedIdentity {
-        key_name: b"",
-        client: b"client",
-        server: b"server",
-    };
+    let identity = ImportedIdentity { key_name: b"", client: b"client", server: b"server" };
     let session = ImportedKey::new(&AwsLc, suite, b"a key for tests", &identity)
         .session_secrets(&AwsLc, &[1; 32]);
     match side {
@@ -82,26 +75,15 @@ pub(crate) fn header(true_length: u32, padded_length: u32) -> InnerHeader {
 
 /// A message of the client with counter `counter` and some padding.
 pub(crate) fn message(counter: u64, body: &[u8], padding: u32) -> FrozenMessage {
-    let id = IdAllocator::starting_at(LAYOUT, Side::Client, 0, counter)
-        .next(u64::MAX)
-        .unwrap();
+    let id = IdAllocator::starting_at(LAYOUT, Side::Client, 0, counter).next(u64::MAX).unwrap();
     let length = u32::try_from(body.len()).unwrap();
     let header = header(length, 40 + length + padding);
-    FrozenMessage::new(
-        id,
-        &header,
-        Bytes::copy_from_slice(body).into(),
-        geometry(),
-        index_bits(),
-    )
-    .unwrap()
+    FrozenMessage::new(id, &header, Bytes::copy_from_slice(body).into(), geometry(), index_bits())
+        .unwrap()
 }
 
 pub(crate) fn hex(text: &str) -> Vec<u8> {
-    (0..text.len())
-        .step_by(2)
-        .map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap())
-        .collect()
+    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
 }
 
 pub(crate) fn body(length: usize) -> Vec<u8> {
@@ -208,10 +190,7 @@ impl NonceWatch {
 
     pub(crate) fn keys(&self) -> usize {
         let seen = self.seen.lock().unwrap();
-        seen.keys()
-            .map(|(key, _)| key.clone())
-            .collect::<HashSet<_>>()
-            .len()
+        seen.keys().map(|(key, _)| key.clone()).collect::<HashSet<_>>().len()
     }
 }
 
@@ -219,13 +198,8 @@ impl Watch for NonceWatch {
     fn sealing(&self, key: &[u8], number: u64, aad: &[u8], plaintext: &[&[u8]]) {
         let sealed = [aad, &plaintext.concat()].concat();
         let mut seen = self.seen.lock().unwrap();
-        let before = seen
-            .entry((key.to_vec(), number))
-            .or_insert_with(|| sealed.clone());
-        assert_eq!(
-            *before, sealed,
-            "number {number} with other bytes under one key"
-        );
+        let before = seen.entry((key.to_vec(), number)).or_insert_with(|| sealed.clone());
+        assert_eq!(*before, sealed, "number {number} with other bytes under one key");
     }
 }
 

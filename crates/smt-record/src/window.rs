@@ -170,10 +170,7 @@ pub struct ControlWindow {
 impl ControlWindow {
     /// Nothing accepted yet.
     pub fn new() -> Self {
-        Self {
-            next: 0,
-            seen: Bits::new(CONTROL_WINDOW),
-        }
+        Self { next: 0, seen: Bits::new(CONTROL_WINDOW) }
     }
 
     /// Whether a counter is new and not too old. Changes nothing.
@@ -236,9 +233,7 @@ impl Bits {
 
     fn has(&self, counter: u64) -> bool {
         let (word, mask) = self.place(counter);
-        self.words
-            .as_ref()
-            .is_some_and(|words| words[word] & mask != 0)
+        self.words.as_ref().is_some_and(|words| words[word] & mask != 0)
     }
 
     fn len(&self) -> u64 {
@@ -247,8 +242,7 @@ impl Bits {
 
     /// Gives its memory up, if all bits are 0.
     fn shrink_to_fit(&mut self) {
-        self.words
-            .take_if(|words| words.iter().all(|word| *word == 0));
+        self.words.take_if(|words| words.iter().all(|word| *word == 0));
     }
 
     fn place(&self, counter: u64) -> (usize, u64) {

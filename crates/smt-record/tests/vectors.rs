@@ -47,10 +47,7 @@ fn secrets_of(suite: Suite, secret: &[u8]) -> DirectionSecrets {
 }
 
 fn side(name: &str) -> Side {
-    [Side::Client, Side::Server]
-        .into_iter()
-        .find(|side| side.to_string() == name)
-        .unwrap()
+    [Side::Client, Side::Server].into_iter().find(|side| side.to_string() == name).unwrap()
 }
 
 /// The right to seal the vector's message, got as a session would: a reply by its request.
@@ -58,10 +55,7 @@ fn outgoing(message: &Value) -> OutgoingId {
     let bits = |name| IndexBits::new(message.number(name) as u8).unwrap();
     let stripes_log2 = message.number("stripes_log2") as u8;
     let layout = IdLayout::new(bits("index_bits"), bits("peer_index_bits"), stripes_log2).unwrap();
-    let (initiator, stripe) = (
-        side(message.text("initiator")),
-        message.number("stripe") as u16,
-    );
+    let (initiator, stripe) = (side(message.text("initiator")), message.number("stripe") as u16);
     let counter = message.number_64("counter");
     if message.text("initiator") == message.text("sender") {
         let mut ids = IdAllocator::starting_at(layout, initiator, stripe, counter);
@@ -106,14 +100,8 @@ mod records {
             let mut frozen =
                 FrozenMessage::new(id, &header, body.into(), geometry(message), bits).unwrap();
             assert_eq!(frozen.records() as usize, message.list("records").len());
-            assert_eq!(
-                u64::from(frozen.stream_length()),
-                message.number("stream_length")
-            );
-            assert_eq!(
-                u64::from(frozen.padded_length()),
-                message.number("padded_length")
-            );
+            assert_eq!(u64::from(frozen.stream_length()), message.number("stream_length"));
+            assert_eq!(u64::from(frozen.padded_length()), message.number("padded_length"));
             for record in message.list("records") {
                 while u64::from(keys.epoch()) < record.number("epoch") {
                     keys.finish_previous();
@@ -122,11 +110,7 @@ mod records {
                 let mut out = vec![0; 16_406];
                 let index = record.number("index") as u32;
                 let length = frozen.seal(index, &mut keys, &mut out).unwrap();
-                assert_eq!(
-                    out[..length],
-                    record.bytes("record"),
-                    "{name}, record {index}"
-                );
+                assert_eq!(out[..length], record.bytes("record"), "{name}, record {index}");
                 let sequence = bits.sequence(frozen.id(), index).unwrap();
                 assert_eq!(sequence, record.number_64("sequence"));
             }
@@ -170,16 +154,8 @@ mod records {
                 let start = body.len();
                 body.resize(start + place.content(true_inner) + 1, 0);
                 let content = &mut body[start..];
-                open_rest(
-                    aead,
-                    sequence,
-                    &place,
-                    true_inner,
-                    &bytes,
-                    content,
-                    &mut scratch,
-                )
-                .unwrap();
+                open_rest(aead, sequence, &place, true_inner, &bytes, content, &mut scratch)
+                    .unwrap();
                 body.pop();
             }
             assert_eq!(body, message.bytes("inner_stream")[40..], "{name}");
@@ -218,24 +194,16 @@ mod key_schedule {
     /// Checks the secrets of epochs 0 to 2 by the key log, and the keys by what they seal.
     fn check(library: &CryptoProvider, vector: &Value, secrets: SessionSecrets) {
         let suite = secrets.suite;
-        for (side, direction) in [
-            (Side::Client, secrets.client),
-            (Side::Server, secrets.server),
-        ] {
+        for (side, direction) in [(Side::Client, secrets.client), (Side::Server, secrets.server)] {
             let lines = Arc::new(Lines::default());
             let log: Arc<dyn KeyLog> = Arc::clone(&lines) as _;
-            let log = Some(KeyLogContext {
-                log,
-                index: SessionIndex(5),
-                side,
-            });
+            let log = Some(KeyLogContext { log, index: SessionIndex(5), side });
             let (limits, library) = (KeyLimits::default(), library.clone());
             let mut keys = SealKeys::with_provider(direction, suite, limits, log, library);
             for epoch in 0..3_u32 {
-                for (purpose, aead) in [
-                    ("data", keys.data(epoch).unwrap()),
-                    ("control", keys.control().unwrap()),
-                ] {
+                for (purpose, aead) in
+                    [("data", keys.data(epoch).unwrap()), ("control", keys.control().unwrap())]
+                {
                     let expected =
                         &vector["secrets"].list(&format!("{side} {purpose}"))[epoch as usize];
                     let line = format!(
@@ -305,11 +273,8 @@ mod key_schedule {
             let hash = vector.bytes("parameter_hash").try_into().unwrap();
             let [key_name, client, server] =
                 ["key_name", "client", "server"].map(|field| vector.bytes(field));
-            let identity = ImportedIdentity {
-                key_name: &key_name,
-                client: &client,
-                server: &server,
-            };
+            let identity =
+                ImportedIdentity { key_name: &key_name, client: &client, server: &server };
             let (suite, ikm) = (vector.suite(), vector.bytes("ikm"));
             for library in libraries() {
                 let key = ImportedKey::new(library.hash(), suite, &ikm, &identity);
@@ -328,12 +293,7 @@ mod key_schedule {
             let (Packet::Control(control), []) = parse(VERSION, &packet).unwrap() else {
                 panic!("{} is one control packet", vector.text("name"));
             };
-            let Control {
-                header,
-                body,
-                aad,
-                sealed,
-            } = control;
+            let Control { header, body, aad, sealed } = control;
             assert_eq!(
                 (body.packet_type().to_string(), aad),
                 (vector.text("name").to_owned(), &vector.bytes("aad")[..],)

@@ -39,9 +39,8 @@ impl Axis {
     pub fn logarithmic(label: &str, least: f64, most: f64) -> Self {
         // From a thousandth to beyond any rate there is.
         let powers = (-3..=12).map(|exponent| 10_f64.powi(exponent));
-        let values: Vec<f64> = powers
-            .flat_map(|power| [1.0, 2.0, 5.0].map(|factor| factor * power))
-            .collect();
+        let values: Vec<f64> =
+            powers.flat_map(|power| [1.0, 2.0, 5.0].map(|factor| factor * power)).collect();
         let first = values.iter().rposition(|value| *value <= least);
         let values = &values[first.unwrap_or(0)..];
         let last = values.iter().skip(1).position(|value| *value >= most);
@@ -61,11 +60,7 @@ impl Axis {
 
     /// By factors over these values, with a tick at each of them.
     pub fn logarithmic_over(label: &str, values: &[f64]) -> Self {
-        let mut told: Vec<f64> = values
-            .iter()
-            .copied()
-            .filter(|value| *value > 0.0)
-            .collect();
+        let mut told: Vec<f64> = values.iter().copied().filter(|value| *value > 0.0).collect();
         told.sort_by(f64::total_cmp);
         told.dedup();
         let (low, high) = match told[..] {
@@ -76,10 +71,7 @@ impl Axis {
         };
         Self {
             label: label.to_owned(),
-            ticks: told
-                .into_iter()
-                .map(|value| (value, number(value)))
-                .collect(),
+            ticks: told.into_iter().map(|value| (value, number(value))).collect(),
             low,
             high,
             is_logarithmic: true,
@@ -88,13 +80,7 @@ impl Axis {
 
     /// From 0 to 1, with these ticks.
     pub fn shares(label: &str, ticks: Vec<(f64, String)>) -> Self {
-        Self {
-            label: label.to_owned(),
-            ticks,
-            low: 0.0,
-            high: 1.0,
-            is_logarithmic: false,
-        }
+        Self { label: label.to_owned(), ticks, low: 0.0, high: 1.0, is_logarithmic: false }
     }
 
     /// The place of a value, 0 at the beginning of the axis and 1 at its end; a value beyond is at
@@ -124,10 +110,7 @@ fn tick_name(value: f64) -> String {
 fn step(least: f64) -> f64 {
     let power = 10_f64.powf(least.log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power);
-    steps
-        .into_iter()
-        .find(|step| *step >= least * (1.0 - 1e-9))
-        .unwrap_or(steps[3])
+    steps.into_iter().find(|step| *step >= least * (1.0 - 1e-9)).unwrap_or(steps[3])
 }
 
 #[cfg(test)]
@@ -156,19 +139,10 @@ mod tests {
     #[test]
     fn logarithmic_ticks_go_by_factors() {
         assert_eq!(names(&Axis::logarithmic("", 1.0, 1.5)), ["1", "2"]);
-        assert_eq!(
-            names(&Axis::logarithmic("", 1.0, 13.0)),
-            ["1", "2", "5", "10", "20"]
-        );
-        assert_eq!(
-            names(&Axis::logarithmic("", 1.0, 3_000.0)),
-            ["1", "10", "100", "1000"]
-        );
+        assert_eq!(names(&Axis::logarithmic("", 1.0, 13.0)), ["1", "2", "5", "10", "20"]);
+        assert_eq!(names(&Axis::logarithmic("", 1.0, 3_000.0)), ["1", "10", "100", "1000"]);
         assert_eq!(Axis::logarithmic("", 1.0, 3_000.0).high, 5_000.0);
-        assert_eq!(
-            names(&Axis::logarithmic("", 0.34, 3.0)),
-            ["0.2", "0.5", "1", "2", "5"]
-        );
+        assert_eq!(names(&Axis::logarithmic("", 0.34, 3.0)), ["0.2", "0.5", "1", "2", "5"]);
         assert_eq!(Axis::logarithmic("", 0.0, 3.0).low, 0.001);
     }
 

@@ -60,22 +60,12 @@ mod tests {
 
     #[test]
     fn the_longest_bar_takes_all_room_and_the_others_their_share() {
-        let bar = |value| Bar {
-            name: "a<b".to_owned(),
-            color: 1,
-            value,
-        };
-        let bars = Bars {
-            title: "t".to_owned(),
-            bars: vec![bar(50.0), bar(100.0), bar(0.0)],
-        };
+        let bar = |value| Bar { name: "a<b".to_owned(), color: 1, value };
+        let bars = Bars { title: "t".to_owned(), bars: vec![bar(50.0), bar(100.0), bar(0.0)] };
         let svg = bars.svg();
         for width in ["\"205.0\"", "\"410.0\"", "\"0.0\""] {
             assert!(svg.contains(&format!("width={width}")), "{svg}");
         }
-        assert!(
-            svg.contains("a&lt;b") && svg.contains("class=\"c1\""),
-            "{svg}"
-        );
+        assert!(svg.contains("a&lt;b") && svg.contains("class=\"c1\""), "{svg}");
     }
 }

@@ -26,41 +26,32 @@ pub struct Figure {
 impl Page {
     /// An empty page, for lines and bars of `colors` colours.
     pub fn new(title: &str, heading: &str, colors: usize) -> Self {
-        Self {
-            title: title.to_owned(),
-            heading: heading.to_owned(),
-            colors,
-            body: String::new(),
-        }
+        Self { title: title.to_owned(), heading: heading.to_owned(), colors, body: String::new() }
     }
 
     /// Adds what is to be read before all else.
     pub fn add_warning(&mut self, text: &str) {
         let text = escaped(text);
-        self.body
-            .push_str(&format!("<p><strong>{text}</strong></p>\n"));
+        self.body.push_str(&format!("<p><strong>{text}</strong></p>\n"));
     }
 
     /// Adds text whose lines stay as they are.
     pub fn add_text(&mut self, text: &str) {
-        self.body
-            .push_str(&format!("<pre>{}</pre>\n", escaped(text)));
+        self.body.push_str(&format!("<pre>{}</pre>\n", escaped(text)));
     }
 
     /// Adds a heading, how to read what follows, and figures side by side.
     pub fn add_figures(&mut self, heading: &str, caption: Option<&str>, figures: &[Figure]) {
         self.add_heading(heading);
         if let Some(caption) = caption {
-            self.body
-                .push_str(&format!("<p>{}</p>\n", escaped(caption)));
+            self.body.push_str(&format!("<p>{}</p>\n", escaped(caption)));
         }
         self.body.push_str("<div class=\"row\">\n");
         for figure in figures {
             let caption = figure.caption.as_ref().map(|caption| escaped(caption));
             let caption = caption.map(|caption| format!("<figcaption>{caption}</figcaption>\n"));
             let (caption, svg) = (caption.unwrap_or_default(), &figure.svg);
-            self.body
-                .push_str(&format!("<figure>\n{caption}{svg}</figure>\n"));
+            self.body.push_str(&format!("<figure>\n{caption}{svg}</figure>\n"));
         }
         self.body.push_str("</div>\n");
     }
@@ -86,8 +77,7 @@ impl Page {
     }
 
     fn add_heading(&mut self, heading: &str) {
-        self.body
-            .push_str(&format!("<h2>{}</h2>\n", escaped(heading)));
+        self.body.push_str(&format!("<h2>{}</h2>\n", escaped(heading)));
     }
 }
 

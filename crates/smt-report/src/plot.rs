@@ -126,11 +126,7 @@ mod tests {
     use super::*;
 
     fn plot(points: Vec<(f64, f64)>) -> String {
-        let line = Line {
-            name: "a<b".to_owned(),
-            color: 0,
-            points,
-        };
+        let line = Line { name: "a<b".to_owned(), color: 0, points };
         let plot = Plot {
             title: "\"t\"".to_owned(),
             x: Axis::linear("x", 10.0),
@@ -144,19 +140,12 @@ mod tests {
     fn corners_are_at_the_corners() {
         let svg = plot(vec![(0.0, 0.0), (10.0, 10.0), (5.0, 99.0)]);
         // Left and bottom, right and top; a value above the axis is at its end.
-        assert!(
-            svg.contains("d=\"M52.0 240.0L460.0 24.0L256.0 24.0\""),
-            "{svg}"
-        );
+        assert!(svg.contains("d=\"M52.0 240.0L460.0 24.0L256.0 24.0\""), "{svg}");
     }
 
     #[test]
     fn many_names_stand_beside_the_plot_and_few_above_it() {
-        let line = |color| Line {
-            name: format!("n{color}"),
-            color,
-            points: vec![(1.0, 1.0)],
-        };
+        let line = |color| Line { name: format!("n{color}"), color, points: vec![(1.0, 1.0)] };
         let with = |count| {
             let plot = Plot {
                 title: String::new(),
@@ -175,10 +164,7 @@ mod tests {
     #[test]
     fn texts_cannot_become_elements() {
         let svg = plot(Vec::new());
-        assert!(
-            svg.contains("a&lt;b") && svg.contains("&quot;t&quot;"),
-            "{svg}"
-        );
+        assert!(svg.contains("a&lt;b") && svg.contains("&quot;t&quot;"), "{svg}");
         assert!(!svg.contains("d=\"M\""), "{svg}");
     }
 }

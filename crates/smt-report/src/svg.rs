@@ -19,9 +19,7 @@ impl Svg {
 
     /// A path from where `after_move` begins.
     pub(crate) fn path(&mut self, class: &str, after_move: Arguments<'_>) {
-        self.put(format_args!(
-            "<path class=\"{class}\" d=\"M{after_move}\"/>"
-        ));
+        self.put(format_args!("<path class=\"{class}\" d=\"M{after_move}\"/>"));
     }
 
     /// A rectangle.

@@ -76,23 +76,14 @@ mod tests {
 
     #[test]
     fn a_table_in_markdown_has_its_values_at_the_right() {
-        assert_eq!(
-            table().markdown(),
-            "| peer | one | two |\n|---|---:|---:|\n| a<b | 1 | 2 |\n"
-        );
+        assert_eq!(table().markdown(), "| peer | one | two |\n|---|---:|---:|\n| a<b | 1 | 2 |\n");
     }
 
     #[test]
     fn a_table_in_html_has_a_heading_for_each_row_and_column() {
         let html = table().html();
-        assert!(
-            html.contains("<tr><td>peer</td><th>one</th><th>two</th></tr>"),
-            "{html}"
-        );
-        assert!(
-            html.contains("<tr><th>a&lt;b</th><td>1</td><td>2</td></tr>"),
-            "{html}"
-        );
+        assert!(html.contains("<tr><td>peer</td><th>one</th><th>two</th></tr>"), "{html}");
+        assert!(html.contains("<tr><th>a&lt;b</th><td>1</td><td>2</td></tr>"), "{html}");
     }
 
     #[test]

@@ -25,10 +25,7 @@ fn main() -> io::Result<()> {
     let socket = UdpSocket::bind("127.0.0.1:0")?;
     let endpoint = endpoint();
     println!("parts at {}", socket.local_addr()?);
-    let server = Server {
-        endpoint,
-        calls: Vec::new(),
-    };
+    let server = Server { endpoint, calls: Vec::new() };
     server.run(&socket)
 }
 
@@ -43,11 +40,7 @@ fn endpoint() -> Endpoint {
     config.accept = true;
     // Small, so that it blocks.
     config.part_window = 16_384;
-    Endpoint::new(
-        config,
-        Arc::new(provider),
-        Arc::new(HmacTokens::new([1; 32])),
-    )
+    Endpoint::new(config, Arc::new(provider), Arc::new(HmacTokens::new([1; 32])))
 }
 
 struct Server {
@@ -86,9 +79,9 @@ impl Server {
     fn serve(&mut self, now: Time) {
         while let Some(event) = self.endpoint.poll_event() {
             match event {
-                Event::Request {
-                    rpc, body, parts, ..
-                } => self.calls.push(Call::new(rpc, body, parts)),
+                Event::Request { rpc, body, parts, .. } => {
+                    self.calls.push(Call::new(rpc, body, parts))
+                }
                 Event::Cancelled(rpc) => self.calls.retain(|call| call.rpc != rpc),
                 Event::SessionEnded { session, .. } => {
                     self.calls.retain(|call| call.rpc.session != session);
@@ -97,8 +90,7 @@ impl Server {
             }
         }
         let endpoint = &mut self.endpoint;
-        self.calls
-            .retain_mut(|call| call.advance(now, endpoint).is_ok());
+        self.calls.retain_mut(|call| call.advance(now, endpoint).is_ok());
     }
 }
 
@@ -113,13 +105,8 @@ struct Call {
 
 impl Call {
     fn new(rpc: RpcId, body: Bytes, marks: PartMarks) -> Self {
-        let mut call = Self {
-            rpc,
-            marks,
-            parts: VecDeque::new(),
-            reply: Vec::new(),
-            is_read: !marks.more,
-        };
+        let mut call =
+            Self { rpc, marks, parts: VecDeque::new(), reply: Vec::new(), is_read: !marks.more };
         if marks.reply_in_parts && !marks.more {
             call.parts = body.chunks(1_000).map(Bytes::copy_from_slice).collect();
         } else if marks.reply_in_parts {

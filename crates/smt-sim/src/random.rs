@@ -85,10 +85,7 @@ mod tests {
         let mut random = Random::new(7);
         let mut seen = [0; 5];
         (0..1_000).for_each(|_| seen[random.below(5) as usize] += 1);
-        assert!(
-            seen.iter().all(|count| (120..280).contains(count)),
-            "{seen:?}"
-        );
+        assert!(seen.iter().all(|count| (120..280).contains(count)), "{seen:?}");
     }
 
     #[test]

@@ -25,10 +25,8 @@ use smt_wire::{Packet, PacketType, VERSION, parse};
 /// Names and texts of the files.
 fn files() -> Vec<(String, String)> {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/conversations");
-    let mut paths: Vec<PathBuf> = fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     paths
         .into_iter()
@@ -77,10 +75,7 @@ fn a_fresh_endpoint_says_what_the_files_say() {
             let due = driven.due_us().map(|due| due.max(before));
             let is_timer = input.get("timer").is_some();
             let is_right = due.is_none_or(|due| at_us <= due) && (!is_timer || due == Some(at_us));
-            assert!(
-                is_right,
-                "{name}, step {number}: the timer is set to {due:?}"
-            );
+            assert!(is_right, "{name}, step {number}: the timer is set to {due:?}");
             before = at_us;
             assert_eq!(driven.step(&input), *step, "{name}, step {number}");
         }
@@ -147,9 +142,7 @@ fn setup_of(value: &Value) -> Setup {
     let flag = |name: &str| value[name].as_bool().expect(name);
     setup.exchange = match value["tls"]["seed"].as_u64() {
         Some(seed) => Exchange::Tls { seed },
-        None => Exchange::Registered {
-            random: array(&value["random"]),
-        },
+        None => Exchange::Registered { random: array(&value["random"]) },
     };
     setup.reset_token = array(&value["reset_token"]);
     let config = &mut setup.config;

@@ -31,15 +31,9 @@ fn a_peer_with_keys_makes_a_server_hold_no_more_than_its_bound() {
     for seed in 1..=400 {
         let case = Case::new(seed);
         let verdict = play(&case, &Allocations);
-        assert!(
-            verdict.held <= verdict.bound,
-            "seed {seed}: {verdict:?}, {case:?}"
-        );
+        assert!(verdict.held <= verdict.bound, "seed {seed}: {verdict:?}, {case:?}");
         most = most.max(verdict.share);
     }
     // The peers of these seeds do fill servers: else nothing would have been tried.
-    assert!(
-        most > 300,
-        "at most {most} thousandths of a bound were held"
-    );
+    assert!(most > 300, "at most {most} thousandths of a bound were held");
 }

@@ -13,12 +13,7 @@ fn peak(case: &Case) -> usize {
     let before = ALLOCATOR.current_usage();
     ALLOCATOR.reset_peak_usage();
     let verdict = run(case);
-    assert!(
-        verdict.failures.is_empty(),
-        "seed {}: {:?}",
-        case.seed,
-        verdict.failures
-    );
+    assert!(verdict.failures.is_empty(), "seed {}: {:?}", case.seed, verdict.failures);
     ALLOCATOR.peak_usage() - before
 }
 

@@ -153,19 +153,13 @@ fn main() -> Result<(), Box<dyn Error>> {
             // Each code point of ECN, and classes with and without a priority.
             let class = (number % 4) | ((number / 4) << 5);
             let bytes = packet(carrier, class, &datagram);
-            vectors.push(vector(
-                format!("{name}; IPv{version}, protocol {protocol}"),
-                &bytes,
-            ));
+            vectors.push(vector(format!("{name}; IPv{version}, protocol {protocol}"), &bytes));
             if number == 0 {
                 let mut padded = bytes.clone();
                 padded.extend_from_slice(&[0; 6]);
                 vectors.push(vector(format!("padded; IPv{version}, {protocol}"), &padded));
                 let short = &bytes[..bytes.len() - 1];
-                vectors.push(vector(
-                    format!("cut short; IPv{version}, {protocol}"),
-                    short,
-                ));
+                vectors.push(vector(format!("cut short; IPv{version}, {protocol}"), short));
             }
         }
     }
@@ -174,9 +168,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/in_network.json");
     if std::env::args().any(|argument| argument == "--check") {
         let is_same = std::fs::read_to_string(path)? == text;
-        return is_same
-            .then_some(())
-            .ok_or_else(|| "vectors/in_network.json is another".into());
+        return is_same.then_some(()).ok_or_else(|| "vectors/in_network.json is another".into());
     }
     Ok(std::fs::write(path, text)?)
 }

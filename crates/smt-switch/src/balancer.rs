@@ -53,9 +53,7 @@ impl Balancer {
     fn mixed_ends(&self, ends: &Addresses) -> u64 {
         let words = [&ends.source, &ends.destination].into_iter();
         let words = words.flat_map(|address| address.as_chunks::<8>().0);
-        words.fold(self.seed, |mixed, word| {
-            mix(mixed ^ u64::from_be_bytes(*word))
-        })
+        words.fold(self.seed, |mixed, word| mix(mixed ^ u64::from_be_bytes(*word)))
     }
 }
 
@@ -99,10 +97,7 @@ mod tests {
                 assert!((1..20).all(|at| path(1_000 - at as usize, at * 1_414) == first));
                 taken[first as usize] += 1;
             }
-            assert!(
-                taken.iter().all(|count| (900..1_100).contains(count)),
-                "{taken:?}"
-            );
+            assert!(taken.iter().all(|count| (900..1_100).contains(count)), "{taken:?}");
         }
     }
 
@@ -119,14 +114,10 @@ mod tests {
 
     #[test]
     fn switches_with_different_seeds_choose_apart() {
-        let bytes: std::vec::Vec<_> = (0..64)
-            .map(|id| packet(Carrier::Udp4, &data(id, 9)))
-            .collect();
+        let bytes: std::vec::Vec<_> =
+            (0..64).map(|id| packet(Carrier::Udp4, &data(id, 9))).collect();
         let path = |seed, bytes| Balancer::new(seed).path_of(bytes, &Recognition::default(), 2);
-        let same = bytes
-            .iter()
-            .filter(|bytes| path(1, bytes) == path(2, bytes))
-            .count();
+        let same = bytes.iter().filter(|bytes| path(1, bytes) == path(2, bytes)).count();
         assert!((16..48).contains(&same), "{same}");
     }
 

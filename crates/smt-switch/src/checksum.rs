@@ -33,10 +33,7 @@ mod tests {
     /// The example of RFC 1071 §3.
     #[test]
     fn the_sum_is_that_of_the_rfc() {
-        assert_eq!(
-            checksum(0, &[0x00, 0x01, 0xF2, 0x03, 0xF4, 0xF5, 0xF6, 0xF7]),
-            !0xDDF2
-        );
+        assert_eq!(checksum(0, &[0x00, 0x01, 0xF2, 0x03, 0xF4, 0xF5, 0xF6, 0xF7]), !0xDDF2);
         assert_eq!(checksum(0, &[0xAB]), !0xAB00);
     }
 

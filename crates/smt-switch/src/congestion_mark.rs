@@ -80,10 +80,7 @@ mod tests {
         assert_eq!(mark(&mut tcp, &Recognition::default()), Marking::Other);
         assert_eq!(tcp, before);
         for length in 0..tcp.len() {
-            assert_eq!(
-                mark(&mut tcp[..length], &Recognition::default()),
-                Marking::Other
-            );
+            assert_eq!(mark(&mut tcp[..length], &Recognition::default()), Marking::Other);
         }
     }
 }

@@ -78,10 +78,7 @@ impl MessageCounters {
             None => MessageCounts::default(),
         };
         counts.add(header.is_retransmission, bytes);
-        let slot = Slot {
-            counts,
-            used_at: self.uses,
-        };
+        let slot = Slot { counts, used_at: self.uses };
         self.messages.insert(name, slot);
         self.by_use.insert(self.uses, name);
         self.forget();
@@ -159,10 +156,7 @@ mod tests {
         let one = packet(Carrier::Udp6, &data(4, 1));
         assert_eq!(counters.of(&name_of(&one)), Some(expected));
         counters.count(&[0; 30], &Recognition::default());
-        assert_eq!(
-            (counters.others().packets, counters.others().bytes),
-            (1, 30)
-        );
+        assert_eq!((counters.others().packets, counters.others().bytes), (1, 30));
     }
 
     #[test]
@@ -170,10 +164,7 @@ mod tests {
         let mut counters = MessageCounters::new(8);
         let keeps = packet(Carrier::Native4, &data(0, 10));
         for id in 1..100 {
-            counters.count(
-                &packet(Carrier::Native4, &data(id, 10)),
-                &Recognition::default(),
-            );
+            counters.count(&packet(Carrier::Native4, &data(id, 10)), &Recognition::default());
             counters.count(&keeps, &Recognition::default());
         }
         assert_eq!(counters.messages().count(), 8);

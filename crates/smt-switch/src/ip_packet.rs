@@ -18,10 +18,7 @@ pub struct Recognition {
 impl Default for Recognition {
     /// Port 17379, and protocol 253.
     fn default() -> Self {
-        Self {
-            udp_port: 17_379,
-            protocol: 253,
-        }
+        Self { udp_port: 17_379, protocol: 253 }
     }
 }
 
@@ -109,12 +106,7 @@ impl IpPacket {
             of if of == recognition.protocol => Transport::Native,
             _ => return None,
         };
-        Some(Self {
-            ip,
-            transport,
-            transport_at,
-            datagram: transport_at + TRANSPORT_BYTES..end,
-        })
+        Some(Self { ip, transport, transport_at, datagram: transport_at + TRANSPORT_BYTES..end })
     }
 
     /// The header of the DATA packet that the datagram begins with.
@@ -126,10 +118,7 @@ impl IpPacket {
     /// The packet's two ends.
     #[must_use]
     pub fn addresses(&self, bytes: &[u8]) -> Option<Addresses> {
-        let mut addresses = Addresses {
-            source: [0; 16],
-            destination: [0; 16],
-        };
+        let mut addresses = Addresses { source: [0; 16], destination: [0; 16] };
         match self.ip {
             IpVersion::V4 => {
                 addresses.source[12..].copy_from_slice(bytes.get(12..16)?);
@@ -147,11 +136,7 @@ impl IpPacket {
     #[must_use]
     pub fn message_name(&self, bytes: &[u8]) -> Option<MessageName> {
         let DataHeader { session, id, .. } = self.data_header(bytes)?;
-        Some(MessageName {
-            addresses: self.addresses(bytes)?,
-            session,
-            id,
-        })
+        Some(MessageName { addresses: self.addresses(bytes)?, session, id })
     }
 }
 
@@ -223,15 +208,7 @@ mod tests {
     #[test]
     fn packets_of_other_protocols_and_ports_are_none() {
         let udp = packet(Carrier::Udp4, &data(1, 10));
-        for (at, byte) in [
-            (9, 6),
-            (9, 1),
-            (0, 0x55),
-            (0, 0x44),
-            (6, 0x20),
-            (7, 1),
-            (23, 0),
-        ] {
+        for (at, byte) in [(9, 6), (9, 1), (0, 0x55), (0, 0x44), (6, 0x20), (7, 1), (23, 0)] {
             let mut other = udp.clone();
             other[at] = byte;
             assert_eq!(read(&other), None, "byte {at} is {byte}");

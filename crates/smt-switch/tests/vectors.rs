@@ -26,11 +26,7 @@ fn every_vector_is_what_the_functions_make_of_its_packet() {
         let packet = bytes_of(&vector["packet"]).unwrap();
         let read = IpPacket::read(&packet, &recognition);
         let header = read.and_then(|read| read.data_header(&packet));
-        assert_eq!(
-            header.map(|of| of.id),
-            vector["message"]["id"].as_u64(),
-            "{name}"
-        );
+        assert_eq!(header.map(|of| of.id), vector["message"]["id"].as_u64(), "{name}");
         let path = balancer.path_of(&packet, &recognition, paths);
         assert_eq!(path.map(u64::from), vector["path"].as_u64(), "{name}");
         let mut cut = packet.clone();
@@ -39,20 +35,11 @@ fn every_vector_is_what_the_functions_make_of_its_packet() {
         assert_eq!(length.map(|_| cut), bytes_of(&vector["trimmed"]), "{name}");
         let mut marked = packet.clone();
         let is_marked = mark(&mut marked, &recognition) == Marking::Marked;
-        assert_eq!(
-            is_marked.then_some(marked),
-            bytes_of(&vector["marked"]),
-            "{name}"
-        );
+        assert_eq!(is_marked.then_some(marked), bytes_of(&vector["marked"]), "{name}");
         let fields = ["message", "path", "trimmed", "marked"];
         for (count, field) in changed.iter_mut().zip(fields) {
             *count += usize::from(!vector[field].is_null());
         }
     }
-    assert!(
-        changed
-            .iter()
-            .all(|count| (10..vectors.len() - 10).contains(count)),
-        "{changed:?}"
-    );
+    assert!(changed.iter().all(|count| (10..vectors.len() - 10).contains(count)), "{changed:?}");
 }

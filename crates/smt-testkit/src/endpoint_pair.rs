@@ -100,20 +100,10 @@ impl EndpointPair {
     fn turn(&mut self, ended: &mut usize) {
         self.step();
         let now = self.now;
-        let Self {
-            client,
-            server,
-            buffer,
-            ..
-        } = self;
+        let Self { client, server, buffer, .. } = self;
         self.datagrams += deliver(now, client, server, Self::client_path(), buffer);
         self.answer();
-        let Self {
-            client,
-            server,
-            buffer,
-            ..
-        } = self;
+        let Self { client, server, buffer, .. } = self;
         self.datagrams += deliver(now, server, client, Self::server_path(), buffer);
         while let Some(event) = self.client.poll_event() {
             match event {

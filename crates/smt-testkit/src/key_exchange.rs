@@ -75,11 +75,7 @@ pub struct Transcript([u8; 32]);
 impl Transcript {
     /// Both directions' secrets.
     pub fn secrets(&self) -> SessionSecrets {
-        let identity = ImportedIdentity {
-            key_name: b"",
-            client: b"client",
-            server: b"server",
-        };
+        let identity = ImportedIdentity { key_name: b"", client: b"client", server: b"server" };
         let key = ImportedKey::new(&AwsLc, Suite::Aes128Gcm, &self.0, &identity);
         key.session_secrets(&AwsLc, &self.0)
     }
@@ -208,30 +204,21 @@ impl Exchange {
             }
             (Side::Server, 1) if self.settings.early != Early::None => {
                 self.take_early(bytes);
-                self.transcript = Some(self.settings.agreed(
-                    params,
-                    &self.own_params,
-                    [bytes, &self.hello],
-                ));
+                self.transcript =
+                    Some(self.settings.agreed(params, &self.own_params, [bytes, &self.hello]));
                 self.next = Some(self.proven(self.hello.clone()));
                 self.finish();
             }
             (Side::Server, 1) => {
-                self.transcript = Some(self.settings.agreed(
-                    params,
-                    &self.own_params,
-                    [bytes, &self.hello],
-                ));
+                self.transcript =
+                    Some(self.settings.agreed(params, &self.own_params, [bytes, &self.hello]));
                 self.next = Some(self.proven(self.hello.clone()));
                 self.awaited = Some(3);
             }
             (Side::Client, _) => {
                 let (hello, proof) = self.split(bytes)?;
-                self.transcript = Some(self.settings.agreed(
-                    &self.own_params,
-                    params,
-                    [&self.hello, hello],
-                ));
+                self.transcript =
+                    Some(self.settings.agreed(&self.own_params, params, [&self.hello, hello]));
                 self.check(hello, proof)?;
                 let is_taken = hello.last() == Some(&TAKEN) && self.settings.early != Early::None;
                 self.early = is_taken.then(Vec::new);
@@ -256,24 +243,15 @@ impl Exchange {
         let early = flight.get(RANDOM_LEN + self.settings.filler[0]..);
         let early = early.filter(|early| !early.is_empty() && self.settings.early == Early::Taken);
         let mut seen = self.settings.seen.lock().expect("no test has panicked");
-        self.early = early
-            .filter(|_| seen.insert(flight.to_vec()))
-            .map(<[u8]>::to_vec);
+        self.early = early.filter(|_| seen.insert(flight.to_vec())).map(<[u8]>::to_vec);
         let is_taken = self.early.is_some();
         self.hello.push(if is_taken { TAKEN } else { NOT_TAKEN });
     }
 
     /// A flight and the proof at its end.
     fn split<'a>(&self, flight: &'a [u8]) -> Result<(&'a [u8], &'a [u8]), HandshakeFailure> {
-        let proof_len = if self.settings.is_proven {
-            PROOF_LEN
-        } else {
-            0
-        };
-        let parts = flight
-            .len()
-            .checked_sub(proof_len)
-            .map(|at| flight.split_at(at));
+        let proof_len = if self.settings.is_proven { PROOF_LEN } else { 0 };
+        let parts = flight.len().checked_sub(proof_len).map(|at| flight.split_at(at));
         parts.ok_or_else(not_authentic)
     }
 
@@ -304,10 +282,7 @@ impl Exchange {
             (self.settings.observer)(&transcript);
             Finished {
                 secrets: transcript.secrets(),
-                peer: PeerIdentity {
-                    expires: self.settings.expires[0],
-                    ..PeerIdentity::default()
-                },
+                peer: PeerIdentity { expires: self.settings.expires[0], ..PeerIdentity::default() },
                 own_expires: self.settings.expires[1],
                 key_exchange: "none",
                 early_taken: self.early.is_some(),
@@ -325,11 +300,7 @@ impl KeyExchange for Exchange {
                 self.next = (self.side == Side::Client).then(|| self.hello.clone());
                 Ok(())
             }
-            Input::Flight {
-                number,
-                params,
-                bytes,
-            } => self.receive(number, params, bytes),
+            Input::Flight { number, params, bytes } => self.receive(number, params, bytes),
         };
         let send = self.next.take();
         let early = self.early.take().filter(|_| self.side == Side::Server);
@@ -337,11 +308,7 @@ impl KeyExchange for Exchange {
         let has_parting = self.side == Side::Server && step.finished.is_some();
         let parting = Some(self.settings.parting.clone());
         let parting = parting.filter(|bytes| has_parting && !bytes.is_empty());
-        Ok(Step {
-            early,
-            parting,
-            ..step
-        })
+        Ok(Step { early, parting, ..step })
     }
 
     fn confirmed(&mut self) -> Result<(), HandshakeFailure> {
@@ -378,11 +345,7 @@ fn not_authentic() -> HandshakeFailure {
 }
 
 fn failure(kind: FailureKind, text: &str) -> HandshakeFailure {
-    HandshakeFailure {
-        fault: Fault::Peer,
-        kind,
-        text: text.to_owned(),
-    }
+    HandshakeFailure { fault: Fault::Peer, kind, text: text.to_owned() }
 }
 
 const SECRET: &[u8] = b"what both sides hold and nobody else";
@@ -406,35 +369,15 @@ mod tests {
         provider: &FakeKeyExchange,
         change: fn(&mut Vec<u8>),
     ) -> Result<[Finished; 2], HandshakeFailure> {
-        let (mut client, mut server) = (
-            provider.client(ClientRequest::new("s"))?,
-            provider.server(b"c", None)?,
-        );
+        let (mut client, mut server) =
+            (provider.client(ClientRequest::new("s"))?, provider.server(b"c", None)?);
         let mut step = |is_client: bool, input: Input<'_>| {
             let side = if is_client { &mut client } else { &mut server };
             side.exchange.step(input).map_err(|failed| failed.failure)
         };
-        let hello = step(
-            true,
-            Input::Begin {
-                own_params: b"c",
-                early: &[],
-            },
-        )?
-        .send
-        .unwrap();
-        step(
-            false,
-            Input::Begin {
-                own_params: b"s",
-                early: &[],
-            },
-        )?;
-        let flight = |number, params, bytes| Input::Flight {
-            number,
-            params,
-            bytes,
-        };
+        let hello = step(true, Input::Begin { own_params: b"c", early: &[] })?.send.unwrap();
+        step(false, Input::Begin { own_params: b"s", early: &[] })?;
+        let flight = |number, params, bytes| Input::Flight { number, params, bytes };
         let mut answer = step(false, flight(1, b"c", &hello))?.send.unwrap();
         change(&mut answer);
         let at_client = step(true, flight(2, b"s", &answer))?;

@@ -17,10 +17,7 @@ pub struct NonceGuard {
 
 impl CipherWatch for NonceGuard {
     fn key(&self, key: &[u8], iv: &[u8; 12]) -> Box<dyn KeyWatch> {
-        Box::new(GuardedKey {
-            name: [key, iv].concat(),
-            sealed: Arc::clone(&self.sealed),
-        })
+        Box::new(GuardedKey { name: [key, iv].concat(), sealed: Arc::clone(&self.sealed) })
     }
 }
 
@@ -33,9 +30,7 @@ impl KeyWatch for GuardedKey {
     fn sealing(&self, number: u64, aad: &[u8], plaintext: &[&[u8]]) {
         let bytes = [aad, &plaintext.concat()].concat();
         let mut sealed = self.sealed.lock().expect("no other thread panicked");
-        let before = sealed
-            .entry((self.name.clone(), number))
-            .or_insert_with(|| bytes.clone());
+        let before = sealed.entry((self.name.clone(), number)).or_insert_with(|| bytes.clone());
         assert_eq!(*before, bytes, "number {number} has sealed other bytes");
     }
 }
@@ -57,8 +52,7 @@ mod tests {
         let key = key();
         for _ in 0..2 {
             key.seal(7, b"aad", &mut b"text".to_vec()).unwrap();
-            key.seal_scatter(7, b"aad", b"te", b"xt", &mut [0; 20])
-                .unwrap();
+            key.seal_scatter(7, b"aad", b"te", b"xt", &mut [0; 20]).unwrap();
         }
     }
 

@@ -13,9 +13,10 @@ pub struct NullCipher;
 
 impl AeadProvider for NullCipher {
     fn aead(&self, _suite: Suite, key: &[u8], iv: [u8; 12]) -> Result<Box<dyn Aead>, Unavailable> {
-        let name = key.iter().chain(&iv).fold(0, |name, byte| {
-            mix(name ^ u64::from(*byte)).wrapping_add(u64::from(*byte) + 1)
-        });
+        let name = key
+            .iter()
+            .chain(&iv)
+            .fold(0, |name, byte| mix(name ^ u64::from(*byte)).wrapping_add(u64::from(*byte) + 1));
         Ok(Box::new(NullAead { name }))
     }
 }
@@ -101,11 +102,7 @@ mod tests {
 
     #[test]
     fn only_the_same_key_and_number_open() {
-        let aead = |key| {
-            NullCipher
-                .aead(Suite::Aes128Gcm, &[key; 16], [1; 12])
-                .unwrap()
-        };
+        let aead = |key| NullCipher.aead(Suite::Aes128Gcm, &[key; 16], [1; 12]).unwrap();
         let mut sealed = b"text".to_vec();
         let tag = aead(1).seal(7, &[], &mut sealed).unwrap();
         sealed.extend_from_slice(&tag);

@@ -31,10 +31,7 @@ struct Installed {
 impl OpeningKeys {
     /// Room for this many keys.
     pub fn new(room: usize) -> Self {
-        Self {
-            room,
-            table: Mutex::default(),
-        }
+        Self { room, table: Mutex::default() }
     }
 
     /// Records that were opened.
@@ -83,19 +80,11 @@ impl OpeningKeys {
             };
             let number = header.id.0 << key.flow.index_bits | u64::from(index);
             let mut plaintext = vec![0; body.len()];
-            if key
-                .aead
-                .open(number, aad, body, tag, &mut plaintext)
-                .is_err()
-            {
+            if key.aead.open(number, aad, body, tag, &mut plaintext).is_err() {
                 continue;
             }
             body.copy_from_slice(&plaintext);
-            opened.push(Opened {
-                at: at as u32,
-                key: *handle,
-                number,
-            });
+            opened.push(Opened { at: at as u32, key: *handle, number });
         }
         table.opened += opened.len() as u64;
         opened
@@ -120,11 +109,7 @@ impl KeyStore for OpeningKeys {
         let aead = AwsLc.aead(suite, key.key, *key.iv).map_err(|_| NoRoom)?;
         table.next += 1;
         let handle = KeyHandle(table.next);
-        let installed = Installed {
-            aead,
-            epoch: key.epoch,
-            flow: key.flow,
-        };
+        let installed = Installed { aead, epoch: key.epoch, flow: key.flow };
         table.installed.insert(handle, installed);
         Ok(handle)
     }

@@ -176,11 +176,7 @@ impl Associations for PacketSealer {
         state.had.insert((spi, key));
         state.handles += 1;
         let handle = AssociationHandle(state.handles);
-        let sending = Sending {
-            spi,
-            key,
-            packets: 0,
-        };
+        let sending = Sending { spi, key, packets: 0 };
         state.sending.insert(handle, sending);
         Ok(handle)
     }

@@ -54,11 +54,7 @@ impl<C: Carrier> SealingCarrier<C> {
 impl SealingKeys {
     /// Room for this many keys, for the ciphers of `library`.
     pub fn new(library: Arc<dyn AeadProvider>, room: usize) -> Self {
-        Self {
-            library,
-            room,
-            table: Mutex::default(),
-        }
+        Self { library, room, table: Mutex::default() }
     }
 
     /// Records that were sealed.
@@ -77,13 +73,9 @@ impl SealingKeys {
         let bytes = self.seal(batch)?;
         Some(match batch.layout {
             Layout::Datagrams { segment_size } => (bytes, segment_size),
-            Layout::Segmented {
-                header,
-                payload_max,
-            } => (
-                expanded(header, payload_max, &bytes),
-                SEGMENT_HEADER_BYTES + payload_max,
-            ),
+            Layout::Segmented { header, payload_max } => {
+                (expanded(header, payload_max, &bytes), SEGMENT_HEADER_BYTES + payload_max)
+            }
         })
     }
 
@@ -160,9 +152,7 @@ impl<C: Carrier> Carrier for SealingCarrier<C> {
 
     fn capabilities(&self) -> Capabilities {
         let inner = self.inner.capabilities();
-        inner
-            .with_headers(HeaderCopy::Replicated)
-            .with_seals(Sealing::WholeRecords)
+        inner.with_headers(HeaderCopy::Replicated).with_seals(Sealing::WholeRecords)
     }
 
     fn keys(&self) -> Option<Arc<dyn KeyStore>> {
@@ -173,9 +163,7 @@ impl<C: Carrier> Carrier for SealingCarrier<C> {
 /// A stream, cut into datagrams: before each part a copy of the header with the part's offset.
 fn expanded(header: &[u8; SEGMENT_HEADER_BYTES], payload_max: usize, stream: &[u8]) -> Vec<u8> {
     let (front, offset) = header.split_at(OFFSET);
-    let offset = offset
-        .iter()
-        .fold(0_u32, |offset, byte| offset << 8 | u32::from(*byte));
+    let offset = offset.iter().fold(0_u32, |offset, byte| offset << 8 | u32::from(*byte));
     let mut bytes = Vec::new();
     for (number, part) in stream.chunks(payload_max).enumerate() {
         let distance = (number * payload_max) as u32;

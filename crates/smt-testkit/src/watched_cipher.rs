@@ -47,9 +47,7 @@ pub struct WatchedCipher<W> {
 impl<W: CipherWatch> WatchedCipher<W> {
     /// Tells all of it to `watch`.
     pub fn new(watch: W) -> Self {
-        Self {
-            watch: Arc::new(watch),
-        }
+        Self { watch: Arc::new(watch) }
     }
 }
 

@@ -38,10 +38,7 @@ fn main() -> std::io::Result<()> {
         "malformed_metadata": malformed_metadata(),
     });
     let text = format!("{file:#}\n");
-    std::fs::write(
-        concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/packets.json"),
-        text,
-    )
+    std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/packets.json"), text)
 }
 
 fn packets() -> Vec<Value> {
@@ -109,9 +106,8 @@ fn handshake() -> [Value; 7] {
 
 fn lists() -> Vec<Value> {
     let ids = json!([{ "id": "000000000000000c" }, { "id": "0000ffffffffffff" }]);
-    let most: Vec<_> = (0..64)
-        .map(|counter| json!({ "id": format!("{:016x}", counter << 1) }))
-        .collect();
+    let most: Vec<_> =
+        (0..64).map(|counter| json!({ "id": format!("{:016x}", counter << 1) })).collect();
     let mut vectors = vec![
         control(
             "GRANT",
@@ -178,10 +174,7 @@ fn single_bodies() -> Vec<Value> {
         ("PROBE", json!({ "padding": 20 })),
         ("PROBE_ACK", json!({ "size": 8_972 })),
         ("CLOSE", json!({ "code": 2 })),
-        (
-            "ASSOCIATION",
-            json!({ "serial": 1, "spi": 0x8000_0007_u32, "version": 1 }),
-        ),
+        ("ASSOCIATION", json!({ "serial": 1, "spi": 0x8000_0007_u32, "version": 1 })),
         ("ASSOCIATION_ACK", json!({ "serial": 1 })),
         ("ASSOCIATION_REQUEST", json!({ "serial": 1 })),
     ]
@@ -344,12 +337,9 @@ fn behind_entries(entries: &[u8], body: &[u8]) -> Vec<u8> {
 
 /// Application bytes that begin with metadata.
 fn metadata() -> Vec<Value> {
-    let entries = [
-        entry(b"trace-parent", &[0, 255]),
-        entry(b"a.b_c-0", b""),
-        entry(b"trace-parent", b"2"),
-    ]
-    .concat();
+    let entries =
+        [entry(b"trace-parent", &[0, 255]), entry(b"a.b_c-0", b""), entry(b"trace-parent", b"2")]
+            .concat();
     [
         ("three entries, two of one name", entries, &b"body"[..]),
         ("no entry", vec![], b"body"),
@@ -360,9 +350,8 @@ fn metadata() -> Vec<Value> {
     .map(|(name, entries, body)| {
         let bytes = behind_entries(&entries, body);
         let (entries, end) = MetadataEntries::split(&bytes).expect(name);
-        let entries: Vec<_> = entries
-            .map(|(name, value)| json!({ "name": name, "value": hex(value) }))
-            .collect();
+        let entries: Vec<_> =
+            entries.map(|(name, value)| json!({ "name": name, "value": hex(value) })).collect();
         json!({ "name": name, "hex": hex(&bytes), "entries": entries, "body": hex(&bytes[end..]) })
     })
     .collect()
@@ -377,22 +366,10 @@ fn malformed_metadata() -> Vec<Value> {
         ("cut short", good[..good.len() - 1].to_vec()),
         ("length within an entry", [&[0, 4], &good[2..]].concat()),
         ("empty name", behind_entries(&entry(b"", b"1"), b"body")),
-        (
-            "name with a capital",
-            behind_entries(&entry(b"A", b"1"), b"body"),
-        ),
-        (
-            "name that is no ASCII",
-            behind_entries(&entry("é".as_bytes(), b"1"), b"body"),
-        ),
-        (
-            "a byte too many",
-            behind_entries(&entry(b"a", &[7; 4_093]), b""),
-        ),
-        (
-            "an entry too many",
-            behind_entries(&entry(b"a", b"").repeat(65), b""),
-        ),
+        ("name with a capital", behind_entries(&entry(b"A", b"1"), b"body")),
+        ("name that is no ASCII", behind_entries(&entry("é".as_bytes(), b"1"), b"body")),
+        ("a byte too many", behind_entries(&entry(b"a", &[7; 4_093]), b"")),
+        ("an entry too many", behind_entries(&entry(b"a", b"").repeat(65), b"")),
     ]
     .into_iter()
     .map(|(name, bytes)| {
@@ -493,43 +470,25 @@ fn malformed() -> Vec<(&'static str, Vec<u8>)> {
         ("another version", changed("PING", 0, &[2])),
         ("the reserved type 0x14", early_data),
         ("header words of another type", changed("PING", 4, &[0xB0])),
-        (
-            "DATA with the header words of another type",
-            changed("DATA", 4, &[0x50]),
-        ),
+        ("DATA with the header words of another type", changed("DATA", 4, &[0x50])),
         ("length 0 in a control packet", changed("PING", 6, &[0, 0])),
         ("length below the prefix", changed("PING", 6, &[0, 11])),
         ("DATA without a payload", sample("DATA")[..36].to_vec()),
         ("body shorter than its type's", changed("PING", 6, &[0, 51])),
         ("list without an entry", changed("NEED_ACK", 6, &[0, 44])),
         ("list with half an entry", changed("NEED_ACK", 6, &[0, 56])),
-        (
-            "HANDSHAKE with source index 0",
-            changed("HANDSHAKE", 20, &[0; 8]),
-        ),
+        ("HANDSHAKE with source index 0", changed("HANDSHAKE", 20, &[0; 8])),
         ("HANDSHAKE of flight 0", changed("HANDSHAKE", 28, &[0])),
         ("HANDSHAKE of flight 8", changed("HANDSHAKE", 28, &[8])),
-        (
-            "HANDSHAKE with a fragment past the packet",
-            changed("HANDSHAKE", 30, &[0, 3]),
-        ),
-        (
-            "HANDSHAKE with a fragment past its flight",
-            changed("HANDSHAKE", 36, &[0, 0, 0, 1]),
-        ),
-        (
-            "HANDSHAKE of a flight above 65,536 bytes",
-            changed("HANDSHAKE", 32, &[0, 1, 0, 1]),
-        ),
+        ("HANDSHAKE with a fragment past the packet", changed("HANDSHAKE", 30, &[0, 3])),
+        ("HANDSHAKE with a fragment past its flight", changed("HANDSHAKE", 36, &[0, 0, 0, 1])),
+        ("HANDSHAKE of a flight above 65,536 bytes", changed("HANDSHAKE", 32, &[0, 1, 0, 1])),
         ("COOKIE without a byte", changed("COOKIE", 6, &[0, 20])),
         ("VERSION without a version", changed("VERSION", 6, &[0, 12])),
         ("VERSION with 256 versions", versions),
         ("VERSION with version byte 1", changed("VERSION", 0, &[1])),
         ("RESET one byte short", changed("RESET", 6, &[0, 35])),
-        (
-            "UNAVAILABLE one byte short",
-            changed("UNAVAILABLE", 6, &[0, 21]),
-        ),
+        ("UNAVAILABLE one byte short", changed("UNAVAILABLE", 6, &[0, 21])),
     ]
 }
 
@@ -570,28 +529,13 @@ fn malformed_params() -> Vec<Value> {
         ("stripes twice", [&bytes[..], &[12, 1, 4]].concat()),
         ("index 0", changed("index", json!("0000000000000000"))),
         ("18 index bits", changed("index_bits", json!(18))),
-        (
-            "first record above 1,142",
-            changed("first_record_size", json!(1_143)),
-        ),
-        (
-            "first record above the record size",
-            changed("record_size", json!(1_141)),
-        ),
+        ("first record above 1,142", changed("first_record_size", json!(1_143))),
+        ("first record above the record size", changed("record_size", json!(1_141))),
         ("window 63", changed("window", json!(63))),
-        (
-            "unscheduled below the first record",
-            changed("unscheduled", json!(1_163)),
-        ),
-        (
-            "datagram limit 1,199",
-            changed("datagram_limit", json!(1_199)),
-        ),
+        ("unscheduled below the first record", changed("unscheduled", json!(1_163))),
+        ("datagram limit 1,199", changed("datagram_limit", json!(1_199))),
         ("2^9 stripes", changed("stripes", json!(9))),
-        (
-            "registered keys without a name",
-            changed("key_exchange", json!(1)),
-        ),
+        ("registered keys without a name", changed("key_exchange", json!(1))),
     ]
     .into_iter()
     .map(|(name, bytes)| {

@@ -200,18 +200,15 @@ impl<'a> Body<'a> {
             PacketType::EpochAck => u32_of(bytes).map(|epoch| Self::EpochAck { epoch }),
             PacketType::Ping => u64_of(bytes).map(Self::Ping),
             PacketType::Pong => u64_of(bytes).map(Self::Pong),
-            PacketType::Probe => Ok(Self::Probe {
-                padding: bytes.len(),
-            }),
+            PacketType::Probe => Ok(Self::Probe { padding: bytes.len() }),
             PacketType::ProbeAck => u32_of(bytes).map(|size| Self::ProbeAck { size }),
-            PacketType::Close => exact::<CLOSE_LEN>(bytes).map(|body| Self::Close {
-                code: u16_at(body, close::CODE),
-            }),
+            PacketType::Close => exact::<CLOSE_LEN>(bytes)
+                .map(|body| Self::Close { code: u16_at(body, close::CODE) }),
             PacketType::PartWindow => list(bytes).map(Self::PartWindow),
             PacketType::PartWindowRequest => list(bytes).map(Self::PartWindowRequest),
-            PacketType::Association => exact(bytes)
-                .map(AssociationFields::parse)
-                .map(Self::Association),
+            PacketType::Association => {
+                exact(bytes).map(AssociationFields::parse).map(Self::Association)
+            }
             PacketType::AssociationAck => {
                 u32_of(bytes).map(|serial| Self::AssociationAck { serial })
             }
@@ -276,19 +273,14 @@ pub(crate) const fn sealed_len(ty: PacketType) -> usize {
 }
 
 fn write_list<T: Entry>(list: &List<'_, T>, out: &mut [u8]) {
-    assert!(
-        (1..=LIST_MAX).contains(&list.len()),
-        "a list has 1 to 64 entries"
-    );
+    assert!((1..=LIST_MAX).contains(&list.len()), "a list has 1 to 64 entries");
     list.write(out);
 }
 
 fn list<T: Entry>(bytes: &[u8]) -> Result<List<'_, T>, ParseError> {
     let list = List::from_bytes(bytes).ok_or(WRONG_SIZE)?;
     if list.is_empty() || list.len() > LIST_MAX {
-        return Err(ParseError::Malformed(
-            "control packet with no entry, or more than 64",
-        ));
+        return Err(ParseError::Malformed("control packet with no entry, or more than 64"));
     }
     Ok(list)
 }

@@ -101,11 +101,7 @@ impl<'a> Members<'a> {
     /// `Malformed` if there is no member, or if members do not fill the bundle exactly: the peer
     /// broke a rule, since these bytes are authenticated.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
-        let mut members = Self {
-            bytes,
-            at: 0,
-            newcomers: 0,
-        };
+        let mut members = Self { bytes, at: 0, newcomers: 0 };
         if bytes.is_empty() {
             return Err(ParseError::Malformed("bundle without a member"));
         }
@@ -155,9 +151,7 @@ impl Iterator for Members<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         // All were looked at; there is no error left.
-        (self.at < self.bytes.len())
-            .then(|| self.split_first().ok())
-            .flatten()
+        (self.at < self.bytes.len()).then(|| self.split_first().ok()).flatten()
     }
 }
 
@@ -179,16 +173,9 @@ mod tests {
     use super::*;
     use std::vec::Vec;
 
-    const FAILED: FailureMark = FailureMark {
-        code: 0xABCD_EF01,
-        not_run: false,
-    };
+    const FAILED: FailureMark = FailureMark { code: 0xABCD_EF01, not_run: false };
 
-    const MARKS: PartMarks = PartMarks {
-        reply_in_parts: true,
-        more: true,
-        number: 11,
-    };
+    const MARKS: PartMarks = PartMarks { reply_in_parts: true, more: true, number: 11 };
 
     fn member(id: u64, kind: Kind, body: &[u8]) -> Vec<u8> {
         let header = MemberHeader {
@@ -239,11 +226,7 @@ mod tests {
 
     #[test]
     fn a_bundle_is_refused_as_a_whole() {
-        let whole = [
-            member(5, Kind::Request, b"ask"),
-            member(7, Kind::OneWay, b"tell"),
-        ]
-        .concat();
+        let whole = [member(5, Kind::Request, b"ask"), member(7, Kind::OneWay, b"tell")].concat();
         for end in 0..whole.len() {
             let is_boundary = end == MemberHeader::LEN + 3;
             assert_eq!(Members::parse(&whole[..end]).is_ok(), is_boundary, "{end}");

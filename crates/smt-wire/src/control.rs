@@ -44,11 +44,7 @@ impl ControlHeader {
             u16::try_from(Self::packet_len(body)).expect("a packet is at most 65,535 bytes");
         let out = &mut out[..Self::LEN + body.len()];
         let prefix = Prefix::new(version, body.packet_type(), length);
-        Prefix {
-            epoch: self.epoch,
-            ..prefix
-        }
-        .write(out);
+        Prefix { epoch: self.epoch, ..prefix }.write(out);
         put(out, field::SESSION, &self.session.0.to_be_bytes());
         put(out, field::NUMBER, &self.number.to_u64().to_be_bytes());
         body.write(&mut out[Self::LEN..]);
@@ -94,27 +90,14 @@ impl<'a> Control<'a> {
             session: SessionIndex(u64_at(bytes, field::SESSION)),
             number: ControlNumber::from_u64(u64_at(bytes, field::NUMBER)),
         };
-        Ok(Self {
-            header,
-            body: Body::parse(ty, body)?,
-            aad,
-            sealed,
-        })
+        Ok(Self { header, body: Body::parse(ty, body)?, aad, sealed })
     }
 }
 
 impl fmt::Display for Control<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ControlHeader {
-            epoch,
-            session,
-            number,
-        } = self.header;
-        write!(
-            f,
-            "{} epoch {epoch} session {session} number {number}",
-            self.body.packet_type()
-        )?;
+        let ControlHeader { epoch, session, number } = self.header;
+        write!(f, "{} epoch {epoch} session {session} number {number}", self.body.packet_type())?;
         match self.body {
             Body::Confirm | Body::WindowRequest => Ok(()),
             Body::Grant(list) => list_of(f, list, |f, grant| {
@@ -126,15 +109,11 @@ impl fmt::Display for Control<'_> {
                 )
             }),
             Body::Resend(list) => list_of(f, list, |f, resend| {
-                write!(
-                    f,
-                    "id {} offset {} length {}",
-                    resend.id, resend.offset, resend.length
-                )
+                write!(f, "id {} offset {} length {}", resend.id, resend.offset, resend.length)
             }),
-            Body::Ack(list) => list_of(f, list, |f, ack| {
-                write!(f, "base {} bits 0x{:x}", ack.base, ack.bits)
-            }),
+            Body::Ack(list) => {
+                list_of(f, list, |f, ack| write!(f, "base {} bits 0x{:x}", ack.base, ack.bits))
+            }
             Body::Busy(list)
             | Body::NeedAck(list)
             | Body::Cancel(list)
@@ -143,9 +122,9 @@ impl fmt::Display for Control<'_> {
             | Body::NeverSeen(list)
             | Body::SeenAndGone(list)
             | Body::PartWindowRequest(list) => list_of(f, list, |f, id| write!(f, "id {id}")),
-            Body::PartWindow(list) => list_of(f, list, |f, window| {
-                write!(f, "id {} limit {}", window.id, window.limit)
-            }),
+            Body::PartWindow(list) => {
+                list_of(f, list, |f, window| write!(f, "id {} limit {}", window.id, window.limit))
+            }
             Body::Abort(abort) => write!(f, " id {} code {}", abort.id, abort.code),
             Body::Window { limit } => write!(f, " limit {limit}"),
             Body::KeyUpdateRequest { epoch }

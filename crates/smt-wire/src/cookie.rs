@@ -30,10 +30,7 @@ impl Cookie<'_> {
     /// # Panics
     /// If the cookie has no byte or more than 64, or `out` is too short.
     pub fn emit(&self, version: u8, out: &mut [u8]) -> usize {
-        assert!(
-            (1..=COOKIE_MAX).contains(&self.cookie.len()),
-            "a cookie has 1 to 64 bytes"
-        );
+        assert!((1..=COOKIE_MAX).contains(&self.cookie.len()), "a cookie has 1 to 64 bytes");
         let length = Self::HEADER_LEN + self.cookie.len();
         Prefix::new(version, PacketType::Cookie, length as u16).write(out); // at most 84
         put(out, field::DESTINATION, &self.destination.0.to_be_bytes());
@@ -49,25 +46,15 @@ impl<'a> Cookie<'a> {
             return Err(ParseError::Malformed("COOKIE shorter than its header"));
         };
         if cookie.is_empty() || cookie.len() > COOKIE_MAX {
-            return Err(ParseError::Malformed(
-                "COOKIE with no byte, or more than 64",
-            ));
+            return Err(ParseError::Malformed("COOKIE with no byte, or more than 64"));
         }
-        Ok(Self {
-            destination: SessionIndex(u64_at(bytes, field::DESTINATION)),
-            cookie,
-        })
+        Ok(Self { destination: SessionIndex(u64_at(bytes, field::DESTINATION)), cookie })
     }
 }
 
 impl fmt::Display for Cookie<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "COOKIE session {} cookie {}",
-            self.destination,
-            self.cookie.len()
-        )
+        write!(f, "COOKIE session {} cookie {}", self.destination, self.cookie.len())
     }
 }
 

@@ -89,25 +89,12 @@ impl DataHeader {
     }
 
     fn write(&self, version: u8, length: u16, out: &mut [u8; Self::LEN]) {
-        let flags = if self.retransmit {
-            Prefix::RETRANSMIT
-        } else {
-            0
-        };
+        let flags = if self.retransmit { Prefix::RETRANSMIT } else { 0 };
         let prefix = Prefix::new(version, PacketType::Data, length);
-        Prefix {
-            epoch: self.epoch,
-            flags,
-            ..prefix
-        }
-        .write(out);
+        Prefix { epoch: self.epoch, flags, ..prefix }.write(out);
         put(out, field::SESSION, &self.session.0.to_be_bytes());
         put(out, field::ID, &self.id.0.to_be_bytes());
-        put(
-            out,
-            field::MESSAGE_LENGTH,
-            &self.message_length.to_be_bytes(),
-        );
+        put(out, field::MESSAGE_LENGTH, &self.message_length.to_be_bytes());
         put(out, field::OFFSET, &self.offset.to_be_bytes());
     }
 }
@@ -137,24 +124,13 @@ impl<'a> Data<'a> {
 
 impl fmt::Display for Data<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let DataHeader {
-            epoch,
-            retransmit,
-            session,
-            id,
-            message_length,
-            offset,
-        } = self.header;
+        let DataHeader { epoch, retransmit, session, id, message_length, offset } = self.header;
         write!(
             f,
             "DATA epoch {epoch} session {session} id {id} length {message_length} offset {offset} payload {}",
             self.payload.len()
         )?;
-        if retransmit {
-            f.write_str(" retransmit")
-        } else {
-            Ok(())
-        }
+        if retransmit { f.write_str(" retransmit") } else { Ok(()) }
     }
 }
 
@@ -235,13 +211,7 @@ mod tests {
         fn length_zero_goes_to_the_datagrams_end() {
             let datagram = datagram(b"abc");
             let (packet, rest) = parse(VERSION, &datagram).unwrap();
-            assert_eq!(
-                packet,
-                Packet::Data(Data {
-                    header: HEADER,
-                    payload: b"abc"
-                })
-            );
+            assert_eq!(packet, Packet::Data(Data { header: HEADER, payload: b"abc" }));
             assert_eq!(rest, b"");
         }
 
@@ -250,13 +220,7 @@ mod tests {
             let mut datagram = datagram(b"abc");
             datagram[7] = 38;
             let (packet, rest) = parse(VERSION, &datagram).unwrap();
-            assert_eq!(
-                packet,
-                Packet::Data(Data {
-                    header: HEADER,
-                    payload: b"ab"
-                })
-            );
+            assert_eq!(packet, Packet::Data(Data { header: HEADER, payload: b"ab" }));
             assert_eq!(rest, b"c");
         }
 
@@ -268,13 +232,7 @@ mod tests {
             datagram[5] = 0xFF;
             datagram[8..12].fill(0xFF);
             let (packet, _) = parse(VERSION, &datagram).unwrap();
-            assert_eq!(
-                packet,
-                Packet::Data(Data {
-                    header: HEADER,
-                    payload: b"abc"
-                })
-            );
+            assert_eq!(packet, Packet::Data(Data { header: HEADER, payload: b"abc" }));
         }
 
         #[test]
@@ -340,27 +298,10 @@ mod tests {
             };
             let line =
                 "DATA epoch 0 session 0000000100000001 id 12 length 104 offset 0 payload 126";
-            assert_eq!(
-                Data {
-                    header,
-                    payload: &[0; 126]
-                }
-                .to_string(),
-                line
-            );
-            let again = DataHeader {
-                retransmit: true,
-                ..header
-            };
+            assert_eq!(Data { header, payload: &[0; 126] }.to_string(), line);
+            let again = DataHeader { retransmit: true, ..header };
             let line = std::format!("{line} retransmit");
-            assert_eq!(
-                Data {
-                    header: again,
-                    payload: &[0; 126]
-                }
-                .to_string(),
-                line
-            );
+            assert_eq!(Data { header: again, payload: &[0; 126] }.to_string(), line);
         }
     }
 }

@@ -152,10 +152,7 @@ impl Entry for Ack {
     const LEN: usize = 16;
 
     fn read(bytes: &[u8]) -> Self {
-        Self {
-            base: MessageId(u64_at(bytes, ack::BASE)),
-            bits: u64_at(bytes, ack::BITS),
-        }
+        Self { base: MessageId(u64_at(bytes, ack::BASE)), bits: u64_at(bytes, ack::BITS) }
     }
 
     fn write(&self, out: &mut [u8]) {
@@ -214,10 +211,7 @@ impl Abort {
     pub(crate) const LEN: usize = 16;
 
     pub(crate) fn parse(bytes: &[u8; Self::LEN]) -> Self {
-        Self {
-            id: MessageId(u64_at(bytes, abort::ID)),
-            code: u16_at(bytes, abort::CODE),
-        }
+        Self { id: MessageId(u64_at(bytes, abort::ID)), code: u16_at(bytes, abort::CODE) }
     }
 
     pub(crate) fn write(&self, out: &mut [u8]) {
@@ -322,10 +316,7 @@ mod tests {
 
         #[test]
         fn step_over_the_other_stripes_and_the_initiator() {
-            let ack = Ack {
-                base: MessageId(0b101),
-                bits: 0b1001,
-            };
+            let ack = Ack { base: MessageId(0b101), bits: 0b1001 };
             // k = 1: an id is counter << 2 | initiator << 1 | stripe.
             let ids: Vec<_> = ack.ids(1).map(|id| id.0).collect();
             assert_eq!(ids, [0b101, 0b101 + (3 << 2)]);
@@ -333,19 +324,13 @@ mod tests {
 
         #[test]
         fn reach_the_last_bit() {
-            let ack = Ack {
-                base: MessageId(0),
-                bits: 1 << 63,
-            };
+            let ack = Ack { base: MessageId(0), bits: 1 << 63 };
             assert_eq!(ack.ids(8).collect::<Vec<_>>(), [MessageId(63 << 9)]);
         }
 
         #[test]
         fn never_wrap() {
-            let ack = Ack {
-                base: MessageId(u64::MAX),
-                bits: u64::MAX,
-            };
+            let ack = Ack { base: MessageId(u64::MAX), bits: u64::MAX };
             assert_eq!(ack.ids(0).collect::<Vec<_>>(), [MessageId(u64::MAX)]);
         }
     }

@@ -34,10 +34,7 @@ impl fmt::Display for ParseError {
             Self::Empty => f.write_str("the datagram is empty"),
             Self::Truncated => f.write_str("the packet is cut short"),
             Self::UnknownVersion(version) => {
-                write!(
-                    f,
-                    "the sender speaks version {version}, which is not spoken here"
-                )
+                write!(f, "the sender speaks version {version}, which is not spoken here")
             }
             Self::UnknownType { ty, length: 0 } => {
                 write!(f, "the packet's type 0x{ty:02x} is unknown")

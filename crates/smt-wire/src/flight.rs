@@ -23,15 +23,10 @@ impl<'a> FlightBody<'a> {
     /// `Malformed` if the parameters' length does not fit: an error of the attempt.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ParseError> {
         let Some((length, rest)) = bytes.split_first_chunk::<2>() else {
-            return Err(ParseError::Malformed(
-                "flight without its parameters' length",
-            ));
+            return Err(ParseError::Malformed("flight without its parameters' length"));
         };
         match rest.split_at_checked(usize::from(u16_at(length, 0..2))) {
-            Some((params, key_exchange)) => Ok(Self {
-                params,
-                key_exchange,
-            }),
+            Some((params, key_exchange)) => Ok(Self { params, key_exchange }),
             None => Err(ParseError::Malformed("flight with parameters past its end")),
         }
     }
@@ -61,10 +56,7 @@ impl FlightBody<'_> {
 mod tests {
     use super::*;
 
-    const FLIGHT: FlightBody<'_> = FlightBody {
-        params: &[7, 8, 9],
-        key_exchange: &[1, 2],
-    };
+    const FLIGHT: FlightBody<'_> = FlightBody { params: &[7, 8, 9], key_exchange: &[1, 2] };
     const BYTES: [u8; 7] = [0, 3, 7, 8, 9, 1, 2];
 
     mod parse {
@@ -79,20 +71,14 @@ mod tests {
         fn empty_flight_is_two_bytes() {
             assert_eq!(
                 FlightBody::parse(&[0, 0]),
-                Ok(FlightBody {
-                    params: &[],
-                    key_exchange: &[]
-                })
+                Ok(FlightBody { params: &[], key_exchange: &[] })
             );
         }
 
         #[test]
         fn cut_parameters_are_refused() {
             for length in 0..5 {
-                assert!(
-                    FlightBody::parse(&BYTES[..length]).is_err(),
-                    "{length} bytes"
-                );
+                assert!(FlightBody::parse(&BYTES[..length]).is_err(), "{length} bytes");
             }
         }
     }

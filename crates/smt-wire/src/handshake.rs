@@ -57,11 +57,7 @@ impl Handshake<'_> {
         out[field::FLIGHT] = self.flight;
         out[field::COOKIE_LENGTH] = self.cookie.len() as u8; // at most 64, by `check`
         // Below the packet's length, which fits.
-        put(
-            out,
-            field::FRAGMENT_LENGTH,
-            &(self.fragment.len() as u16).to_be_bytes(),
-        );
+        put(out, field::FRAGMENT_LENGTH, &(self.fragment.len() as u16).to_be_bytes());
         put(out, field::FLIGHT_LENGTH, &self.flight_length.to_be_bytes());
         put(out, field::OFFSET, &self.offset.to_be_bytes());
         let fragment_start = Self::HEADER_LEN + self.cookie.len();
@@ -76,24 +72,16 @@ impl Handshake<'_> {
             return Err(ParseError::Malformed("HANDSHAKE with source index 0"));
         }
         if !(1..=FLIGHTS_MAX).contains(&self.flight) {
-            return Err(ParseError::Malformed(
-                "HANDSHAKE of a flight other than 1 to 7",
-            ));
+            return Err(ParseError::Malformed("HANDSHAKE of a flight other than 1 to 7"));
         }
         if self.cookie.len() > COOKIE_MAX {
-            return Err(ParseError::Malformed(
-                "HANDSHAKE with a cookie of more than 64 bytes",
-            ));
+            return Err(ParseError::Malformed("HANDSHAKE with a cookie of more than 64 bytes"));
         }
         if self.flight_length as usize > FLIGHT_LEN_MAX {
-            return Err(ParseError::Malformed(
-                "HANDSHAKE of a flight of more than 65,536 bytes",
-            ));
+            return Err(ParseError::Malformed("HANDSHAKE of a flight of more than 65,536 bytes"));
         }
         if u64::from(self.offset) + self.fragment.len() as u64 > u64::from(self.flight_length) {
-            return Err(ParseError::Malformed(
-                "HANDSHAKE with a fragment past its flight's end",
-            ));
+            return Err(ParseError::Malformed("HANDSHAKE with a fragment past its flight's end"));
         }
         Ok(())
     }
@@ -108,14 +96,10 @@ impl<'a> Handshake<'a> {
         let cookie_length = usize::from(bytes[field::COOKIE_LENGTH]);
         let fragment_length = usize::from(u16_at(bytes, field::FRAGMENT_LENGTH));
         let Some((cookie, rest)) = rest.split_at_checked(cookie_length) else {
-            return Err(ParseError::Malformed(
-                "HANDSHAKE with a cookie past its end",
-            ));
+            return Err(ParseError::Malformed("HANDSHAKE with a cookie past its end"));
         };
         let Some((fragment, _zeros)) = rest.split_at_checked(fragment_length) else {
-            return Err(ParseError::Malformed(
-                "HANDSHAKE with a fragment past its end",
-            ));
+            return Err(ParseError::Malformed("HANDSHAKE with a fragment past its end"));
         };
         let handshake = Self {
             destination: SessionIndex(u64_at(bytes, field::DESTINATION)),
@@ -132,14 +116,7 @@ impl<'a> Handshake<'a> {
 
 impl fmt::Display for Handshake<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            destination,
-            source,
-            flight,
-            flight_length,
-            offset,
-            ..
-        } = self;
+        let Self { destination, source, flight, flight_length, offset, .. } = self;
         write!(
             f,
             "HANDSHAKE session {destination} source {source} flight {flight} length {flight_length} \

@@ -68,10 +68,7 @@ impl ControlNumber {
     /// # Panics
     /// If the counter has more than 48 bits: it would repeat another stripe's nonce.
     pub const fn to_u64(self) -> u64 {
-        assert!(
-            self.counter >> Self::COUNTER_BITS == 0,
-            "control counter above 48 bits"
-        );
+        assert!(self.counter >> Self::COUNTER_BITS == 0, "control counter above 48 bits");
         (self.stripe as u64) << Self::COUNTER_BITS | self.counter
     }
 
@@ -118,10 +115,7 @@ mod tests {
 
         #[test]
         fn stripe_is_high_and_counter_low() {
-            let number = ControlNumber {
-                stripe: 0xABCD,
-                counter: 0x0102_0304_0506,
-            };
+            let number = ControlNumber { stripe: 0xABCD, counter: 0x0102_0304_0506 };
             assert_eq!(number.to_u64(), 0xABCD_0102_0304_0506);
             assert_eq!(ControlNumber::from_u64(number.to_u64()), number);
         }
@@ -136,11 +130,7 @@ mod tests {
         #[test]
         #[should_panic(expected = "above 48 bits")]
         fn counter_never_reaches_into_the_stripe() {
-            let _ = ControlNumber {
-                stripe: 0,
-                counter: 1 << 48,
-            }
-            .to_u64();
+            let _ = ControlNumber { stripe: 0, counter: 1 << 48 }.to_u64();
         }
     }
 }

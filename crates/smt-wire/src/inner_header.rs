@@ -94,10 +94,7 @@ impl InnerHeader {
     /// # Panics
     /// If the padded length is below 40 + true length.
     pub fn emit(&self, out: &mut [u8; Self::LEN]) {
-        assert!(
-            self.lengths_agree(),
-            "padded length below the header's and the true length"
-        );
+        assert!(self.lengths_agree(), "padded length below the header's and the true length");
         let fields = self.kind_fields().encode(self.kind);
         put(out, field::TRUE_LENGTH, &self.true_length.to_be_bytes());
         put(out, field::PADDED_LENGTH, &self.padded_length.to_be_bytes());
@@ -141,9 +138,7 @@ impl InnerHeader {
             ack: (ack.bits != 0).then_some(ack),
         };
         if !header.lengths_agree() {
-            return Err(ParseError::Malformed(
-                "message with less padded than true length",
-            ));
+            return Err(ParseError::Malformed("message with less padded than true length"));
         }
         Ok(header)
     }
@@ -153,11 +148,7 @@ impl InnerHeader {
     /// `None` if the field is older than `known` (it lies 2^31 or more ahead), or past 64 bits.
     pub fn extend_window(&self, known: u64) -> Option<u64> {
         let ahead = self.window.wrapping_sub(known as u32);
-        if ahead >= 1 << 31 {
-            None
-        } else {
-            known.checked_add(u64::from(ahead))
-        }
+        if ahead >= 1 << 31 { None } else { known.checked_add(u64::from(ahead)) }
     }
 
     fn kind_fields(&self) -> KindFields {

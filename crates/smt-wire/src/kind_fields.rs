@@ -51,11 +51,7 @@ impl KindFields {
             Kind::Bundle => (0, 0, 0),
             Kind::Part => (more, self.parts.number, 0),
         };
-        EncodedKindFields {
-            flags,
-            first,
-            second,
-        }
+        EncodedKindFields { flags, first, second }
     }
 
     /// Checks the flags of a message of this kind.
@@ -70,9 +66,7 @@ impl KindFields {
         let has_unknown = flags & !known != 0;
         match has_unknown || flags & (FAILURE | NOT_RUN) == NOT_RUN {
             false => Ok(()),
-            true => Err(ParseError::Malformed(
-                "message with a flag that its kind does not have",
-            )),
+            true => Err(ParseError::Malformed("message with a flag that its kind does not have")),
         }
     }
 
@@ -81,18 +75,11 @@ impl KindFields {
     /// # Errors
     /// As of [`Self::check_flags`].
     pub(crate) fn decode(kind: Kind, encoded: EncodedKindFields) -> Result<Self, ParseError> {
-        let EncodedKindFields {
-            flags,
-            first,
-            second,
-        } = encoded;
+        let EncodedKindFields { flags, first, second } = encoded;
         Self::check_flags(kind, flags)?;
         let is_failure = flags & FAILURE != 0;
         let has = |flag| flags & flag != 0;
-        let mark = FailureMark {
-            code: first,
-            not_run: has(NOT_RUN),
-        };
+        let mark = FailureMark { code: first, not_run: has(NOT_RUN) };
         let (deadline_us, reply_unscheduled, number) = match kind {
             Kind::Request => (first, second, 0),
             Kind::Reply => (0, 0, second),
@@ -105,11 +92,7 @@ impl KindFields {
             reply_unscheduled,
             failure: is_failure.then_some(mark),
             has_metadata: has(METADATA),
-            parts: PartMarks {
-                reply_in_parts: has(REPLY_IN_PARTS),
-                more: has(MORE),
-                number,
-            },
+            parts: PartMarks { reply_in_parts: has(REPLY_IN_PARTS), more: has(MORE), number },
         })
     }
 }
@@ -121,14 +104,8 @@ pub(crate) const REPLY_IN_PARTS: u8 = 0x08;
 pub(crate) const MORE: u8 = 0x10;
 
 /// The flags that a message may have, by the number of its kind.
-const KNOWN_FLAGS: [u8; 6] = [
-    0,
-    METADATA | MORE | REPLY_IN_PARTS,
-    METADATA | FAILURE | NOT_RUN,
-    METADATA,
-    0,
-    MORE,
-];
+const KNOWN_FLAGS: [u8; 6] =
+    [0, METADATA | MORE | REPLY_IN_PARTS, METADATA | FAILURE | NOT_RUN, METADATA, 0, MORE];
 
 #[cfg(test)]
 mod tests {
@@ -137,16 +114,9 @@ mod tests {
     const ALL: KindFields = KindFields {
         deadline_us: 1,
         reply_unscheduled: 2,
-        failure: Some(FailureMark {
-            code: 3,
-            not_run: true,
-        }),
+        failure: Some(FailureMark { code: 3, not_run: true }),
         has_metadata: true,
-        parts: PartMarks {
-            reply_in_parts: true,
-            more: true,
-            number: 4,
-        },
+        parts: PartMarks { reply_in_parts: true, more: true, number: 4 },
     };
 
     fn through(kind: Kind) -> KindFields {
@@ -157,31 +127,16 @@ mod tests {
     #[test]
     fn a_kind_has_its_own_fields_and_no_others() {
         let none = KindFields::default();
-        let marks = |reply_in_parts, more, number| PartMarks {
-            reply_in_parts,
-            more,
-            number,
-        };
-        let request = KindFields {
-            failure: None,
-            parts: marks(true, true, 0),
-            ..ALL
-        };
+        let marks = |reply_in_parts, more, number| PartMarks { reply_in_parts, more, number };
+        let request = KindFields { failure: None, parts: marks(true, true, 0), ..ALL };
         let reply = KindFields {
             failure: ALL.failure,
             has_metadata: true,
             parts: marks(false, false, 4),
             ..none
         };
-        let one_way = KindFields {
-            deadline_us: 1,
-            has_metadata: true,
-            ..none
-        };
-        let part = KindFields {
-            parts: marks(false, true, 4),
-            ..none
-        };
+        let one_way = KindFields { deadline_us: 1, has_metadata: true, ..none };
+        let part = KindFields { parts: marks(false, true, 4), ..none };
         assert_eq!(through(Kind::Request), request);
         assert_eq!(through(Kind::Reply), reply);
         assert_eq!(through(Kind::OneWay), one_way);
@@ -201,11 +156,7 @@ mod tests {
         };
         for kind in (1..=5).map(|kind| Kind::of(kind).unwrap()) {
             for flags in 0..=255 {
-                let encoded = EncodedKindFields {
-                    flags,
-                    first: 0,
-                    second: 0,
-                };
+                let encoded = EncodedKindFields { flags, first: 0, second: 0 };
                 let is_taken = KindFields::decode(kind, encoded).is_ok();
                 assert_eq!(is_taken, allowed(kind, flags), "{kind:?} {flags}");
             }

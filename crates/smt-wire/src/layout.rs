@@ -51,39 +51,19 @@ pub const TABLES: [Table; 16] = [
     table("PREFIX", Prefix::LEN, crate::prefix::field::FIELDS),
     table("DATA", DataHeader::LEN, crate::data::field::FIELDS),
     table("CONTROL", ControlHeader::LEN, crate::control::field::FIELDS),
-    table(
-        "INNER",
-        InnerHeader::LEN,
-        crate::inner_header::field::FIELDS,
-    ),
+    table("INNER", InnerHeader::LEN, crate::inner_header::field::FIELDS),
     table("MEMBER", MemberHeader::LEN, crate::bundle::field::FIELDS),
-    table(
-        "HANDSHAKE",
-        Handshake::HEADER_LEN,
-        crate::handshake::field::FIELDS,
-    ),
+    table("HANDSHAKE", Handshake::HEADER_LEN, crate::handshake::field::FIELDS),
     table("COOKIE", Cookie::HEADER_LEN, crate::cookie::field::FIELDS),
     table("GRANT", Grant::LEN, crate::entry::grant::FIELDS),
     table("RESEND", Resend::LEN, crate::entry::resend::FIELDS),
     table("ACK", Ack::LEN, crate::entry::ack::FIELDS),
-    table(
-        "PART_WINDOW",
-        PartWindow::LEN,
-        crate::entry::part_window::FIELDS,
-    ),
+    table("PART_WINDOW", PartWindow::LEN, crate::entry::part_window::FIELDS),
     table("ABORT", Abort::LEN, crate::entry::abort::FIELDS),
-    table(
-        "ASSOCIATION",
-        AssociationFields::LEN,
-        crate::entry::association::FIELDS,
-    ),
+    table("ASSOCIATION", AssociationFields::LEN, crate::entry::association::FIELDS),
     table("CLOSE", crate::body::CLOSE_LEN, crate::body::close::FIELDS),
     table("RESET", Reset::LEN, crate::reset::field::FIELDS),
-    table(
-        "UNAVAILABLE",
-        Unavailable::LEN,
-        crate::unavailable::field::FIELDS,
-    ),
+    table("UNAVAILABLE", Unavailable::LEN, crate::unavailable::field::FIELDS),
 ];
 
 const fn table(name: &'static str, len: usize, fields: &'static [Field]) -> Table {
@@ -104,10 +84,7 @@ pub const VALUES: [Value; 26] = [
     value("FLAG_FAILURE", crate::kind_fields::FAILURE as u64),
     value("FLAG_NOT_RUN", crate::kind_fields::NOT_RUN as u64),
     value("FLAG_METADATA", crate::kind_fields::METADATA as u64),
-    value(
-        "FLAG_REPLY_IN_PARTS",
-        crate::kind_fields::REPLY_IN_PARTS as u64,
-    ),
+    value("FLAG_REPLY_IN_PARTS", crate::kind_fields::REPLY_IN_PARTS as u64),
     value("FLAG_MORE", crate::kind_fields::MORE as u64),
     value("KIND_REQUEST", Kind::Request as u64),
     value("KIND_REPLY", Kind::Reply as u64),
@@ -142,10 +119,7 @@ pub const LIMITS: [Value; 32] = [
     value("RECORD_OVERHEAD", limits::RECORD_OVERHEAD as u64),
     value("RECORD_SIZE_MIN", *limits::RECORD_SIZE.start() as u64),
     value("RECORD_SIZE_MAX", *limits::RECORD_SIZE.end() as u64),
-    value(
-        "FIRST_RECORD_SIZE_MAX",
-        limits::FIRST_RECORD_SIZE_MAX as u64,
-    ),
+    value("FIRST_RECORD_SIZE_MAX", limits::FIRST_RECORD_SIZE_MAX as u64),
     value("INDEX_BITS_MIN", *limits::INDEX_BITS.start() as u64),
     value("INDEX_BITS_MAX", *limits::INDEX_BITS.end() as u64),
     value("WINDOW_MIN", *limits::WINDOW.start() as u64),
@@ -163,10 +137,7 @@ pub const LIMITS: [Value; 32] = [
     value("PART_WINDOW_MIN", *limits::PART_WINDOW.start() as u64),
     value("PART_WINDOW_MAX", *limits::PART_WINDOW.end() as u64),
     value("SHARDS_MAX", crate::Shard::COUNT_MAX as u64),
-    value(
-        "SHARD_DESTINATION_OFFSET",
-        crate::Shard::DESTINATION_OFFSET as u64,
-    ),
+    value("SHARD_DESTINATION_OFFSET", crate::Shard::DESTINATION_OFFSET as u64),
     value("SHARD_SOURCE_OFFSET", crate::Shard::SOURCE_OFFSET as u64),
     value("FIRST_CONTROL_TYPE", crate::Shard::FIRST_CONTROL as u64),
 ];
@@ -209,11 +180,7 @@ mod tests {
 
     #[test]
     fn every_limit_stands_in_a_table() {
-        let names: BTreeSet<&str> = LIMITS
-            .iter()
-            .chain(&VALUES)
-            .map(|value| value.name)
-            .collect();
+        let names: BTreeSet<&str> = LIMITS.iter().chain(&VALUES).map(|value| value.name).collect();
         let mut count = 0;
         for line in include_str!("limits.rs").lines() {
             let Some(rest) = line.strip_prefix("pub const ") else {
@@ -221,10 +188,7 @@ mod tests {
             };
             let name = rest.split(':').next().unwrap();
             let min = std::format!("{name}_MIN");
-            assert!(
-                names.contains(name) || names.contains(min.as_str()),
-                "{name}"
-            );
+            assert!(names.contains(name) || names.contains(min.as_str()), "{name}");
             count += 1;
         }
         assert!(count > 15, "only {count} limits were found");

@@ -44,10 +44,7 @@ impl<'a, T: Entry> List<'a, T> {
 
     /// A view of bytes; `None` if they are not a whole number of entries.
     pub(crate) fn from_bytes(bytes: &'a [u8]) -> Option<Self> {
-        bytes
-            .len()
-            .is_multiple_of(T::LEN)
-            .then_some(Self(Repr::Bytes(bytes)))
+        bytes.len().is_multiple_of(T::LEN).then_some(Self(Repr::Bytes(bytes)))
     }
 
     /// Entries.

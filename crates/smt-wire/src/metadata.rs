@@ -34,9 +34,7 @@ impl<'a> MetadataEntries<'a> {
             return Err(ParseError::Malformed("metadata that is too long"));
         }
         let end = Self::LENGTH_LEN + length;
-        let entries = Self {
-            bytes: bytes.get(Self::LENGTH_LEN..end).ok_or(cut_short)?,
-        };
+        let entries = Self { bytes: bytes.get(Self::LENGTH_LEN..end).ok_or(cut_short)? };
         let (mut rest, mut count) = (entries, 0);
         while !rest.bytes.is_empty() {
             let (name, _) = rest.split_first().ok_or(cut_short)?;
@@ -98,11 +96,7 @@ mod tests {
     // SMT [5.8-1], [5.8-2]
     #[test]
     fn entries_come_back_in_their_order_and_the_body_is_behind_them() {
-        let entries = [
-            entry(b"trace.id-0_", b"\0\xFF"),
-            entry(b"a", b""),
-            entry(b"a", b"2"),
-        ];
+        let entries = [entry(b"trace.id-0_", b"\0\xFF"), entry(b"a", b""), entry(b"a", b"2")];
         let bytes = [with_length(&entries.concat()), b"body".to_vec()].concat();
         let (metadata, end) = MetadataEntries::split(&bytes).unwrap();
         let expected: [(&str, &[u8]); 3] = [("trace.id-0_", b"\0\xFF"), ("a", b""), ("a", b"2")];
@@ -122,11 +116,7 @@ mod tests {
             let mut shorter = whole.clone();
             shorter[1] = end as u8;
             let is_boundary = [0, 6, 12].contains(&end);
-            assert_eq!(
-                MetadataEntries::split(&shorter).is_ok(),
-                is_boundary,
-                "{end}"
-            );
+            assert_eq!(MetadataEntries::split(&shorter).is_ok(), is_boundary, "{end}");
         }
     }
 

@@ -79,9 +79,7 @@ pub fn unmark_segment(packet: &mut [u8], identification: Option<u16>) -> Result<
     };
     let distance = place.map(|place| u32::from(place) * u32::from(stride));
     let offset = distance.and_then(|distance| u32_at(header, OFFSET).checked_add(distance));
-    let offset = offset.ok_or(ParseError::Malformed(
-        "a packet without a place in its segment",
-    ))?;
+    let offset = offset.ok_or(ParseError::Malformed("a packet without a place in its segment"))?;
     put(header, OFFSET, &offset.to_be_bytes());
     put(header, STRIDE, &[0; 2]);
     header[FLAGS] = 0;
@@ -132,10 +130,7 @@ mod tests {
 
     #[test]
     fn a_native_header_is_read_as_it_was_written() {
-        let header = NativeHeader {
-            source: 0x0102,
-            destination: 0xFFFE,
-        };
+        let header = NativeHeader { source: 0x0102, destination: 0xFFFE };
         let bytes = [&header.to_bytes()[..], b"rest"].concat();
         assert_eq!(bytes[..8], [1, 2, 0xFF, 0xFE, 0, 0, 0, 0]);
         assert_eq!(NativeHeader::parse(&bytes), Some((header, &b"rest"[..])));

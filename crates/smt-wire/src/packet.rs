@@ -99,9 +99,7 @@ pub fn parse(version: u8, datagram: &[u8]) -> Result<(Packet<'_>, &[u8]), ParseE
         PacketType::Handshake => Packet::Handshake(Handshake::parse(packet)?),
         PacketType::Cookie => Packet::Cookie(Cookie::parse(packet)?),
         PacketType::VersionAnswer if !is_version_answer => {
-            return Err(ParseError::Malformed(
-                "VERSION with a version byte other than 0",
-            ));
+            return Err(ParseError::Malformed("VERSION with a version byte other than 0"));
         }
         PacketType::VersionAnswer => Packet::VersionAnswer(VersionAnswer::parse(packet)?),
         PacketType::Reset => Packet::Reset(Reset::parse(packet)?),
@@ -128,14 +126,9 @@ fn cut<'a>(
         return Err(ParseError::Truncated);
     }
     match ty {
-        Err(unknown) => Err(ParseError::UnknownType {
-            ty: unknown.0,
-            length,
-        }),
+        Err(unknown) => Err(ParseError::UnknownType { ty: unknown.0, length }),
         Ok(PacketType::Data) if length == 0 => Ok((PacketType::Data, datagram, &[])),
-        Ok(_) if length == 0 => Err(ParseError::Malformed(
-            "length 0 in a packet that is not DATA",
-        )),
+        Ok(_) if length == 0 => Err(ParseError::Malformed("length 0 in a packet that is not DATA")),
         Ok(ty) => {
             let (packet, rest) = datagram.split_at(length);
             Ok((ty, packet, rest))

@@ -99,20 +99,14 @@ impl Params<'_> {
         writer.put_suites(self.suites);
         writer.put(tag::INDEX_BITS, &[self.index_bits]);
         writer.put(tag::RECORD_SIZE, &self.record_size.to_be_bytes());
-        writer.put(
-            tag::FIRST_RECORD_SIZE,
-            &self.first_record_size.to_be_bytes(),
-        );
+        writer.put(tag::FIRST_RECORD_SIZE, &self.first_record_size.to_be_bytes());
         writer.put(tag::WINDOW, &self.window.to_be_bytes());
         writer.put(tag::MESSAGE_LIMIT, &self.message_limit.to_be_bytes());
         writer.put(tag::UNSCHEDULED, &self.unscheduled.to_be_bytes());
         writer.put(tag::DATAGRAM_LIMIT, &self.datagram_limit.to_be_bytes());
         writer.put(tag::STRIPES, &[self.stripes]);
         if let Some(name) = self.key_name {
-            assert!(
-                name.len() <= KEY_NAME_MAX,
-                "a key's name has at most 32 bytes"
-            );
+            assert!(name.len() <= KEY_NAME_MAX, "a key's name has at most 32 bytes");
             writer.put(tag::KEY_NAME, name);
         }
         if let Some(random) = self.random {
@@ -125,10 +119,7 @@ impl Params<'_> {
             writer.put(tag::PART_WINDOW, &window.to_be_bytes());
         }
         if let Some(versions) = self.psp_versions {
-            assert!(
-                versions.len() <= PSP_VERSIONS_MAX,
-                "a side names at most 16 versions of PSP"
-            );
+            assert!(versions.len() <= PSP_VERSIONS_MAX, "a side names at most 16 versions of PSP");
             writer.put(tag::PSP_VERSIONS, versions);
         }
         writer.end
@@ -150,11 +141,7 @@ impl Params<'_> {
         let (rest, first) = (self.record_size, self.first_record_size);
         let first_max = rest.min(FIRST_RECORD_SIZE_MAX);
         let first_record = u32::from(first) + RECORD_OVERHEAD as u32;
-        in_range(
-            tag::INDEX_BITS,
-            self.index_bits,
-            INDEX_BITS.contains(&self.index_bits),
-        )?;
+        in_range(tag::INDEX_BITS, self.index_bits, INDEX_BITS.contains(&self.index_bits))?;
         in_range(tag::RECORD_SIZE, rest, RECORD_SIZE.contains(&rest))?;
         in_range(
             tag::FIRST_RECORD_SIZE,
@@ -162,11 +149,7 @@ impl Params<'_> {
             (*RECORD_SIZE.start()..=first_max).contains(&first),
         )?;
         in_range(tag::WINDOW, self.window, WINDOW.contains(&self.window))?;
-        in_range(
-            tag::UNSCHEDULED,
-            self.unscheduled,
-            self.unscheduled >= first_record,
-        )?;
+        in_range(tag::UNSCHEDULED, self.unscheduled, self.unscheduled >= first_record)?;
         in_range(
             tag::DATAGRAM_LIMIT,
             self.datagram_limit,
@@ -291,9 +274,7 @@ impl<'a> Values<'a> {
     }
 
     fn fixed<const N: usize>(&self, tag: u8) -> Result<&'a [u8; N], ParamsError> {
-        self.required(tag)?
-            .try_into()
-            .map_err(|_| ParamsError::Length(tag))
+        self.required(tag)?.try_into().map_err(|_| ParamsError::Length(tag))
     }
 
     fn u8(&self, tag: u8) -> Result<u8, ParamsError> {
@@ -340,14 +321,7 @@ impl Writer<'_> {
 }
 
 fn in_range(tag: u8, value: impl Into<u64>, inside: bool) -> Result<(), ParamsError> {
-    if inside {
-        Ok(())
-    } else {
-        Err(ParamsError::Range {
-            tag,
-            value: value.into(),
-        })
-    }
+    if inside { Ok(()) } else { Err(ParamsError::Range { tag, value: value.into() }) }
 }
 
 /// A parameter's name in the specification.

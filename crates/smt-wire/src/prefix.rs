@@ -34,14 +34,7 @@ impl Prefix {
     /// A prefix as sent; epoch and flags 0.
     pub(crate) fn new(version: u8, ty: PacketType, length: u16) -> Self {
         let header_words = header_words(ty);
-        Self {
-            version,
-            ty: ty as u8,
-            epoch: 0,
-            flags: 0,
-            header_words,
-            length,
-        }
+        Self { version, ty: ty as u8, epoch: 0, flags: 0, header_words, length }
     }
 
     pub(crate) fn read(bytes: &[u8; Self::LEN]) -> Self {

@@ -40,10 +40,7 @@ impl Reset {
             return Err(ParseError::Malformed("RESET of another length than 36"));
         };
         let index = SessionIndex(u64_at(bytes, field::INDEX));
-        Ok(Self {
-            index,
-            token: array_at(bytes, field::TOKEN),
-        })
+        Ok(Self { index, token: array_at(bytes, field::TOKEN) })
     }
 }
 
@@ -60,9 +57,7 @@ impl Eq for Reset {}
 
 impl fmt::Debug for Reset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reset")
-            .field("index", &self.index)
-            .finish_non_exhaustive()
+        f.debug_struct("Reset").field("index", &self.index).finish_non_exhaustive()
     }
 }
 
@@ -92,10 +87,7 @@ mod tests {
 
         #[test]
         fn any_bit_of_the_token_counts() {
-            let reset = Reset {
-                index: SessionIndex(1),
-                token: [0; 16],
-            };
+            let reset = Reset { index: SessionIndex(1), token: [0; 16] };
             assert_eq!(reset, reset);
             for bit in 0..128 {
                 let mut other = reset;
@@ -106,17 +98,8 @@ mod tests {
 
         #[test]
         fn the_index_counts() {
-            let reset = Reset {
-                index: SessionIndex(1),
-                token: [0; 16],
-            };
-            assert_ne!(
-                reset,
-                Reset {
-                    index: SessionIndex(2),
-                    ..reset
-                }
-            );
+            let reset = Reset { index: SessionIndex(1), token: [0; 16] };
+            assert_ne!(reset, Reset { index: SessionIndex(2), ..reset });
         }
     }
 
@@ -125,14 +108,8 @@ mod tests {
 
         #[test]
         fn the_token_is_shown_nowhere() {
-            let reset = Reset {
-                index: SessionIndex(1),
-                token: [0xA7; 16],
-            };
-            assert_eq!(
-                format!("{reset:?}"),
-                "Reset { index: SessionIndex(0000000000000001), .. }"
-            );
+            let reset = Reset { index: SessionIndex(1), token: [0xA7; 16] };
+            assert_eq!(format!("{reset:?}"), "Reset { index: SessionIndex(0000000000000001), .. }");
             assert_eq!(format!("{reset}"), "RESET session 0000000000000001");
         }
     }

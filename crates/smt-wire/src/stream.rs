@@ -31,9 +31,7 @@ impl Geometry {
 
     /// Records of a message of `padded` inner bytes, at least 1.
     pub const fn records(&self, padded: u32) -> u32 {
-        1 + padded
-            .saturating_sub(self.first as u32)
-            .div_ceil(self.rest as u32)
+        1 + padded.saturating_sub(self.first as u32).div_ceil(self.rest as u32)
     }
 
     /// Bytes of the record stream of a message of `padded` inner bytes.
@@ -59,19 +57,12 @@ impl Geometry {
     pub const fn record(&self, padded: u32, index: u32) -> Record {
         let (inner_start, size) = match index.checked_sub(1) {
             None => (0, self.first),
-            Some(before) => (
-                self.first as u64 + before as u64 * self.rest as u64,
-                self.rest,
-            ),
+            Some(before) => (self.first as u64 + before as u64 * self.rest as u64, self.rest),
         };
         let stream_start = inner_start + OVERHEAD * index as u64;
         let left = (padded as u64).saturating_sub(inner_start);
         // At most `size`, a u16.
-        let extent = if left < size as u64 {
-            left as u16
-        } else {
-            size
-        };
+        let extent = if left < size as u64 { left as u16 } else { size };
         Record {
             index,
             stream_start: saturate(stream_start),
@@ -116,20 +107,12 @@ impl Record {
     /// padding (T of SPEC §5.2).
     pub const fn content(&self, true_inner: u32) -> usize {
         let left = true_inner.saturating_sub(self.inner_start);
-        if left < self.extent as u32 {
-            left as usize
-        } else {
-            self.extent as usize
-        }
+        if left < self.extent as u32 { left as usize } else { self.extent as usize }
     }
 }
 
 const fn saturate(value: u64) -> u32 {
-    if value > u32::MAX as u64 {
-        u32::MAX
-    } else {
-        value as u32
-    }
+    if value > u32::MAX as u64 { u32::MAX } else { value as u32 }
 }
 
 const OVERHEAD: u64 = RECORD_OVERHEAD as u64;

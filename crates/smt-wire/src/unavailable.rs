@@ -34,9 +34,7 @@ impl Unavailable {
     /// Parses a packet of exactly its length.
     pub(crate) fn parse(packet: &[u8]) -> Result<Self, ParseError> {
         let Ok(bytes) = <&[u8; Self::LEN]>::try_from(packet) else {
-            return Err(ParseError::Malformed(
-                "UNAVAILABLE of another length than 22",
-            ));
+            return Err(ParseError::Malformed("UNAVAILABLE of another length than 22"));
         };
         Ok(Self {
             destination: SessionIndex(u64_at(bytes, field::DESTINATION)),

@@ -29,10 +29,7 @@ impl VersionAnswer<'_> {
     /// # Panics
     /// If there is no version or more than 255, or `out` is too short.
     pub fn emit(&self, out: &mut [u8]) -> usize {
-        assert!(
-            (1..=255).contains(&self.versions.len()),
-            "a host speaks 1 to 255 versions"
-        );
+        assert!((1..=255).contains(&self.versions.len()), "a host speaks 1 to 255 versions");
         let length = self.packet_len();
         Prefix::new(0, PacketType::VersionAnswer, length as u16).write(out); // at most 267
         put(out, Prefix::LEN..length, self.versions);
@@ -56,8 +53,6 @@ impl<'a> VersionAnswer<'a> {
 impl fmt::Display for VersionAnswer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("VERSION")?;
-        self.versions
-            .iter()
-            .try_for_each(|version| write!(f, " {version}"))
+        self.versions.iter().try_for_each(|version| write!(f, " {version}"))
     }
 }

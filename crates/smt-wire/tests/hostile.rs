@@ -21,16 +21,9 @@ fn samples() -> Vec<(String, u8, Vec<u8>)> {
         .map(|vector| {
             let hex = vector["hex"].as_str().expect("hex").as_bytes();
             let digit = |byte: &u8| char::from(*byte).to_digit(16).expect("a digit") as u8;
-            let bytes = hex
-                .chunks(2)
-                .map(|pair| digit(&pair[0]) << 4 | digit(&pair[1]))
-                .collect();
+            let bytes = hex.chunks(2).map(|pair| digit(&pair[0]) << 4 | digit(&pair[1])).collect();
             let version = vector["version"].as_u64().expect("a version") as u8;
-            (
-                format!("{} {}", vector["type"], vector["name"]),
-                version,
-                bytes,
-            )
+            (format!("{} {}", vector["type"], vector["name"]), version, bytes)
         })
         .collect()
 }
@@ -65,11 +58,7 @@ fn truncated_at_every_length_is_refused() {
         for length in 0..bytes.len() {
             let parsed = parse(version, &bytes[..length]);
             // DATA of no stated length is as long as its datagram, from the first payload byte on.
-            assert_eq!(
-                parsed.is_ok(),
-                to_the_end && length > 36,
-                "{name} cut to {length} bytes"
-            );
+            assert_eq!(parsed.is_ok(), to_the_end && length > 36, "{name} cut to {length} bytes");
         }
     }
 }
@@ -80,11 +69,7 @@ fn stated_length_at_every_value_is_taken_at_its_word() {
         for length in 0..=(bytes.len() as u16 + 1) {
             bytes[6..8].copy_from_slice(&length.to_be_bytes());
             if let Ok((_, rest)) = parse(version, &bytes) {
-                let taken = if length == 0 {
-                    bytes.len()
-                } else {
-                    usize::from(length)
-                };
+                let taken = if length == 0 { bytes.len() } else { usize::from(length) };
                 assert_eq!(rest.len(), bytes.len() - taken, "{name} of {length} bytes");
             }
         }

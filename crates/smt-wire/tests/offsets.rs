@@ -13,20 +13,12 @@ const HINT: &str = "is stale: cargo run -p smt-wire --example make_offsets";
 
 #[test]
 fn the_header_is_what_the_example_makes() {
-    assert_eq!(
-        std::fs::read_to_string(HEADER).unwrap(),
-        header(),
-        "{HEADER} {HINT}"
-    );
+    assert_eq!(std::fs::read_to_string(HEADER).unwrap(), header(), "{HEADER} {HINT}");
 }
 
 #[test]
 fn the_json_is_what_the_example_makes() {
-    assert_eq!(
-        std::fs::read_to_string(JSON).unwrap(),
-        json(),
-        "{JSON} {HINT}"
-    );
+    assert_eq!(std::fs::read_to_string(JSON).unwrap(), json(), "{JSON} {HINT}");
 }
 
 #[test]
@@ -51,40 +43,23 @@ fn program() -> String {
 
 /// Whether the compiler takes the program, or nothing where that compiler is missing.
 fn compiles(compiler: &str, language: &str, standard: &str) -> Option<bool> {
-    let folder = std::path::Path::new(HEADER)
-        .parent()
-        .expect("it is a file in a folder");
+    let folder = std::path::Path::new(HEADER).parent().expect("it is a file in a folder");
     let mut child = Command::new(compiler)
-        .args([
-            "-fsyntax-only",
-            "-Wall",
-            "-Werror",
-            "-pedantic",
-            standard,
-            "-x",
-            language,
-            "-I",
-        ])
+        .args(["-fsyntax-only", "-Wall", "-Werror", "-pedantic", standard, "-x", language, "-I"])
         .arg(folder)
         .arg("-")
         .stdin(Stdio::piped())
         .spawn()
         .ok()?;
     let mut stdin = child.stdin.take().expect("it is piped");
-    stdin
-        .write_all(program().as_bytes())
-        .expect("the compiler reads");
+    stdin.write_all(program().as_bytes()).expect("the compiler reads");
     drop(stdin);
     Some(child.wait().expect("it was started").success())
 }
 
 #[test]
 fn a_c_compiler_takes_the_header() {
-    assert_eq!(
-        compiles("cc", "c", "-std=c99"),
-        Some(true),
-        "the workspace needs cc anyway"
-    );
+    assert_eq!(compiles("cc", "c", "-std=c99"), Some(true), "the workspace needs cc anyway");
 }
 
 #[test]

@@ -14,10 +14,7 @@ use smt_wire::{InnerHeader, Members, MetadataEntries, PacketType, Params, parse}
 fn vectors(section: &str) -> Vec<Value> {
     let file: Value =
         serde_json::from_str(include_str!("../../../vectors/packets.json")).expect("JSON");
-    let vectors = file[section]
-        .as_array()
-        .expect("a section is a list")
-        .clone();
+    let vectors = file[section].as_array().expect("a section is a list").clone();
     assert!(!vectors.is_empty(), "{section} is empty");
     vectors
 }
@@ -27,10 +24,7 @@ fn bytes_of(vector: &Value) -> Vec<u8> {
 }
 
 fn version_of(vector: &Value) -> u8 {
-    vector["version"]
-        .as_u64()
-        .and_then(|version| version.try_into().ok())
-        .expect("a version")
+    vector["version"].as_u64().and_then(|version| version.try_into().ok()).expect("a version")
 }
 
 mod packets {
@@ -39,12 +33,7 @@ mod packets {
     #[test]
     fn fields_give_the_bytes() {
         for vector in vectors("packets") {
-            assert_eq!(
-                hex(&bytes_from(&vector)),
-                vector["hex"],
-                "{}",
-                vector["name"]
-            );
+            assert_eq!(hex(&bytes_from(&vector)), vector["hex"], "{}", vector["name"]);
         }
     }
 
@@ -65,10 +54,7 @@ mod packets {
     fn every_type_is_there() {
         let vectors = vectors("packets");
         for ty in PacketType::ALL {
-            assert!(
-                vectors.iter().any(|vector| vector["type"] == ty.name()),
-                "{ty} has no vector"
-            );
+            assert!(vectors.iter().any(|vector| vector["type"] == ty.name()), "{ty} has no vector");
         }
     }
 }
@@ -121,9 +107,8 @@ mod metadata {
         for vector in vectors("metadata") {
             let bytes = bytes_of(&vector);
             let (entries, end) = MetadataEntries::split(&bytes).expect("well formed");
-            let entries: Value = entries
-                .map(|(name, value)| json!({ "name": name, "value": hex(value) }))
-                .collect();
+            let entries: Value =
+                entries.map(|(name, value)| json!({ "name": name, "value": hex(value) })).collect();
             assert_eq!(entries, vector["entries"], "{}", vector["name"]);
             assert_eq!(hex(&bytes[end..]), vector["body"], "{}", vector["name"]);
         }
@@ -188,9 +173,7 @@ mod malformed {
     #[test]
     fn params_are_refused_for_the_reason_named() {
         for vector in vectors("malformed_params") {
-            let error = Params::parse(&bytes_of(&vector))
-                .expect_err("malformed")
-                .to_string();
+            let error = Params::parse(&bytes_of(&vector)).expect_err("malformed").to_string();
             assert_eq!(error, vector["error"], "{}", vector["name"]);
         }
     }

@@ -38,10 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     });
 
-    for id in [
-        "spiffe://cluster/service/billing",
-        "spiffe://cluster/guest/7",
-    ] {
+    for id in ["spiffe://cluster/service/billing", "spiffe://cluster/guest/7"] {
         let client = smt::client(authority.trust()?)
             .server_name("localhost")
             .identity(authority.client(id)?)

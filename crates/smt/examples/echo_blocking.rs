@@ -22,17 +22,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     });
 
-    let client = smt::client(authority.trust()?)
-        .server_name("localhost")
-        .connect_blocking(address)?;
+    let client =
+        smt::client(authority.trust()?).server_name("localhost").connect_blocking(address)?;
     for text in ["hello", "every message", "is encrypted on its own"] {
         let began = Instant::now();
         let reply = client.call(text).deadline(Duration::from_secs(1)).wait()?;
-        println!(
-            "{:?} came back after {:?}",
-            String::from_utf8_lossy(&reply),
-            began.elapsed()
-        );
+        println!("{:?} came back after {:?}", String::from_utf8_lossy(&reply), began.elapsed());
     }
     Ok(())
 }

@@ -24,18 +24,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     });
 
     let trust = authority.trust()?;
-    let client = smt::client(trust)
-        .server_name("localhost")
-        .connect(address)
-        .await?;
+    let client = smt::client(trust).server_name("localhost").connect(address).await?;
     for text in ["hello", "every message", "is encrypted on its own"] {
         let began = Instant::now();
         let reply = client.call(text).deadline(Duration::from_secs(1)).await?;
-        println!(
-            "{:?} came back after {:?}",
-            String::from_utf8_lossy(&reply),
-            began.elapsed()
-        );
+        println!("{:?} came back after {:?}", String::from_utf8_lossy(&reply), began.elapsed());
     }
     Ok(())
 }

@@ -39,9 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{} bytes after {:?}", received.len(), began.elapsed());
     std::fs::remove_file(path)?;
     let is_equal = received == file;
-    is_equal
-        .then_some(())
-        .ok_or_else(|| "the file has changed on its way".into())
+    is_equal.then_some(()).ok_or_else(|| "the file has changed on its way".into())
 }
 
 /// A request is a place in the file; the reply is what stands there, without a copy.

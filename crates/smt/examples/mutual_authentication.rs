@@ -14,11 +14,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let address = server.local_address();
     std::thread::spawn(move || {
         while let Some(request) = server.accept_request() {
-            let caller = request
-                .peer()
-                .certificates
-                .first()
-                .map(|leaf| CertificateText::from_der(leaf));
+            let caller =
+                request.peer().certificates.first().map(|leaf| CertificateText::from_der(leaf));
             let answer = match caller {
                 Some(Ok(certificate)) => format!("you are known to me:\n{certificate}"),
                 _ => "who are you?".to_owned(),
@@ -32,19 +29,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let client = || -> Result<Builder<TlsClient>, Box<dyn Error>> {
         Ok(smt::client(authority.trust()?).server_name("localhost"))
     };
-    let known = client()?
-        .identity(authority.client("billing")?)
-        .connect_blocking(address)?;
-    println!(
-        "{}",
-        String::from_utf8_lossy(&known.call("who am I?").wait()?)
-    );
+    let known = client()?.identity(authority.client("billing")?).connect_blocking(address)?;
+    println!("{}", String::from_utf8_lossy(&known.call("who am I?").wait()?));
 
     let stranger = EphemeralCa::new()?.client("billing")?;
-    for (who, builder) in [
-        ("nobody", client()?),
-        ("a stranger", client()?.identity(stranger)),
-    ] {
+    for (who, builder) in [("nobody", client()?), ("a stranger", client()?.identity(stranger))] {
         match builder.connect_blocking(address) {
             Ok(_) => return Err(format!("{who} was let in").into()),
             Err(error) => println!("{who}: {error}"),

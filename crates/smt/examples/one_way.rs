@@ -21,9 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     });
 
     let trust = authority.trust()?;
-    let client = smt::client(trust)
-        .server_name("localhost")
-        .connect_blocking(address)?;
+    let client = smt::client(trust).server_name("localhost").connect_blocking(address)?;
     for text in ["it rains", "it pours"] {
         client.send(text).wait()?;
         println!("delivered: {:?}", String::from_utf8_lossy(&arrived.recv()?));

@@ -23,15 +23,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     });
 
     let trust = authority.trust()?;
-    let client = smt::client(trust)
-        .server_name("localhost")
-        .connect(address)
-        .await?;
+    let client = smt::client(trust).server_name("localhost").connect(address).await?;
     tokio::spawn(answer(client.clone()));
-    println!(
-        "{}",
-        String::from_utf8_lossy(&client.call("greet me").await?)
-    );
+    println!("{}", String::from_utf8_lossy(&client.call("greet me").await?));
     Ok(())
 }
 
@@ -44,10 +38,7 @@ async fn greet(request: Request) -> Result<(), smt::Error> {
 /// The client's side of the server's questions.
 async fn answer(client: Client) {
     while let Some(question) = client.accept_request().await {
-        println!(
-            "the server asks: {}",
-            String::from_utf8_lossy(question.body())
-        );
+        println!("the server asks: {}", String::from_utf8_lossy(question.body()));
         if let Err(error) = question.reply("Ada") {
             eprintln!("{error}");
         }

@@ -21,10 +21,7 @@ pub(crate) struct AcceptQueue {
 
 impl AcceptQueue {
     pub(crate) fn new() -> Self {
-        Self {
-            waiting: Mutex::default(),
-            bytes: AtomicUsize::new(0),
-        }
+        Self { waiting: Mutex::default(), bytes: AtomicUsize::new(0) }
     }
 
     /// Adds a message.
@@ -60,9 +57,7 @@ impl AcceptQueue {
             return false;
         }
         let mut waiting = self.lock();
-        let place = waiting
-            .iter()
-            .position(|delivered| delivered.message.rpc == rpc);
+        let place = waiting.iter().position(|delivered| delivered.message.rpc == rpc);
         let removed = place.and_then(|place| waiting.remove(place));
         if let Some(delivered) = &removed {
             self.bytes.fetch_sub(delivered.cost(), Ordering::Relaxed);
@@ -73,9 +68,7 @@ impl AcceptQueue {
     /// Takes out the requests that are to wait for something else.
     pub(crate) fn take_if(&self, mut waits: impl FnMut(&Delivered) -> bool) -> Vec<Delivered> {
         let mut waiting = self.lock();
-        let (taken, left) = waiting
-            .drain(..)
-            .partition::<VecDeque<_>, _>(|one| waits(one));
+        let (taken, left) = waiting.drain(..).partition::<VecDeque<_>, _>(|one| waits(one));
         *waiting = left;
         let bytes = taken.iter().map(Delivered::cost).sum();
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
@@ -112,10 +105,7 @@ mod tests {
     use std::sync::Arc;
 
     fn rpc(id: u64) -> RpcId {
-        RpcId {
-            session: SessionIndex(1),
-            id: MessageId(id),
-        }
+        RpcId { session: SessionIndex(1), id: MessageId(id) }
     }
 
     fn delivered(id: u64, is_one_way: bool, deadline: Option<Time>) -> Delivered {
@@ -143,9 +133,7 @@ mod tests {
     }
 
     fn ids(queue: &AcceptQueue) -> Vec<u64> {
-        std::iter::from_fn(|| queue.pop())
-            .map(|delivered| delivered.message.rpc.id.0)
-            .collect()
+        std::iter::from_fn(|| queue.pop()).map(|delivered| delivered.message.rpc.id.0).collect()
     }
 
     #[test]
@@ -178,10 +166,7 @@ mod tests {
     fn requests_that_are_to_wait_are_taken_out_in_their_order() {
         let queue = queue([1, 2, 3, 4]);
         let taken = queue.take_if(|delivered| delivered.message.rpc.id.0 % 2 == 0);
-        let taken: Vec<u64> = taken
-            .iter()
-            .map(|delivered| delivered.message.rpc.id.0)
-            .collect();
+        let taken: Vec<u64> = taken.iter().map(|delivered| delivered.message.rpc.id.0).collect();
         assert_eq!(taken, [2, 4]);
         assert_eq!(ids(&queue), [1, 3]);
         assert!(queue.is_empty());

@@ -40,10 +40,7 @@ struct State {
 
 impl AnswerQueue {
     pub(crate) fn new() -> Self {
-        Self {
-            state: Mutex::default(),
-            length: AtomicUsize::new(0),
-        }
+        Self { state: Mutex::default(), length: AtomicUsize::new(0) }
     }
 
     /// Leaves an answer. The lock is to be tried after this.
@@ -94,10 +91,7 @@ mod tests {
     use smt_wire::{MessageId, SessionIndex};
 
     fn reply(id: u64) -> Answer {
-        let rpc = RpcId {
-            session: SessionIndex(1),
-            id: MessageId(id),
-        };
+        let rpc = RpcId { session: SessionIndex(1), id: MessageId(id) };
         Answer::Reply(rpc, OutgoingMessage::default())
     }
 

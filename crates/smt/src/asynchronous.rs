@@ -38,14 +38,10 @@ pub(crate) async fn polled<T>(
     driver: &Driver,
     mut poll: impl FnMut(&mut EndpointState, Time, &Waker) -> Poll<T>,
 ) -> T {
-    let mut led = Led {
-        driver,
-        leading: Leading::default(),
-    };
+    let mut led = Led { driver, leading: Leading::default() };
     std::future::poll_fn(|context| {
-        led.leading.poll(driver, context, |waker| {
-            driver.change(|state, now| poll(state, now, waker))
-        })
+        led.leading
+            .poll(driver, context, |waker| driver.change(|state, now| poll(state, now, waker)))
     })
     .await
 }

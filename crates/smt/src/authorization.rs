@@ -111,10 +111,7 @@ mod tests {
                 false => Err(Failure::failed(7, "not this")),
             }
         });
-        let refusal = |is_one_way| {
-            rule.refusal(&Peer::unknown(), &message(is_one_way))
-                .unwrap()
-        };
+        let refusal = |is_one_way| rule.refusal(&Peer::unknown(), &message(is_one_way)).unwrap();
         assert_eq!(refusal(false), Failure::refusal(7, "not this"));
         assert_eq!(refusal(true).text, MESSAGE_FAILED);
         let rule = MessageAuthorization::new(|_, _| Ok(()));

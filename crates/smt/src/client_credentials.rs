@@ -23,11 +23,7 @@ impl ClientCredentials {
         tickets: Option<Arc<TicketClient>>,
         present: ClientTls,
     ) -> Arc<Self> {
-        Arc::new(Self {
-            provider,
-            tickets,
-            present: Mutex::new(present),
-        })
+        Arc::new(Self { provider, tickets, present: Mutex::new(present) })
     }
 
     pub(crate) fn set_trust(&self, trust: Trust) -> Result<(), TlsConfigError> {

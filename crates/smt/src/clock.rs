@@ -25,9 +25,7 @@ impl Clock {
     /// The host's wall time; none if it is before 1970.
     pub(crate) fn wall_time() -> Option<WallTime> {
         let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        since_1970
-            .ok()
-            .map(|since| WallTime::from_secs(since.as_secs()))
+        since_1970.ok().map(|since| WallTime::from_secs(since.as_secs()))
     }
 }
 
@@ -93,9 +91,7 @@ mod tests {
         let at = |seconds: u64| Time::from_nanos(seconds * 1_000_000_000);
         let moments = [60, 60, 61, 119, 120, 121, 179, 180, 1_000, 1_001];
         let due = moments.map(|seconds| told.is_due(at(seconds)));
-        let expected = [
-            true, false, false, false, true, false, false, true, true, false,
-        ];
+        let expected = [true, false, false, false, true, false, false, true, true, false];
         assert_eq!(due, expected);
     }
 
@@ -104,11 +100,8 @@ mod tests {
     fn the_wall_time_is_that_of_the_host() {
         let before = SystemTime::now();
         let told = Clock::wall_time().unwrap().as_secs();
-        let seconds = |time: SystemTime| {
-            time.duration_since(SystemTime::UNIX_EPOCH)
-                .unwrap()
-                .as_secs()
-        };
+        let seconds =
+            |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
         assert!((seconds(before)..=seconds(SystemTime::now())).contains(&told));
     }
 }

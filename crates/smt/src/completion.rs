@@ -69,10 +69,7 @@ pub(crate) struct Completions<T> {
 
 impl<T> Completions<T> {
     pub(crate) fn new() -> Self {
-        Self {
-            in_progress: HashMap::new(),
-            used: VecDeque::new(),
-        }
+        Self { in_progress: HashMap::new(), used: VecDeque::new() }
     }
 
     /// Takes in that a message has begun. Its outcome will be in the slot that is returned.
@@ -131,10 +128,7 @@ mod tests {
     use smt_wire::{MessageId, SessionIndex};
 
     fn rpc(id: u64) -> RpcId {
-        RpcId {
-            session: SessionIndex(1),
-            id: MessageId(id),
-        }
+        RpcId { session: SessionIndex(1), id: MessageId(id) }
     }
 
     #[test]

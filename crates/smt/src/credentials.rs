@@ -20,10 +20,7 @@ pub struct KeyExchanges {
 
 impl<P: KeyExchangeProvider + 'static> From<P> for KeyExchanges {
     fn from(provider: P) -> Self {
-        Self {
-            provider: Arc::new(provider),
-            credentials: Credentials::default(),
-        }
+        Self { provider: Arc::new(provider), credentials: Credentials::default() }
     }
 }
 

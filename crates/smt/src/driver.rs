@@ -145,9 +145,7 @@ impl Driver {
                 what: "starting the endpoint's thread",
                 reason,
             })?;
-            let _ = driver
-                .background_thread
-                .set(background_thread.thread().clone());
+            let _ = driver.background_thread.set(background_thread.thread().clone());
         }
         Ok(Arc::new(Guard { driver }))
     }

@@ -39,11 +39,7 @@ pub(crate) struct BegunCall {
 
 impl EarlyCall {
     pub(crate) fn new(message: OutgoingMessage, due: Option<Time>) -> Self {
-        Self(Arc::new(Shared {
-            message,
-            due,
-            begun: Mutex::new(None),
-        }))
+        Self(Arc::new(Shared { message, due, begun: Mutex::new(None) }))
     }
 
     /// The call as the core takes it.

@@ -248,9 +248,7 @@ impl EndpointState {
         }
         // CLOSE leaves behind the rest, if sessions are to close.
         let closes = self.close_behind_the_rest(now);
-        closes
-            .then(|| self.outbox.take(now, &mut self.endpoint))
-            .flatten()
+        closes.then(|| self.outbox.take(now, &mut self.endpoint)).flatten()
     }
 
     /// Takes a batch back that was sent with this outcome. Returns whether there may be room for
@@ -271,9 +269,7 @@ impl EndpointState {
         options: CallOptions,
         waker: &Waker,
     ) -> Poll<Result<(RpcId, CallSlot), Refused>> {
-        let begun = self
-            .endpoint
-            .call_in_parts(now, session, message.clone(), options);
+        let begun = self.endpoint.call_in_parts(now, session, message.clone(), options);
         self.cork.add(message.body.len());
         let begun = begun.map(|rpc| (rpc, self.calls.expect(rpc)));
         self.admit(begun, waker)
@@ -295,9 +291,7 @@ impl EndpointState {
         deadline: Option<Duration>,
         waker: &Waker,
     ) -> Poll<Result<(RpcId, OneWaySlot), Refused>> {
-        let begun = self
-            .endpoint
-            .send_one_way(now, session, message.clone(), deadline);
+        let begun = self.endpoint.send_one_way(now, session, message.clone(), deadline);
         self.cork.add(message.body.len());
         let begun = begun.map(|rpc| (rpc, self.one_ways.expect(rpc)));
         self.admit(begun, waker)
@@ -386,20 +380,9 @@ impl EndpointState {
 
     fn tell(&mut self, event: Event) {
         match event {
-            Event::Reply {
-                rpc,
-                body,
-                metadata,
-            } => {
+            Event::Reply { rpc, body, metadata } => {
                 let was_early = false;
-                self.end_call(
-                    rpc,
-                    Ok(Reply {
-                        body,
-                        metadata,
-                        was_early,
-                    }),
-                );
+                self.end_call(rpc, Ok(Reply { body, metadata, was_early }));
             }
             Event::CallFailed { rpc, error } => self.end_call(rpc, Err(error)),
             Event::OneWayDone { rpc, outcome } => {
@@ -407,19 +390,13 @@ impl EndpointState {
                 let told = self.one_ways.finish(rpc, outcome);
                 self.note_told(told);
             }
-            Event::Connected {
-                connect,
-                session,
-                peer,
-            } => {
+            Event::Connected { connect, session, peer } => {
                 self.keep_peer(session, peer);
                 self.finish_connect(connect, Ok(session));
             }
-            Event::EarlyCalls {
-                connect,
-                calls,
-                taken,
-            } => self.begin_early_calls(connect, calls, taken),
+            Event::EarlyCalls { connect, calls, taken } => {
+                self.begin_early_calls(connect, calls, taken)
+            }
             Event::ConnectFailed { connect, error } => self.finish_connect(connect, Err(error)),
             Event::Accepted { session, peer, .. } => self.accept_peer(session, peer),
             Event::SessionEnded { session, end } => self.end_session(session, &end),

@@ -137,12 +137,7 @@ impl Error {
         peer: impl Into<PeerPlace>,
         kind: impl Into<ErrorKind>,
     ) -> Self {
-        Self {
-            phase,
-            peer: peer.into(),
-            kind: kind.into(),
-            attempt_before_may_have_run: false,
-        }
+        Self { phase, peer: peer.into(), kind: kind.into(), attempt_before_may_have_run: false }
     }
 }
 

@@ -114,10 +114,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(feature = "async"),
-    allow(
-        dead_code,
-        reason = "some of what threads and tasks share is for tasks alone"
-    )
+    allow(dead_code, reason = "some of what threads and tasks share is for tasks alone")
 )]
 
 mod accept_queue;

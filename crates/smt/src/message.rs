@@ -254,8 +254,7 @@ impl Request {
     /// The time that the caller will still wait; `None` if it did not say.
     #[must_use]
     pub fn time_left(&self) -> Option<Duration> {
-        self.deadline
-            .map(|deadline| deadline.since(self.guard.driver().now()))
+        self.deadline.map(|deadline| deadline.since(self.guard.driver().now()))
     }
 
     /// The time until which the caller waits, for calls that this one makes in turn; `None` if it
@@ -281,11 +280,7 @@ impl Request {
     /// Returns the session by which the message came: the way to call the peer back.
     #[must_use]
     pub fn session(&self) -> Session {
-        Session::new(
-            Arc::clone(&self.guard),
-            self.rpc.session,
-            Arc::clone(&self.peer),
-        )
+        Session::new(Arc::clone(&self.guard), self.rpc.session, Arc::clone(&self.peer))
     }
 }
 

@@ -71,11 +71,7 @@ pub(crate) enum Destination {
     /// A server, by whichever session with it is live.
     Server(Arc<ServerHandle>),
     /// The peer of a session.
-    Session {
-        guard: Arc<Guard>,
-        index: SessionIndex,
-        address: SocketAddr,
-    },
+    Session { guard: Arc<Guard>, index: SessionIndex, address: SocketAddr },
 }
 
 impl Destination {
@@ -129,9 +125,7 @@ impl Operation {
             }
         }
         let guard = Arc::clone(self.to.guard());
-        guard
-            .driver()
-            .change(|state, now| self.poll_in(state, now, waker))
+        guard.driver().change(|state, now| self.poll_in(state, now, waker))
     }
 
     /// The same with the endpoint's lock held.
@@ -212,10 +206,7 @@ impl Operation {
         let Some(Begun::Call(rpc, _)) = &self.begun else {
             return None;
         };
-        let peer = PartReader {
-            place: self.named(),
-            part_max: state.part_max(rpc.session),
-        };
+        let peer = PartReader { place: self.named(), part_max: state.part_max(rpc.session) };
         let guard = Arc::clone(self.to.guard());
         Some(PartSender::new(guard, *rpc, peer, Phase::Call))
     }
@@ -347,11 +338,7 @@ impl Operation {
     }
 
     fn phase(&self) -> Phase {
-        if self.is_one_way {
-            Phase::Send
-        } else {
-            Phase::Call
-        }
+        if self.is_one_way { Phase::Send } else { Phase::Call }
     }
 
     /// The deadline passed before anything was sent.
@@ -360,10 +347,7 @@ impl Operation {
         let kind = if self.is_one_way {
             ErrorKind::NotDelivered(reason)
         } else {
-            ErrorKind::Call(CallError {
-                reason,
-                execution: Execution::DidNotRun,
-            })
+            ErrorKind::Call(CallError { reason, execution: Execution::DidNotRun })
         };
         Error::new(self.phase(), self.named(), kind)
     }

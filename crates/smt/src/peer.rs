@@ -41,14 +41,8 @@ pub struct Peer {
 
 impl Peer {
     pub(crate) fn new(address: SocketAddr, identity: PeerIdentity, message_max: u32) -> Self {
-        let PeerIdentity {
-            certificates,
-            public_key,
-            key_name,
-            key_identity,
-            expires,
-            is_resumed,
-        } = identity;
+        let PeerIdentity { certificates, public_key, key_name, key_identity, expires, is_resumed } =
+            identity;
         Self {
             address,
             certificates,

@@ -58,11 +58,7 @@ impl PeerLog {
         }
         let left_out = Some(std::mem::take(&mut self.left_out)).filter(|count| *count > 0);
         tracing::info!(target: TARGET, peer = %client, %reason, left_out, "client refused");
-        self.recent.push_back(Refusal {
-            at: now,
-            client,
-            reason,
-        });
+        self.recent.push_back(Refusal { at: now, client, reason });
     }
 
     /// The endpoint ends: refusals that were left out since the last line are told.

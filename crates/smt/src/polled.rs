@@ -74,16 +74,9 @@ impl Endpoint {
         endpoint_parts: &EndpointParts,
         bound_socket: BoundSocket,
     ) -> Result<Self, OpenError> {
-        let BoundSocket {
-            shard,
-            carrier,
-            udp,
-            receive_buffer_bytes,
-        } = bound_socket;
-        let descriptor = descriptor_of(&*carrier).map_err(|reason| OpenError::System {
-            what: "making a descriptor to poll",
-            reason,
-        })?;
+        let BoundSocket { shard, carrier, udp, receive_buffer_bytes } = bound_socket;
+        let descriptor = descriptor_of(&*carrier)
+            .map_err(|reason| OpenError::System { what: "making a descriptor to poll", reason })?;
         let opened = endpoint_parts.endpoint(shard, &*carrier, receive_buffer_bytes);
         Ok(Self {
             endpoint: opened.endpoint,
@@ -157,9 +150,7 @@ impl Endpoint {
     ) -> Result<ConnectId, ConnectError> {
         let now = self.clock.now();
         self.wall_time_told.tell(now, &mut self.endpoint);
-        let connect = self
-            .endpoint
-            .connect(now, Path::to(remote), server_name, deadline)?;
+        let connect = self.endpoint.connect(now, Path::to(remote), server_name, deadline)?;
         self.settle(now);
         Ok(connect)
     }
@@ -179,12 +170,7 @@ impl Endpoint {
     ) -> Result<ConnectId, ConnectError> {
         let now = self.clock.now();
         self.wall_time_told.tell(now, &mut self.endpoint);
-        let wanted = ConnectRequest {
-            path: Path::to(remote),
-            server_name,
-            deadline,
-            calls,
-        };
+        let wanted = ConnectRequest { path: Path::to(remote), server_name, deadline, calls };
         let connect = self.endpoint.connect_with_calls(now, wanted)?;
         self.settle(now);
         Ok(connect)

@@ -104,9 +104,9 @@ impl std::fmt::Debug for Pump {
 /// Takes in why a carrier had nothing to hand over.
 pub(crate) fn take_report(endpoint: &mut Endpoint, now: Time, report: ReceiveError) {
     match report {
-        ReceiveError::Unreachable {
-            remote: Some(remote),
-        } => endpoint.handle_unreachable(now, remote),
+        ReceiveError::Unreachable { remote: Some(remote) } => {
+            endpoint.handle_unreachable(now, remote)
+        }
         error => tracing::trace!(?error, "receiving failed once"),
     }
 }

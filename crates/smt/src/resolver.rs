@@ -56,10 +56,7 @@ pub(crate) async fn resolve_to_bind(address: Address) -> Result<SocketAddr, Open
     let thread = std::thread::Builder::new().name("smt-resolver".to_owned());
     thread
         .spawn(resolving)
-        .map_err(|reason| OpenError::System {
-            what: "resolving the address",
-            reason,
-        })?;
+        .map_err(|reason| OpenError::System { what: "resolving the address", reason })?;
     poll_fn(|context| {
         let mut resolution = resolution.lock().unwrap_or_else(PoisonError::into_inner);
         match resolution.found.take() {

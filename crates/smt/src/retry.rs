@@ -120,9 +120,7 @@ impl Attempts {
         if is_safe && may_help(&error, retry.is_idempotent) && self.failed <= retry.times {
             let next = now + retry.pause_after(self.failed, RandomState::new().hash_one(()));
             let is_in_time = due.is_none_or(|due| next < due)
-                && retry
-                    .time
-                    .is_none_or(|time| self.began.is_none_or(|began| next < began + time));
+                && retry.time.is_none_or(|time| self.began.is_none_or(|began| next < began + time));
             if is_in_time {
                 tracing::debug!(attempt = self.failed, %error, "failed, and is repeated");
                 self.may_have_run |= error.execution() == Execution::MayHaveRun;
@@ -170,10 +168,7 @@ mod tests {
     }
 
     fn attempts(retry: Retry) -> Attempts {
-        let mut attempts = Attempts {
-            retry: Some(retry),
-            ..Attempts::default()
-        };
+        let mut attempts = Attempts { retry: Some(retry), ..Attempts::default() };
         attempts.begin(at(0));
         attempts
     }
@@ -245,11 +240,7 @@ mod tests {
         let long = Duration::from_secs(10);
         let patient = Retry::times(9).pause(long, long);
         let mut bounded = attempts(patient);
-        assert!(
-            bounded
-                .fail(did_not_run(), at(0), Some(at(5_000)))
-                .is_some()
-        );
+        assert!(bounded.fail(did_not_run(), at(0), Some(at(5_000))).is_some());
         assert_eq!(bounded.fail(did_not_run(), at(0), Some(at(10_001))), None);
         let mut in_time = attempts(Retry::within(Duration::from_millis(30)));
         assert_eq!(in_time.fail(did_not_run(), at(5), None), None);

@@ -23,11 +23,7 @@ impl ServerCredentials {
         tickets: Option<Arc<TicketServer>>,
         present: ServerTls,
     ) -> Arc<Self> {
-        Arc::new(Self {
-            provider,
-            tickets,
-            present: Mutex::new(present),
-        })
+        Arc::new(Self { provider, tickets, present: Mutex::new(present) })
     }
 
     pub(crate) fn set_identity(&self, identity: Identity) -> Result<(), TlsConfigError> {

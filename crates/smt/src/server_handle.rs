@@ -35,28 +35,15 @@ impl ServerHandle {
 
     /// Several servers that serve alike, of an endpoint that may have others.
     pub(crate) fn pool(guard: Arc<Guard>, choices: Vec<ServerChoice>) -> Arc<Self> {
-        let names: Vec<_> = choices
-            .iter()
-            .map(|choice| choice.address.to_string())
-            .collect();
+        let names: Vec<_> = choices.iter().map(|choice| choice.address.to_string()).collect();
         let id = guard.driver().look(|state| state.servers.add_pool(choices));
-        Arc::new(Self {
-            guard,
-            id,
-            name: names.join(" or ").into(),
-            is_only: false,
-        })
+        Arc::new(Self { guard, id, name: names.join(" or ").into(), is_only: false })
     }
 
     fn add(guard: Arc<Guard>, choice: ServerChoice, is_only: bool) -> Arc<Self> {
         let name = choice.address.to_string().into();
         let id = guard.driver().look(|state| state.servers.add(choice));
-        Arc::new(Self {
-            guard,
-            id,
-            name,
-            is_only,
-        })
+        Arc::new(Self { guard, id, name, is_only })
     }
 
     pub(crate) fn is_only(&self) -> bool {
@@ -89,13 +76,7 @@ impl ServerHandle {
         attempt: &mut Option<u64>,
     ) -> impl FnMut(&mut EndpointState, Time, &Waker) -> Poll<Result<Session, Error>> {
         move |state, now, waker| {
-            let caller = Caller {
-                server: self.id,
-                attempt,
-                is_urgent: true,
-                early: None,
-                waker,
-            };
+            let caller = Caller { server: self.id, attempt, is_urgent: true, early: None, waker };
             let index = match ready!(state.poll_session(now, caller)) {
                 Ok(index) => index,
                 Err(failure) => return Poll::Ready(Err(self.error(failure))),
@@ -115,13 +96,7 @@ impl ServerHandle {
         attempt: &mut Option<u64>,
     ) -> impl FnMut(&mut EndpointState, Time, &Waker) -> Poll<Result<(), Error>> {
         move |state, now, waker| {
-            let caller = Caller {
-                server: self.id,
-                attempt,
-                is_urgent: false,
-                early: None,
-                waker,
-            };
+            let caller = Caller { server: self.id, attempt, is_urgent: false, early: None, waker };
             let polled = state.poll_ready(now, caller);
             polled.map_err(|failure| self.error(failure))
         }
@@ -139,9 +114,6 @@ impl Drop for ServerHandle {
 
 impl std::fmt::Debug for ServerHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Server")
-            .field("name", &self.name)
-            .field("endpoint", &self.guard)
-            .finish()
+        f.debug_struct("Server").field("name", &self.name).field("endpoint", &self.guard).finish()
     }
 }

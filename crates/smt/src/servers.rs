@@ -148,11 +148,7 @@ impl Servers {
         *caller.attempt = server.wait(caller.waker);
         self.after(id, step);
         // An attempt that has failed at once.
-        match self
-            .of
-            .get(&id)
-            .and_then(|server| server.failed(*caller.attempt))
-        {
+        match self.of.get(&id).and_then(|server| server.failed(*caller.attempt)) {
             Some(failure) => Poll::Ready(Err(failure)),
             None => Poll::Pending,
         }
@@ -181,10 +177,7 @@ impl Servers {
         connect: ConnectId,
         result: Result<SessionIndex, ConnectError>,
     ) -> Option<SessionIndex> {
-        let of = self
-            .of
-            .iter_mut()
-            .find(|(_, server)| server.waits_for(connect));
+        let of = self.of.iter_mut().find(|(_, server)| server.waits_for(connect));
         let Some((id, server)) = of else {
             return result.ok();
         };
@@ -197,9 +190,7 @@ impl Servers {
     /// The calls that a connect has taken along; it has just ended in a session.
     pub(crate) fn take_early(&mut self, connect: ConnectId) -> Vec<EarlyCall> {
         let mut servers = self.of.values_mut();
-        servers
-            .find_map(|server| server.take_early(connect))
-            .unwrap_or_default()
+        servers.find_map(|server| server.take_early(connect)).unwrap_or_default()
     }
 
     /// Does what is due.
@@ -249,17 +240,9 @@ impl Servers {
         self.due.retain(|(_, of)| *of != id);
         match step {
             Step::Wait(due) => _ = self.due.insert((due, id)),
-            Step::Resolve {
-                attempt,
-                address,
-                due,
-            } => {
+            Step::Resolve { attempt, address, due } => {
                 self.due.insert((due, id));
-                self.to_resolve.push(ToResolve {
-                    server: id,
-                    attempt,
-                    address,
-                });
+                self.to_resolve.push(ToResolve { server: id, attempt, address });
             }
             Step::Ended => {
                 if let Some(server) = self.of.get_mut(&id) {

@@ -29,22 +29,12 @@ pub struct Session {
 
 impl Session {
     pub(crate) fn new(guard: Arc<Guard>, index: SessionIndex, peer: Arc<Peer>) -> Self {
-        Self {
-            guard,
-            index,
-            peer,
-            _server: None,
-        }
+        Self { guard, index, peer, _server: None }
     }
 
     /// The session with a server.
     pub(crate) fn with(server: &Arc<ServerHandle>, index: SessionIndex, peer: Arc<Peer>) -> Self {
-        Self {
-            guard: Arc::clone(server.guard()),
-            index,
-            peer,
-            _server: Some(Arc::clone(server)),
-        }
+        Self { guard: Arc::clone(server.guard()), index, peer, _server: Some(Arc::clone(server)) }
     }
 
     /// Calls the peer. On a blocking endpoint the call proceeds while a thread waits there, in
@@ -127,9 +117,7 @@ impl Session {
 
     /// Closes the session. Calls in progress fail, on both sides.
     pub fn close(&self) {
-        self.guard
-            .driver()
-            .change(|state, _| state.endpoint.close(self.index, CloseCode::Done));
+        self.guard.driver().change(|state, _| state.endpoint.close(self.index, CloseCode::Done));
     }
 
     /// Returns the number of the session: the index by which this side knows it, which no other

@@ -61,10 +61,7 @@ impl SessionData {
 
 impl Value {
     fn of<T: Any + Send + Sync>(value: Arc<T>) -> Self {
-        Self {
-            of: TypeId::of::<T>(),
-            value,
-        }
+        Self { of: TypeId::of::<T>(), value }
     }
 }
 
@@ -74,9 +71,7 @@ fn find<T: Any + Send + Sync>(values: &[Value]) -> Option<Arc<T>> {
 }
 
 fn take<T: Any + Send + Sync>(values: &mut Vec<Value>) -> Option<Arc<T>> {
-    let at = values
-        .iter()
-        .position(|value| value.of == TypeId::of::<T>())?;
+    let at = values.iter().position(|value| value.of == TypeId::of::<T>())?;
     values.swap_remove(at).value.downcast().ok()
 }
 
@@ -84,9 +79,7 @@ fn take<T: Any + Send + Sync>(values: &mut Vec<Value>) -> Option<Arc<T>> {
 impl std::fmt::Debug for SessionData {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let count = self.lock().len();
-        f.debug_struct("SessionData")
-            .field("values", &count)
-            .finish()
+        f.debug_struct("SessionData").field("values", &count).finish()
     }
 }
 

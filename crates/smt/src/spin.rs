@@ -39,12 +39,7 @@ pub(crate) struct Spin {
 impl Spin {
     /// Spins for at most `bound`; zero: never.
     pub(crate) fn new(bound: Duration) -> Self {
-        Self {
-            bound,
-            allowance: Allowance::new(bound),
-            was_short: true,
-            last: None,
-        }
+        Self { bound, allowance: Allowance::new(bound), was_short: true, last: None }
     }
 
     /// How long one wait is spun for at most.
@@ -134,11 +129,7 @@ struct Allowance {
 impl Allowance {
     fn new(bound: Duration) -> Self {
         let left = bound.saturating_mul(SAVED);
-        Self {
-            bound,
-            left,
-            debt: Duration::ZERO,
-        }
+        Self { bound, left, debt: Duration::ZERO }
     }
 
     /// Whether it is enough for a whole spin.
@@ -206,22 +197,12 @@ mod tests {
             allowance.pass(wait);
             all += wait;
         }
-        Spun {
-            in_vain,
-            with_success,
-            all,
-        }
+        Spun { in_vain, with_success, all }
     }
 
     #[test]
     fn spinning_in_vain_takes_as_long_as_successes_and_a_sixteenth_of_the_time() {
-        for waits in [
-            &[150][..],
-            &[1, 150],
-            &[10, 400],
-            &[1, 1, 1, 101],
-            &[10_000],
-        ] {
+        for waits in [&[150][..], &[1, 150], &[10, 400], &[1, 1, 1, 101], &[10_000]] {
             let spun = spun(waits);
             let most = spun.with_success + spun.all / 16 + BOUND * SAVED;
             assert!(spun.in_vain <= most, "{waits:?}: {:?}", spun.in_vain);

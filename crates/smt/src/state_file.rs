@@ -30,12 +30,7 @@ impl StateFile {
         let (mut boot, mut seed) = ([0; 4], Zeroizing::new([0; 32]));
         fill(&mut boot)?;
         fill(&mut *seed)?;
-        Ok(Self {
-            boot: u32::from_be_bytes(boot),
-            seed,
-            is_durable: false,
-            lock: None,
-        })
+        Ok(Self { boot: u32::from_be_bytes(boot), seed, is_durable: false, lock: None })
     }
 
     /// The run after the one that the file tells of; the file then tells of this one, and is
@@ -65,16 +60,11 @@ impl StateFile {
             }
             Err(error) => return Err(system("reading the state file")(error)),
         };
-        let last = boot.checked_add(BOOTS).ok_or(OpenError::Options(
-            "the state file's boot number is used up: delete it",
-        ))?;
+        let last = boot
+            .checked_add(BOOTS)
+            .ok_or(OpenError::Options("the state file's boot number is used up: delete it"))?;
         write(path, last, &seed).map_err(system("writing the state file"))?;
-        Ok(Self {
-            boot: boot + 1,
-            seed,
-            is_durable: true,
-            lock: Some(lock),
-        })
+        Ok(Self { boot: boot + 1, seed, is_durable: true, lock: Some(lock) })
     }
 }
 
@@ -91,12 +81,8 @@ fn read(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
 }
 
 fn parse(bytes: &[u8]) -> io::Result<(u32, Zeroizing<[u8; 32]>)> {
-    let wrong = || {
-        io::Error::new(
-            io::ErrorKind::InvalidData,
-            "this is no state file of an SMT server",
-        )
-    };
+    let wrong =
+        || io::Error::new(io::ErrorKind::InvalidData, "this is no state file of an SMT server");
     let rest = bytes.strip_prefix(MAGIC).ok_or_else(wrong)?;
     let (boot, seed) = rest.split_first_chunk::<4>().ok_or_else(wrong)?;
     let seed: &[u8; 32] = seed.try_into().map_err(|_| wrong())?;
@@ -125,9 +111,7 @@ fn write(path: &Path, boot: u32, seed: &[u8; 32]) -> io::Result<()> {
     fs::rename(beside, path)?;
     // The new name is to outlive a loss of power too, or a boot number is used twice; not every
     // file system can do it.
-    let parent = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let synced =
         File::open(parent.unwrap_or_else(|| Path::new("."))).and_then(|parent| parent.sync_all());
     if let Err(error) = synced {
@@ -193,9 +177,7 @@ mod tests {
     fn a_second_run_beside_the_first_is_refused_and_takes_no_number() {
         let path = Path::new("beside");
         let first = StateFile::next(&path.0).unwrap();
-        let Err(error) = StateFile::next(&path.0) else {
-            panic!("two runs have one file")
-        };
+        let Err(error) = StateFile::next(&path.0) else { panic!("two runs have one file") };
         assert!(matches!(error, OpenError::StateFileInUse { .. }), "{error}");
         let text = error.to_string();
         let holder = format!("process {} on ", std::process::id());

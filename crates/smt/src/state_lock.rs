@@ -57,11 +57,7 @@ impl StateLock {
                 continue;
             }
             name_holder(&mut file).map_err(system)?;
-            return Ok(Self {
-                file,
-                path: beside,
-                process: Process::this(),
-            });
+            return Ok(Self { file, path: beside, process: Process::this() });
         }
     }
 }

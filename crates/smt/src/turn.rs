@@ -115,10 +115,7 @@ mod tests {
     fn last_taker_ends_a_turn_that_is_awaited() {
         let turn = told(3);
         assert!(turn.await_end());
-        assert_eq!(
-            [1, 1, 1].map(|count| turn.take(count)),
-            [false, false, true]
-        );
+        assert_eq!([1, 1, 1].map(|count| turn.take(count)), [false, false, true]);
         assert!(!turn.is_awaited());
     }
 

@@ -57,14 +57,8 @@ fn a_small_rpc_costs_no_allocations_and_one_system_call_per_direction() {
         println!(
             "{size} B: {allocations:.2} allocations, {sends:.3} sending system calls per RPC, both sides"
         );
-        assert!(
-            allocations <= allocations_max,
-            "{allocations} allocations per RPC of {size} B"
-        );
-        assert!(
-            sends < 2.2,
-            "{sends} sending system calls per RPC of {size} B"
-        );
+        assert!(allocations <= allocations_max, "{allocations} allocations per RPC of {size} B");
+        assert!(sends < 2.2, "{sends} sending system calls per RPC of {size} B");
     }
 }
 

@@ -103,10 +103,7 @@ fn run(change: impl Fn(&mut TransportConfig)) {
     let executions = executions.of(CALLS);
     assert_eq!(executions.len() as u64, CALLS);
     assert!(executions.values().all(|count| *count == 1));
-    assert!(
-        attacker.has_relented(),
-        "the calls were over before the attack was"
-    );
+    assert!(attacker.has_relented(), "the calls were over before the attack was");
 }
 
 fn exchange(client: &blocking::Client, seed: u64, number: u64) {

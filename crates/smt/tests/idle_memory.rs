@@ -19,9 +19,7 @@ fn a_session_that_rests_takes_little() {
     let authority = EphemeralCa::new().unwrap();
     let identity = authority.server(&["localhost"]).unwrap();
     let mut server = smt::server(identity).bind_polled("127.0.0.1:0").unwrap();
-    let mut client = smt::client(authority.trust().unwrap())
-        .open_polled("127.0.0.1:0")
-        .unwrap();
+    let mut client = smt::client(authority.trust().unwrap()).open_polled("127.0.0.1:0").unwrap();
     connect(&mut client, &mut server, FEW);
     let region = Region::new(ALLOCATOR);
     connect(&mut client, &mut server, MANY);
@@ -55,9 +53,7 @@ fn turn(endpoint: &mut Endpoint) -> usize {
 fn connect(client: &mut Endpoint, server: &mut Endpoint, sessions: usize) {
     let address = server.local_address();
     for _ in 0..sessions {
-        client
-            .connect(address, "localhost", Duration::from_secs(5))
-            .expect("there may be so many");
+        client.connect(address, "localhost", Duration::from_secs(5)).expect("there may be so many");
         while turn(client) == 0 {
             turn(server);
         }

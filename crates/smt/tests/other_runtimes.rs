@@ -234,21 +234,11 @@ impl Runtime for Ending {
 fn a_runtime_without_means_is_refused_in_plain_words() {
     for has_watch in [false, true] {
         let bare: Arc<dyn Runtime> = Arc::new(Bare { has_watch });
-        let binding = Credentials::new()
-            .server()
-            .runtime(bare)
-            .bind("127.0.0.1:0");
+        let binding = Credentials::new().server().runtime(bare).bind("127.0.0.1:0");
         let error = async_io::block_on(binding).unwrap_err();
-        let missing = if has_watch {
-            "no timers"
-        } else {
-            "watches no sockets"
-        };
+        let missing = if has_watch { "no timers" } else { "watches no sockets" };
         let text = error.to_string();
-        assert!(
-            text.starts_with("caller: ") && text.contains(missing),
-            "{text}"
-        );
+        assert!(text.starts_with("caller: ") && text.contains(missing), "{text}");
     }
 }
 

@@ -38,13 +38,8 @@ fn a_plaintext_client_gets_nothing_from_an_encrypted_server() {
     let accepting = server.clone();
     std::thread::spawn(move || accepting.accept_request());
     let outcome = PlaintextClient::connect_blocking(server.local_address());
-    let Err(OpenError::Connect(error)) = outcome else {
-        panic!("a session came about")
-    };
-    assert!(
-        error.to_string().contains("does not speak SMT version 241"),
-        "{error}"
-    );
+    let Err(OpenError::Connect(error)) = outcome else { panic!("a session came about") };
+    assert!(error.to_string().contains("does not speak SMT version 241"), "{error}");
     assert_eq!(server.statistics().protocol.sessions_begun, 0);
 }
 
@@ -55,13 +50,8 @@ fn an_encrypted_client_gets_nothing_from_a_plaintext_server() {
         .server_name("localhost")
         .connect_deadline(Duration::from_millis(300))
         .connect_blocking(echo_plaintext());
-    let Err(OpenError::Connect(error)) = outcome else {
-        panic!("a session came about")
-    };
-    assert!(
-        error.to_string().contains("does not speak SMT version 1"),
-        "{error}"
-    );
+    let Err(OpenError::Connect(error)) = outcome else { panic!("a session came about") };
+    assert!(error.to_string().contains("does not speak SMT version 1"), "{error}");
 }
 
 #[test]

@@ -99,9 +99,7 @@ fn soak(kind: Kind, is_lossy: bool) {
     let count = std::env::var("SMT_SOAK_CALLS").map_or(1_000_000, |text| text.parse().unwrap());
     let server = ServerProcess::start(kind);
     let forwarder = is_lossy.then(|| Forwarder::new(server.address, lossy(seed)));
-    let address = forwarder
-        .as_ref()
-        .map_or(server.address, Forwarder::address);
+    let address = forwarder.as_ref().map_or(server.address, Forwarder::address);
     let calls = Arc::new(Calls {
         count,
         seed,
@@ -188,12 +186,7 @@ impl Exchange {
         );
         let mut body = payload(number, ask);
         body[8..HEADER].copy_from_slice(&(answer as u32).to_be_bytes());
-        Self {
-            number,
-            hash: hash(&body),
-            body: body.into(),
-            answer,
-        }
+        Self { number, hash: hash(&body), body: body.into(), answer }
     }
 
     /// How many bytes of messages it has moved.
@@ -205,10 +198,7 @@ impl Exchange {
             self.hash.to_be_bytes(),
             "{number}: the server got something else"
         );
-        assert!(
-            is_payload(&reply[HASH..], number, answer - HASH),
-            "{number}: the reply is wrong"
-        );
+        assert!(is_payload(&reply[HASH..], number, answer - HASH), "{number}: the reply is wrong");
         self.body.len() + answer
     }
 }
@@ -276,13 +266,7 @@ struct ServerProcess {
 impl ServerProcess {
     fn start(kind: Kind) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "the_other_process",
-                "--ignored",
-                "--nocapture",
-                "--test-threads=1",
-            ])
+            .args(["--exact", "the_other_process", "--ignored", "--nocapture", "--test-threads=1"])
             .env(ROLE, format!("{kind:?}"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -290,11 +274,7 @@ impl ServerProcess {
             .unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let address = told(&mut output, "address ").parse().unwrap();
-        Self {
-            child,
-            address,
-            output,
-        }
+        Self { child, address, output }
     }
 
     /// Stops it; how many requests it has executed.
@@ -365,14 +345,8 @@ fn until_told(address: SocketAddr, statistics: impl Fn() -> Statistics) {
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).unwrap();
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let resident = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))
-        .unwrap();
-    println!(
-        "resident {resident}\nexecuted {}",
-        EXECUTED.load(Ordering::Relaxed)
-    );
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    println!("resident {resident}\nexecuted {}", EXECUTED.load(Ordering::Relaxed));
     println!("server {:?}", statistics().protocol);
 }
 

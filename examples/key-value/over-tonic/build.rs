@@ -3,8 +3,6 @@
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let files = protox::compile(["proto/kv.proto"], ["proto"])?;
-    tonic_prost_build::configure()
-        .bytes(".")
-        .compile_fds(files)?;
+    tonic_prost_build::configure().bytes(".").compile_fds(files)?;
     Ok(())
 }

@@ -50,11 +50,7 @@ fn pcapng(pcap: &[u8]) -> Vec<u8> {
     while let Some((header, after)) = rest.split_at_checked(16) {
         let length = u32::from_le_bytes(header[8..12].try_into().unwrap());
         let (frame, after) = after.split_at(length as usize);
-        block(
-            &mut file,
-            6,
-            &[&words(&[0, 0, 0, length, length]), frame].concat(),
-        );
+        block(&mut file, 6, &[&words(&[0, 0, 0, length, length]), frame].concat());
         rest = after;
     }
     file

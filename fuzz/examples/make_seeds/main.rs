@@ -21,30 +21,18 @@ fn main() {
     let vectors: Value =
         serde_json::from_str(include_str!("../../../vectors/packets.json")).unwrap();
     let of = |groups: &[&str]| -> Vec<Vec<u8>> {
-        let lists = groups
-            .iter()
-            .map(|group| vectors[group].as_array().unwrap());
+        let lists = groups.iter().map(|group| vectors[group].as_array().unwrap());
         lists.flatten().map(bytes).collect()
     };
     write(folder, "packet", of(&["packets", "malformed"]));
     write(folder, "bundle", of(&["bundles", "malformed_bundles"]));
     let params = of(&["params", "malformed_params"]);
-    write(
-        folder,
-        "flight",
-        params.iter().map(|params| flight(params)).collect(),
-    );
-    write(
-        folder,
-        "inner_header",
-        of(&["inner_headers", "malformed_inner_headers"]),
-    );
+    write(folder, "flight", params.iter().map(|params| flight(params)).collect());
+    write(folder, "inner_header", of(&["inner_headers", "malformed_inner_headers"]));
     write(folder, "credentials", credentials());
     write(folder, "ticket", tickets());
     write(folder, "capture", captures::captures());
-    let scenarios = Named::ALL
-        .iter()
-        .map(|named| named.text.as_bytes().to_vec());
+    let scenarios = Named::ALL.iter().map(|named| named.text.as_bytes().to_vec());
     write(folder, "scenario", scenarios.collect());
     for target in SCRIPTED {
         write(folder, target, scripts());
@@ -62,9 +50,7 @@ fn write(folder: &Path, target: &str, seeds: Vec<Vec<u8>>) {
 /// The bytes of a vector.
 fn bytes(vector: &Value) -> Vec<u8> {
     let hex = vector["hex"].as_str().unwrap();
-    (0..hex.len() / 2)
-        .map(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap())
-        .collect()
+    (0..hex.len() / 2).map(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap()).collect()
 }
 
 /// A flight's body with these parameters and some key exchange bytes.
@@ -93,12 +79,7 @@ fn credentials() -> Vec<Vec<u8>> {
     for key_kind in [KeyKind::EcdsaP256, KeyKind::Ed25519] {
         let validity = Validity::days(3_650).unwrap();
         let authority = CertificateAuthority::new("authority", validity, key_kind).unwrap();
-        let names = [
-            "*.a.example",
-            "192.0.2.1",
-            "2001:db8::1",
-            "spiffe://a.example/b",
-        ];
+        let names = ["*.a.example", "192.0.2.1", "2001:db8::1", "spiffe://a.example/b"];
         let plan = CertificatePlan {
             common_name: "leaf".to_owned(),
             names: names.map(|name| SubjectName::parse(name).unwrap()).to_vec(),
@@ -130,9 +111,7 @@ fn scripts() -> Vec<Vec<u8>> {
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         z ^ (z >> 31)
     };
-    (0..40)
-        .map(|number| (0..40 + 20 * number).map(|_| next() as u8).collect())
-        .collect()
+    (0..40).map(|number| (0..40 + 20 * number).map(|_| next() as u8).collect()).collect()
 }
 
 /// Targets whose input is a script.

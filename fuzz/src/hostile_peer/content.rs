@@ -107,11 +107,7 @@ pub(super) fn said_flags(kind: u8, flags: u8) -> u8 {
 /// The words behind the flags: numbers of parts are mostly small, as those are that may be right.
 pub(super) fn said_words(kind: u8, [first, second]: [u32; 2]) -> [u32; 2] {
     let small = |number: u32| {
-        if number >> 24 == 0 {
-            number
-        } else {
-            number % 8
-        }
+        if number >> 24 == 0 { number } else { number % 8 }
     };
     if kind == Kind::Part as u8 {
         [small(first), second]

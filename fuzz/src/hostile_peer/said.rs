@@ -127,10 +127,7 @@ impl Said {
                 emit(&Body::Resend(list(entries, entry).as_slice().into()))
             }
             What::Ack(entries) => {
-                let entry = |(of, bits): &(Id, u64)| Ack {
-                    base: id(of),
-                    bits: *bits,
-                };
+                let entry = |(of, bits): &(Id, u64)| Ack { base: id(of), bits: *bits };
                 emit(&Body::Ack(list(entries, entry).as_slice().into()))
             }
             What::Ids(kind, entries) => {
@@ -148,10 +145,8 @@ impl Said {
                 })
             }
             What::PartWindow(entries) => {
-                let entry = |(of, limit): &(Id, PartLimit)| PartWindow {
-                    id: id(of),
-                    limit: limit.bytes(),
-                };
+                let entry =
+                    |(of, limit): &(Id, PartLimit)| PartWindow { id: id(of), limit: limit.bytes() };
                 emit(&Body::PartWindow(list(entries, entry).as_slice().into()))
             }
             What::Abort(of, code) => {
@@ -181,24 +176,16 @@ impl What {
     fn single(&self, victim: &Victim) -> Body<'static> {
         match self {
             Self::Window(limit) => Body::Window { limit: *limit },
-            Self::WindowBy(distance) => Body::Window {
-                limit: victim.window.saturating_add_signed((*distance).into()),
-            },
+            Self::WindowBy(distance) => {
+                Body::Window { limit: victim.window.saturating_add_signed((*distance).into()) }
+            }
             Self::WindowRequest => Body::WindowRequest,
-            Self::KeyUpdateRequest(epoch) => Body::KeyUpdateRequest {
-                epoch: (*epoch).into(),
-            },
-            Self::EpochDone(epoch) => Body::EpochDone {
-                epoch: (*epoch).into(),
-            },
-            Self::EpochAck(epoch) => Body::EpochAck {
-                epoch: (*epoch).into(),
-            },
+            Self::KeyUpdateRequest(epoch) => Body::KeyUpdateRequest { epoch: (*epoch).into() },
+            Self::EpochDone(epoch) => Body::EpochDone { epoch: (*epoch).into() },
+            Self::EpochAck(epoch) => Body::EpochAck { epoch: (*epoch).into() },
             Self::Ping(value) => Body::Ping(*value),
             Self::Pong(value) => Body::Pong(*value),
-            Self::Probe(padding) => Body::Probe {
-                padding: usize::from(*padding).min(60_000),
-            },
+            Self::Probe(padding) => Body::Probe { padding: usize::from(*padding).min(60_000) },
             Self::ProbeAck(size) => Body::ProbeAck { size: *size },
             Self::Close(code) => Body::Close { code: *code },
             Self::Association(serial, spi, version) => Body::Association(AssociationFields {
@@ -206,12 +193,10 @@ impl What {
                 spi: *spi,
                 version: *version,
             }),
-            Self::AssociationAck(serial) => Body::AssociationAck {
-                serial: (*serial).into(),
-            },
-            Self::AssociationRequest(serial) => Body::AssociationRequest {
-                serial: (*serial).into(),
-            },
+            Self::AssociationAck(serial) => Body::AssociationAck { serial: (*serial).into() },
+            Self::AssociationRequest(serial) => {
+                Body::AssociationRequest { serial: (*serial).into() }
+            }
             _ => Body::Confirm,
         }
     }

@@ -58,10 +58,7 @@ impl Sealed {
             offset: start as u32,
         };
         let mut bytes = vec![0; DataHeader::LEN];
-        header.emit(
-            PLAINTEXT_VERSION,
-            (&mut bytes[..]).try_into().expect("36 bytes"),
-        );
+        header.emit(PLAINTEXT_VERSION, (&mut bytes[..]).try_into().expect("36 bytes"));
         bytes.extend_from_slice(&stream[start..end]);
         bytes
     }
@@ -95,10 +92,7 @@ impl Sealed {
         let kind = self.content.kind();
         let flags = said_flags(kind, self.flags);
         let [first, second] = said_words(kind, [self.first, self.second]);
-        let ack = self.ack.map(|(base, bits)| Ack {
-            base: base.id(victim.stripes_log2),
-            bits,
-        });
+        let ack = self.ack.map(|(base, bits)| Ack { base: base.id(victim.stripes_log2), bits });
         let (base, bits) = ack.map_or((0, 0), |ack| (ack.base.0, ack.bits));
         let mut inner = Vec::with_capacity(InnerHeader::LEN + body.len());
         inner.extend_from_slice(&(body.len() as u32).to_be_bytes());

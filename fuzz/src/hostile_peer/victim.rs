@@ -60,9 +60,7 @@ impl Victim {
             node.with_pull(settings.pull())
         });
         let path = Path::to(address_of(1));
-        let connect = nodes[0]
-            .endpoint
-            .connect(now, path, "peer", Duration::from_secs(5));
+        let connect = nodes[0].endpoint.connect(now, path, "peer", Duration::from_secs(5));
         connect.expect("a client with room for sessions");
         let sessions = converse(&mut nodes, now);
         let [client, server] = nodes;
@@ -121,11 +119,7 @@ impl Victim {
 
     pub(super) fn wait(&mut self, time: Duration) {
         let end = self.now + time;
-        while let Some((due, _)) = self
-            .node
-            .endpoint
-            .poll_timeout()
-            .filter(|(due, _)| *due <= end)
+        while let Some((due, _)) = self.node.endpoint.poll_timeout().filter(|(due, _)| *due <= end)
         {
             self.now = self.now.max(due);
             self.node.serve_timers(self.now);
@@ -143,11 +137,7 @@ impl Victim {
 
     pub(super) fn call_in_parts(&mut self, size: usize, marks: u8) {
         let (now, body) = (self.now, Bytes::from(vec![1; size % 30_000]));
-        let parts = PartMarks {
-            reply_in_parts: marks & 1 != 0,
-            more: marks & 2 != 0,
-            number: 0,
-        };
+        let parts = PartMarks { reply_in_parts: marks & 1 != 0, more: marks & 2 != 0, number: 0 };
         let deadline = (marks & 4 != 0).then_some(Duration::from_millis(50));
         let options = CallOptions { deadline, parts };
         let endpoint = &mut self.node.endpoint;
@@ -197,10 +187,7 @@ impl Victim {
 
     pub(super) fn send_one_way(&mut self, size: usize) {
         let (now, body) = (self.now, Bytes::from(vec![2; size % 30_000]));
-        let begun = self
-            .node
-            .endpoint
-            .send_one_way(now, self.session, body, None);
+        let begun = self.node.endpoint.send_one_way(now, self.session, body, None);
         self.note(begun);
     }
 
@@ -216,10 +203,7 @@ impl Victim {
         if let Some(id) = self.take_held(which) {
             let body = Bytes::from(vec![3; size % 30_000]);
             let replied = self.node.endpoint.reply(self.now, self.rpc(id), body);
-            assert!(
-                matches!(replied, Ok(()) | Err(Refused::TooLarge { .. })),
-                "{replied:?}"
-            );
+            assert!(matches!(replied, Ok(()) | Err(Refused::TooLarge { .. })), "{replied:?}");
             self.settle();
         }
     }
@@ -227,10 +211,7 @@ impl Victim {
     pub(super) fn abort(&mut self, which: usize) {
         if let Some(id) = self.take_held(which) {
             let endpoint = &mut self.node.endpoint;
-            let rpc = RpcId {
-                session: self.session,
-                id,
-            };
+            let rpc = RpcId { session: self.session, id };
             let aborted = endpoint.abort(self.now, rpc, AbortCode::Overloaded);
             assert_eq!(aborted, Ok(()));
             self.settle();
@@ -251,10 +232,7 @@ impl Victim {
         self.call(10, false);
         self.wait(Duration::from_secs(60));
         assert!(self.live.is_empty(), "calls that never end");
-        assert!(
-            self.has_ended,
-            "a session with a silent peer lives for ever"
-        );
+        assert!(self.has_ended, "a session with a silent peer lives for ever");
         assert_eq!(self.node.endpoint.sessions_len(), 0);
         assert_eq!(self.node.endpoint.memory(), 0, "bytes held for nobody");
     }
@@ -322,10 +300,7 @@ impl Victim {
         if matches!(event, Event::ClientRefused { .. }) {
             return;
         }
-        assert!(
-            !self.has_ended,
-            "an event of a session that has ended: {event:?}"
-        );
+        assert!(!self.has_ended, "an event of a session that has ended: {event:?}");
         match event {
             Event::Request { rpc, body, .. } => {
                 self.deliver(rpc, &body);
@@ -341,10 +316,7 @@ impl Victim {
                 assert!(is_in_progress, "a call that is over has parts");
             }
             Event::SessionEnded { .. } => {
-                assert!(
-                    self.live.is_empty(),
-                    "its session ended before a message did"
-                );
+                assert!(self.live.is_empty(), "its session ended before a message did");
                 assert!(self.held.is_empty(), "a request outlives its session");
                 self.has_ended = true;
             }
@@ -356,10 +328,7 @@ impl Victim {
         assert!(self.delivered.insert(rpc.id), "a request ran twice");
         assert!(body.len() <= self.config.message_limit as usize);
         let is_member = body.len() >= MEMBER_LEAST && body.iter().all(|byte| *byte == MEMBER_BYTE);
-        assert!(
-            self.config.bundles || !is_member,
-            "a bundle was taken that nobody agreed upon"
-        );
+        assert!(self.config.bundles || !is_member, "a bundle was taken that nobody agreed upon");
     }
 
     fn end(&mut self, rpc: RpcId) {
@@ -386,10 +355,7 @@ impl Victim {
     }
 
     fn rpc(&self, id: MessageId) -> RpcId {
-        RpcId {
-            session: self.session,
-            id,
-        }
+        RpcId { session: self.session, id }
     }
 }
 

@@ -115,19 +115,10 @@ fn check_ids(ack: Ack) {
     for stripes_log2 in 0..=8 {
         let mut last = None;
         for id in ack.ids(stripes_log2) {
-            let distance =
-                id.0.checked_sub(ack.base.0)
-                    .expect("ids ascend from the base");
+            let distance = id.0.checked_sub(ack.base.0).expect("ids ascend from the base");
             let bit = distance >> (stripes_log2 + 1);
-            assert_eq!(
-                bit << (stripes_log2 + 1),
-                distance,
-                "an id of another stripe"
-            );
-            assert!(
-                bit < 64 && ack.bits >> bit & 1 == 1,
-                "an id whose bit is not set"
-            );
+            assert_eq!(bit << (stripes_log2 + 1), distance, "an id of another stripe");
+            assert!(bit < 64 && ack.bits >> bit & 1 == 1, "an id whose bit is not set");
             assert!(last < Some(id), "ids ascend");
             last = Some(id);
         }
@@ -140,9 +131,7 @@ fn assert_same(emitted: &[u8], parsed: &[u8], ignored: &[usize]) {
     let differ = |at: &usize| emitted[*at] != parsed[*at] && !ignored.contains(at);
     let place = (0..parsed.len()).find(differ);
     assert_eq!(place, None, "{emitted:02x?} was {parsed:02x?}");
-    let zeros = ignored
-        .iter()
-        .filter(|at| **at != FLAGS || ignored != SET_BY_ALL);
+    let zeros = ignored.iter().filter(|at| **at != FLAGS || ignored != SET_BY_ALL);
     zeros.for_each(|at| assert_eq!(emitted[*at], 0, "byte {at} is reserved"));
 }
 

@@ -24,11 +24,7 @@ pub(super) fn judge(version: u8, datagram: &[u8]) -> Verdict {
     if first != version && !is_version_answer {
         // A lone 0 may be a VERSION that was cut short.
         let is_cut = first == 0 && ty.is_none();
-        return if is_cut {
-            Verdict::Refused
-        } else {
-            Verdict::OtherVersion
-        };
+        return if is_cut { Verdict::Refused } else { Verdict::OtherVersion };
     }
     if datagram.len() < PREFIX {
         return Verdict::Refused;

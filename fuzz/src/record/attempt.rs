@@ -75,12 +75,7 @@ impl Attempt {
                 // One place past the last too.
                 let to = u32::from(*to) % (message.records.len() as u32 + 1);
                 let sequence = message.sequence(to) ^ number;
-                expect(
-                    message,
-                    (to, message.header.padded_length),
-                    sequence,
-                    record,
-                );
+                expect(message, (to, message.header.padded_length), sequence, record);
             }
             Self::Key { record, secret } => {
                 let index = pick(message, *record);

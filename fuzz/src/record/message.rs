@@ -46,34 +46,24 @@ impl Message {
         let geometry = Geometry::new(first, first + sizes.rest % 600).expect("in range");
         let bits = IndexBits::new(8 + sizes.index_bits % 10).expect("8 to 17");
         // Runs of a byte, so that a cut may fall where 0x17 or a zero stands.
-        let body: Vec<u8> = (0..sizes.body % 4_000)
-            .map(|at| sizes.fill.wrapping_add((at / 64) as u8))
-            .collect();
+        let body: Vec<u8> =
+            (0..sizes.body % 4_000).map(|at| sizes.fill.wrapping_add((at / 64) as u8)).collect();
         let true_length = body.len() as u32;
         let header = InnerHeader {
             true_length,
             padded_length: 40 + true_length + u32::from(sizes.padding % 1_500),
-            kind: if sizes.part.is_some() {
-                Kind::Part
-            } else {
-                Kind::OneWay
-            },
+            kind: if sizes.part.is_some() { Kind::Part } else { Kind::OneWay },
             deadline_us: 0,
             reply_unscheduled: 0,
             failure: None,
             has_metadata: false,
-            parts: sizes
-                .part
-                .map_or_else(PartMarks::default, |(number, more)| PartMarks {
-                    reply_in_parts: false,
-                    more,
-                    number,
-                }),
-            window: sizes.counter.into(),
-            ack: Some(Ack {
-                base: MessageId(sizes.body.into()),
-                bits: 1,
+            parts: sizes.part.map_or_else(PartMarks::default, |(number, more)| PartMarks {
+                reply_in_parts: false,
+                more,
+                number,
             }),
+            window: sizes.counter.into(),
+            ack: Some(Ack { base: MessageId(sizes.body.into()), bits: 1 }),
         };
         let layout = IdLayout::new(bits, bits, 0).expect("one stripe");
         let mut ids = IdAllocator::starting_at(layout, Side::Client, 0, sizes.counter.into());
@@ -110,12 +100,8 @@ impl Message {
         let index = index as u32;
         let (_, mut keys) = keys::pair(self.suite);
         let (_, aead) = keys.data(0).expect("the first epoch's key");
-        let opened = self.open(
-            index,
-            self.header.padded_length,
-            self.sequence(index),
-            (aead, record),
-        );
+        let opened =
+            self.open(index, self.header.padded_length, self.sequence(index), (aead, record));
         assert_eq!(opened.as_deref(), Ok(self.content(index)), "record {index}");
     }
 
@@ -142,28 +128,13 @@ impl Message {
         let mut without = vec![0; length];
         let mut open = |content: &mut [u8]| {
             let true_inner = self.true_inner();
-            open_rest(
-                aead,
-                sequence,
-                &place,
-                true_inner,
-                record,
-                content,
-                &mut scratch,
-            )
+            open_rest(aead, sequence, &place, true_inner, record, content, &mut scratch)
         };
         let opened = open(&mut without);
         let mut with_extra = vec![0; length + 1];
         with_extra[length] = EXTRA_BYTE;
-        assert_eq!(
-            open(&mut with_extra),
-            opened,
-            "a byte more makes no difference"
-        );
-        assert_eq!(
-            with_extra[length], EXTRA_BYTE,
-            "the byte behind is put back"
-        );
+        assert_eq!(open(&mut with_extra), opened, "a byte more makes no difference");
+        assert_eq!(with_extra[length], EXTRA_BYTE, "the byte behind is put back");
         opened.map(|()| {
             assert_eq!(without, with_extra[..length]);
             without
@@ -173,8 +144,7 @@ impl Message {
     /// The plaintext of a record by SPEC §5.2 and §5.3.
     pub(super) fn plaintext(&self, index: u32) -> Vec<u8> {
         let mut inner = vec![0; InnerHeader::LEN];
-        self.header
-            .emit((&mut inner[..]).try_into().expect("40 bytes"));
+        self.header.emit((&mut inner[..]).try_into().expect("40 bytes"));
         inner.extend_from_slice(&self.body);
         let place = self.geometry.record(self.header.padded_length, index);
         let start = (place.inner_start as usize).min(inner.len());

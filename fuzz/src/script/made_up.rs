@@ -17,11 +17,7 @@ impl MadeUp {
     /// As it arrives.
     pub(super) fn datagram(&self) -> Datagram {
         let to = usize::from(self.to_server);
-        let from = if self.is_from_stranger {
-            STRANGER
-        } else {
-            1 - to
-        };
+        let from = if self.is_from_stranger { STRANGER } else { 1 - to };
         let bytes = self.bytes.clone();
         Datagram { from, to, bytes }
     }

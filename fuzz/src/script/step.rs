@@ -41,34 +41,15 @@ pub(super) enum Step {
     /// Bytes that the input made up arrive.
     Inject(MadeUp),
     /// An application makes a call.
-    Call {
-        by_server: bool,
-        size: Size,
-        plan: Answering,
-        deadline: Option<Span>,
-    },
+    Call { by_server: bool, size: Size, plan: Answering, deadline: Option<Span> },
     /// An application makes many small calls at once, and perhaps no answer comes yet.
-    Burst {
-        by_server: bool,
-        count: u8,
-        is_held: bool,
-    },
+    Burst { by_server: bool, count: u8, is_held: bool },
     /// An application sends a one-way message.
     OneWay { by_server: bool, size: Size },
     /// An application makes a call in parts, whose request is answered by a later step.
-    CallInParts {
-        by_server: bool,
-        size: Size,
-        of_request: bool,
-        of_reply: bool,
-    },
+    CallInParts { by_server: bool, size: Size, of_request: bool, of_reply: bool },
     /// An application sends a part of one.
-    SendPart {
-        which: u8,
-        of_reply: bool,
-        size: Size,
-        more: bool,
-    },
+    SendPart { which: u8, of_reply: bool, size: Size, more: bool },
     /// An application takes the parts that have come.
     TakeParts { which: u8, of_reply: bool },
     /// An application gives a message up.
@@ -138,21 +119,14 @@ impl Step {
             Self::Replay(which, forgeries) => world.forge((*which).into(), forgeries),
             Self::Reflect(which, forgeries) => {
                 let datagram = world.forge((*which).into(), forgeries)?;
-                Some(Datagram {
-                    from: datagram.to,
-                    to: datagram.from,
-                    ..datagram
-                })
+                Some(Datagram { from: datagram.to, to: datagram.from, ..datagram })
             }
-            Self::Move(which, forgeries) => Some(Datagram {
-                from: STRANGER,
-                ..world.forge((*which).into(), forgeries)?
-            }),
+            Self::Move(which, forgeries) => {
+                Some(Datagram { from: STRANGER, ..world.forge((*which).into(), forgeries)? })
+            }
             Self::Join(one, other) => {
                 let mut datagram = world.forge((*one).into(), &[])?;
-                datagram
-                    .bytes
-                    .extend(world.forge((*other).into(), &[])?.bytes);
+                datagram.bytes.extend(world.forge((*other).into(), &[])?.bytes);
                 Some(datagram)
             }
             _ => None,
@@ -162,28 +136,15 @@ impl Step {
     /// Carries out a step of applications and hosts.
     fn act(&self, world: &mut World) {
         match self {
-            Self::Call {
-                by_server,
-                size,
-                plan,
-                deadline,
-            } => {
+            Self::Call { by_server, size, plan, deadline } => {
                 let node = usize::from(*by_server);
                 let kind = Kind::Request(plan.plan(world));
                 let deadline = deadline.as_ref().map(Span::duration);
                 world.send_message(node, size.bytes(world), kind, deadline);
             }
-            Self::Burst {
-                by_server,
-                count,
-                is_held,
-            } => {
+            Self::Burst { by_server, count, is_held } => {
                 let node = usize::from(*by_server);
-                let plan = if *is_held {
-                    Plan::Hold
-                } else {
-                    Plan::Reply(10)
-                };
+                let plan = if *is_held { Plan::Hold } else { Plan::Reply(10) };
                 for _ in 0..*count {
                     world.send_message(node, 10, Kind::Request(plan), None);
                 }
@@ -200,9 +161,7 @@ impl Step {
             Self::Unreachable { of_server } => {
                 let of = usize::from(*of_server);
                 let now = world.now;
-                world.nodes[1 - of]
-                    .endpoint
-                    .handle_unreachable(now, address_of(of));
+                world.nodes[1 - of].endpoint.handle_unreachable(now, address_of(of));
                 world.settle();
             }
             Self::Close { by_server } => world.close(usize::from(*by_server)),
@@ -214,25 +173,12 @@ impl Step {
     /// Carries out a step of a call in parts.
     fn act_in_parts(&self, world: &mut World) {
         match self {
-            Self::CallInParts {
-                by_server,
-                size,
-                of_request,
-                of_reply,
-            } => {
-                let has_parts = HasParts {
-                    of_request: *of_request,
-                    of_reply: *of_reply,
-                };
+            Self::CallInParts { by_server, size, of_request, of_reply } => {
+                let has_parts = HasParts { of_request: *of_request, of_reply: *of_reply };
                 let (node, size) = (usize::from(*by_server), size.bytes(world));
                 world.call_in_parts(node, size, Plan::Hold, has_parts);
             }
-            Self::SendPart {
-                which,
-                of_reply,
-                size,
-                more,
-            } => {
+            Self::SendPart { which, of_reply, size, more } => {
                 let size = size.bytes(world);
                 world.send_part((*which).into(), *of_reply, size, *more);
             }

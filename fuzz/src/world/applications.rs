@@ -53,10 +53,7 @@ impl World {
             (Kind::OneWay, _) => endpoint.send_one_way(now, session, body.clone(), patience),
             (Kind::Request(_), None) => endpoint.call(now, session, body.clone(), patience),
             (Kind::Request(_), Some(has_parts)) => {
-                let options = CallOptions {
-                    deadline: patience,
-                    parts: has_parts.marks(),
-                };
+                let options = CallOptions { deadline: patience, parts: has_parts.marks() };
                 endpoint.call_in_parts(now, session, body.clone(), options)
             }
         };
@@ -168,15 +165,9 @@ impl World {
     /// A deadline is told of to the grain of the timers, a millisecond, or when the peer has
     /// answered CANCEL, for which 10 ms are waited at most (SPEC §9.7-3).
     pub(super) fn check_deadlines(&self) {
-        let late = self
-            .ledger
-            .deadline()
-            .map(|deadline| self.now.since(deadline));
+        let late = self.ledger.deadline().map(|deadline| self.now.since(deadline));
         let late = late.unwrap_or_default();
-        assert!(
-            late <= Duration::from_millis(11),
-            "{late:?} past a deadline"
-        );
+        assert!(late <= Duration::from_millis(11), "{late:?} past a deadline");
     }
 
     /// Memory follows what was really sent, whatever packets claim (design rule 5).
@@ -202,10 +193,7 @@ impl World {
                     most += cost(reply.len());
                 }
             }
-            assert!(
-                held <= most,
-                "node {number} holds {held} bytes, at most {most} were sent"
-            );
+            assert!(held <= most, "node {number} holds {held} bytes, at most {most} were sent");
         }
     }
 

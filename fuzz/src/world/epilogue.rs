@@ -86,8 +86,7 @@ impl World {
             assert!(self.run(LONG, is_over), "no session comes about");
         }
         let error = self.connect_error.as_ref();
-        self.newest(0)
-            .unwrap_or_else(|| panic!("no session: {error:?}"))
+        self.newest(0).unwrap_or_else(|| panic!("no session: {error:?}"))
     }
 
     fn check_nothing_is_left(&self) {
@@ -96,11 +95,7 @@ impl World {
                 let Some(facts) = node.endpoint.session(*session) else {
                     continue;
                 };
-                assert_eq!(
-                    (facts.calls, facts.served),
-                    (0, 0),
-                    "node {number}: live messages"
-                );
+                assert_eq!((facts.calls, facts.served), (0, 0), "node {number}: live messages");
             }
             // Packets whose record 0 never comes may wait; nothing else does.
             let most = 256 * 1024 * node.endpoint.sessions_len();
@@ -108,16 +103,8 @@ impl World {
             let violations = node.endpoint.statistics().violations;
             assert_eq!(violations, 0, "node {number}: its peer broke a rule");
         }
-        assert_eq!(
-            self.nodes[0].endpoint.poll_timeout(),
-            None,
-            "an idle client has a timer"
-        );
-        let worked_on = self
-            .ledger
-            .messages
-            .values()
-            .find(|message| message.is_worked_on());
+        assert_eq!(self.nodes[0].endpoint.poll_timeout(), None, "an idle client has a timer");
+        let worked_on = self.ledger.messages.values().find(|message| message.is_worked_on());
         assert!(worked_on.is_none(), "{worked_on:?}");
     }
 }

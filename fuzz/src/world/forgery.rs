@@ -91,9 +91,7 @@ fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
 /// Adds to the big-endian number of `width` bytes at `at`, around its end.
 fn add(bytes: &mut [u8], at: usize, width: usize, distance: i64) {
     if let Some(place) = bytes.get_mut(at..at + width) {
-        let number = place
-            .iter()
-            .fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+        let number = place.iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
         let moved = number.wrapping_add_signed(distance).to_be_bytes();
         place.copy_from_slice(&moved[8 - width..]);
     }

@@ -38,8 +38,7 @@ impl Ledger {
     pub(crate) fn sent(&mut self, rpc: RpcId, message: Message) {
         let name = self.name(message.from, rpc);
         self.live.insert(name);
-        self.deadlines
-            .extend(message.deadline.map(|deadline| (deadline, name)));
+        self.deadlines.extend(message.deadline.map(|deadline| (deadline, name)));
         let before = self.messages.insert(name, message);
         assert!(before.is_none(), "an id was issued twice");
     }
@@ -48,12 +47,7 @@ impl Ledger {
     /// returned.
     pub(crate) fn take(&mut self, now: Time, node: usize, event: Event) -> Option<(RpcId, Plan)> {
         match event {
-            Event::Request {
-                rpc,
-                body,
-                deadline,
-                ..
-            } => {
+            Event::Request { rpc, body, deadline, .. } => {
                 let message = self.message(1 - node, node, rpc);
                 message.deliver(&body, false);
                 assert_eq!(deadline.is_some(), message.deadline.is_some());
@@ -90,18 +84,12 @@ impl Ledger {
     /// The name of the message that `node` calls `rpc`.
     pub(crate) fn name(&self, node: usize, rpc: RpcId) -> Name {
         let pair = self.pairs.of(node, rpc.session);
-        (
-            pair.expect("the client's key log names both indices"),
-            rpc.id,
-        )
+        (pair.expect("the client's key log names both indices"), rpc.id)
     }
 
     /// The node's id of a message.
     pub(crate) fn rpc(&self, node: usize, name: Name) -> RpcId {
-        RpcId {
-            session: self.pairs.index(node, name.0),
-            id: name.1,
-        }
+        RpcId { session: self.pairs.index(node, name.0), id: name.1 }
     }
 
     /// The other end of a session.
@@ -148,15 +136,9 @@ impl Ledger {
                 break;
             }
             let waits = message.from == node && message.is_live();
-            assert!(
-                !waits,
-                "its session ended before a message did: {message:?}"
-            );
+            assert!(!waits, "its session ended before a message did: {message:?}");
             let works = message.from != node && message.is_worked_on();
-            assert!(
-                !works,
-                "nobody told the application that its caller is gone"
-            );
+            assert!(!works, "nobody told the application that its caller is gone");
         }
         self.blocked.remove(&(node, session));
         let before = self.ended.insert((node, session), end);

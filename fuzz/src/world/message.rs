@@ -210,10 +210,7 @@ impl Message {
 
     fn finish(&mut self, end: End) {
         assert_eq!(self.end, None, "it ended twice");
-        assert!(
-            end != End::DidNotRun || !self.is_delivered,
-            "it ran, and is said not to have run"
-        );
+        assert!(end != End::DidNotRun || !self.is_delivered, "it ran, and is said not to have run");
         self.end = Some(end);
     }
 }

@@ -29,10 +29,7 @@ impl World {
 
     /// Lets the oldest datagrams arrive in order.
     pub(crate) fn arrive_oldest(&mut self, count: usize) {
-        for datagram in self
-            .in_flight
-            .drain(..count.min(self.in_flight.len()))
-            .collect::<Vec<_>>()
+        for datagram in self.in_flight.drain(..count.min(self.in_flight.len())).collect::<Vec<_>>()
         {
             self.arrive(&datagram);
         }
@@ -47,9 +44,7 @@ impl World {
 
     /// Changes bytes.
     pub(crate) fn change(&self, bytes: &mut Vec<u8>, forgeries: &[Forgery]) {
-        forgeries
-            .iter()
-            .for_each(|forgery| forgery.apply(bytes, &self.issued));
+        forgeries.iter().for_each(|forgery| forgery.apply(bytes, &self.issued));
     }
 
     /// Lets time pass; nothing arrives.
@@ -74,8 +69,7 @@ impl World {
                 break;
             }
         }
-        self.in_flight
-            .extend(on_way.into_iter().map(|(_, datagram)| datagram));
+        self.in_flight.extend(on_way.into_iter().map(|(_, datagram)| datagram));
         is_done(self)
     }
 
@@ -104,10 +98,7 @@ impl World {
     }
 
     fn next_timer(&self) -> Option<Time> {
-        let timers = self
-            .nodes
-            .iter()
-            .filter_map(|node| node.endpoint.poll_timeout());
+        let timers = self.nodes.iter().filter_map(|node| node.endpoint.poll_timeout());
         timers.map(|(due, _)| due).min()
     }
 
@@ -116,10 +107,7 @@ impl World {
         self.watch.look(&datagram);
         self.sent_at[datagram.from].push(self.now);
         for place in [12..20, 20..28] {
-            let named = datagram
-                .bytes
-                .get(place)
-                .and_then(|bytes| bytes.try_into().ok());
+            let named = datagram.bytes.get(place).and_then(|bytes| bytes.try_into().ok());
             let index = SessionIndex(named.map_or(0, u64::from_be_bytes));
             let is_index = index.boot() == 1 && index.serial() != 0;
             if is_index && !self.issued.contains(&index) && self.issued.len() < ISSUED_MAX {

@@ -52,8 +52,7 @@ impl Node {
     /// Hands in a datagram.
     pub(crate) fn receive(&mut self, now: Time, datagram: &Datagram) {
         let path = Path::between(address_of(datagram.from), address_of(self.number).ip());
-        self.endpoint
-            .handle_arrival(now, Arrival::datagram(path, &datagram.bytes));
+        self.endpoint.handle_arrival(now, Arrival::datagram(path, &datagram.bytes));
     }
 
     /// Hands in what a switch has left of a datagram; everything else was said and heard before. It
@@ -63,10 +62,7 @@ impl Node {
         let path = Path::between(address_of(datagram.from), address_of(self.number).ip());
         let due = self.endpoint.poll_timeout();
         let mut expected = self.endpoint.statistics();
-        let marks = Marks {
-            trimmed: true,
-            ..Marks::NONE
-        };
+        let marks = Marks { trimmed: true, ..Marks::NONE };
         let arrival = Arrival::datagram(path, &datagram.bytes).with_marks(marks);
         self.endpoint.handle_arrival(now, arrival);
         let counted = self.endpoint.statistics();

@@ -49,11 +49,7 @@ pub(crate) struct HasParts {
 
 impl HasParts {
     pub(crate) fn marks(self) -> PartMarks {
-        PartMarks {
-            reply_in_parts: self.of_reply,
-            more: self.of_request,
-            number: 0,
-        }
+        PartMarks { reply_in_parts: self.of_reply, more: self.of_request, number: 0 }
     }
 }
 

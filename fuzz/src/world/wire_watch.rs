@@ -22,11 +22,7 @@ pub(crate) struct WireWatch {
 
 impl WireWatch {
     pub(crate) fn new(version: u8) -> Self {
-        Self {
-            version,
-            controls: BTreeSet::new(),
-            streams: BTreeMap::new(),
-        }
+        Self { version, controls: BTreeSet::new(), streams: BTreeMap::new() }
     }
 
     pub(crate) fn look(&mut self, datagram: &Datagram) {
@@ -55,10 +51,7 @@ impl WireWatch {
         assert!(start <= stream.len(), "bytes leave in order: {data}");
         let known = data.payload.len().min(stream.len() - start);
         let (again, new) = data.payload.split_at(known);
-        assert!(
-            stream[start..start + known] == *again,
-            "other bytes under one number: {data}"
-        );
+        assert!(stream[start..start + known] == *again, "other bytes under one number: {data}");
         assert!(
             new.is_empty() || !header.retransmit,
             "bytes that are new are said to be sent again: {data}"

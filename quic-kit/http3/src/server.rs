@@ -57,9 +57,8 @@ async fn serve_one(incoming: Incoming, folder: Arc<Path>) -> Result<(), Failure>
         Err(connecting) => connecting.await.doing("accepting a connection")?,
     };
     let connection = h3_quinn::Connection::new(connection);
-    let mut requests = h3::server::Connection::<_, Bytes>::new(connection)
-        .await
-        .doing("beginning HTTP/3")?;
+    let mut requests =
+        h3::server::Connection::<_, Bytes>::new(connection).await.doing("beginning HTTP/3")?;
     loop {
         match requests.accept().await {
             Ok(Some(request)) => {

@@ -49,23 +49,15 @@ impl Served {
         for size in SIZES {
             std::fs::write(folder.join(name(size)), body(size)).unwrap();
         }
-        let config = DeviceConfig {
-            connections_max: 16,
-            policy: AdmissionPolicy::ALL,
-            is_compared: true,
-        };
+        let config =
+            DeviceConfig { connections_max: 16, policy: AdmissionPolicy::ALL, is_compared: true };
         let device = SharedDevice::new(Device::new(config).unwrap());
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let pem = (&*certificates.certificate, &*certificates.key);
         let endpoint = server::endpoint(any, pem, &device).unwrap();
         let address = endpoint.local_addr().unwrap();
         tokio::spawn(server::serve(endpoint, Arc::from(folder.as_path())));
-        Self {
-            device,
-            address,
-            certificates,
-            folder,
-        }
+        Self { device, address, certificates, folder }
     }
 
     fn url(&self, size: usize) -> String {
@@ -184,17 +176,11 @@ for url in urls:
 fn curl(served: &Served) -> Option<Command> {
     let python = python()?;
     let there = Command::new(&python)
-        .args([
-            "-c",
-            "from curl_cffi import CurlHttpVersion; CurlHttpVersion.V3ONLY",
-        ])
+        .args(["-c", "from curl_cffi import CurlHttpVersion; CurlHttpVersion.V3ONLY"])
         .output();
     there.ok().filter(|output| output.status.success())?;
     let mut command = Command::new(python);
-    command
-        .args(["-c", FETCH_BY_CURL])
-        .arg(served.fetched())
-        .arg(&served.certificates.authority);
+    command.args(["-c", FETCH_BY_CURL]).arg(served.fetched()).arg(&served.certificates.authority);
     Some(command)
 }
 
@@ -236,11 +222,7 @@ async fn curl_fetches_files_through_the_engine() {
 #[tokio::test]
 async fn ngtcp2s_client_is_followed_through_its_changes() {
     let changes: [&[&str]; 3] = [
-        &[
-            "--change-local-addr=1ms",
-            "--nat-rebinding",
-            "--delay-stream=20ms",
-        ],
+        &["--change-local-addr=1ms", "--nat-rebinding", "--delay-stream=20ms"],
         &["--change-local-addr=1ms"],
         &["--key-update=1ms"],
     ];
@@ -271,11 +253,7 @@ async fn aioquics_client_resumes_a_session_with_early_requests() {
             return;
         };
         let ticket = served.certificates.folder.join("ticket");
-        assert_eq!(
-            ticket.exists(),
-            is_early,
-            "a ticket is there after the first"
-        );
+        assert_eq!(ticket.exists(), is_early, "a ticket is there after the first");
         command.arg("--session-ticket").arg(&ticket);
         command.args(is_early.then_some("--zero-rtt"));
         command.args(SIZES.map(|size| served.url(size)));
@@ -328,10 +306,7 @@ async fn h3s_client_fetches_files_through_the_engine() {
         assert_eq!((status, length), (StatusCode::OK, size as u64));
         assert_eq!(sha_256(&fetched), sha_256(&body(size)), "{size}");
         let (status, length, fetched) = get(&mut sender, "HEAD", &served.url(size)).await;
-        assert_eq!(
-            (status, length, fetched.len()),
-            (StatusCode::OK, size as u64, 0)
-        );
+        assert_eq!((status, length, fetched.len()), (StatusCode::OK, size as u64, 0));
     }
     let out = format!("https://127.0.0.1:{}/../server.pem", served.address.port());
     for (method, url, expected) in [

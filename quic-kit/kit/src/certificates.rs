@@ -27,9 +27,7 @@ impl Certificates {
         let mut of_authority = CertificateParams::new(Vec::new()).doing(what)?;
         of_authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         // Under the name that the server's has by itself, it would count as signed by itself.
-        of_authority
-            .distinguished_name
-            .push(DnType::CommonName, "authority of the kit");
+        of_authority.distinguished_name.push(DnType::CommonName, "authority of the kit");
         let key = KeyPair::generate().doing(what)?;
         let authority = CertifiedIssuer::self_signed(of_authority, key).doing(what)?;
         let key = KeyPair::generate().doing(what)?;

@@ -37,12 +37,7 @@ impl Process {
                 }
             }
         });
-        Ok(Self {
-            name: name.to_owned(),
-            child,
-            input,
-            lines,
-        })
+        Ok(Self { name: name.to_owned(), child, input, lines })
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -85,11 +80,7 @@ impl Process {
         self.input = None;
         let until = Instant::now() + END_TIME;
         while Instant::now() < until {
-            match self
-                .child
-                .try_wait()
-                .doing(&format!("ending {}", self.name))?
-            {
+            match self.child.try_wait().doing(&format!("ending {}", self.name))? {
                 Some(status) if status.success() => return Ok(()),
                 Some(status) => {
                     return Err(Failure::new(format!("{} has ended: {status}", self.name)));

@@ -32,10 +32,7 @@ pub(crate) struct CostOptions {
 /// Writes all of it.
 pub(crate) fn run(options: &CostOptions) -> Result<(), Failure> {
     fs::create_dir_all(&options.into).doing("making the folder of plots")?;
-    println!(
-        "## The host's time for a packet of {} bytes\n",
-        options.packet
-    );
+    println!("## The host's time for a packet of {} bytes\n", options.packet);
     println!("{}", host::table(options.packet)?.markdown());
     println!("## Bytes over PCIe for a packet\n");
     println!("{}", bus::packets(options.packet).markdown());

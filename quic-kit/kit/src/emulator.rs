@@ -111,12 +111,7 @@ pub(crate) fn run(options: EmulatorOptions) -> Result<(), Failure> {
 impl Emulator {
     /// Waits for packets, for the time at which one leaves, or for an order, which it returns.
     fn wait(&self) -> Result<bool, Failure> {
-        let next = self
-            .to_server
-            .next()
-            .into_iter()
-            .chain(self.to_client.next())
-            .min();
+        let next = self.to_server.next().into_iter().chain(self.to_client.next()).min();
         let timeout = next.map(|next| next.saturating_sub(self.begin.elapsed()));
         let timeout = timeout.map(|of| Timespec {
             tv_sec: of.as_secs() as i64,
@@ -133,21 +128,12 @@ impl Emulator {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(Failure::new(format!("waiting for packets: {error}"))),
         }
-        Ok(polled[0]
-            .revents()
-            .intersects(PollFlags::IN | PollFlags::HUP))
+        Ok(polled[0].revents().intersects(PollFlags::IN | PollFlags::HUP))
     }
 
     fn receive(&mut self) -> Result<(), Failure> {
         let at = self.begin.elapsed();
-        let Self {
-            listening,
-            flows,
-            to_server,
-            options,
-            refused_flows,
-            ..
-        } = self;
+        let Self { listening, flows, to_server, options, refused_flows, .. } = self;
         let mut failed = None;
         for _ in 0..TURNS {
             let is_more = listening.receive(|received| {
@@ -166,11 +152,7 @@ impl Emulator {
                 if let Err(failure) = flows[flow].count(options.rebind_after) {
                     failed = Some(failure);
                 }
-                let packet = Packet {
-                    flow,
-                    ecn: received.ecn,
-                    bytes: received.bytes.to_vec(),
-                };
+                let packet = Packet { flow, ecn: received.ecn, bytes: received.bytes.to_vec() };
                 to_server.take(Coming { at, flow }, packet);
             });
             if !is_more.doing("receiving from a client")? {
@@ -183,11 +165,7 @@ impl Emulator {
         for (flow, of) in self.flows.iter_mut().enumerate() {
             for _ in 0..TURNS {
                 let is_more = of.socket.receive(|received| {
-                    let packet = Packet {
-                        flow,
-                        ecn: received.ecn,
-                        bytes: received.bytes.to_vec(),
-                    };
+                    let packet = Packet { flow, ecn: received.ecn, bytes: received.bytes.to_vec() };
                     self.to_client.take(Coming { at, flow }, packet);
                 });
                 // A server that has ended refuses packets.
@@ -203,19 +181,9 @@ impl Emulator {
         let now = self.begin.elapsed();
         let (flows, server) = (&self.flows, self.options.to);
         let mut unsent = 0;
-        send_due(
-            &mut self.to_server,
-            now,
-            |flow| (&flows[flow].socket, server),
-            &mut unsent,
-        );
+        send_due(&mut self.to_server, now, |flow| (&flows[flow].socket, server), &mut unsent);
         let listening = &self.listening;
-        send_due(
-            &mut self.to_client,
-            now,
-            |flow| (listening, flows[flow].client),
-            &mut unsent,
-        );
+        send_due(&mut self.to_client, now, |flow| (listening, flows[flow].client), &mut unsent);
         self.unsent += unsent;
         Ok(())
     }
@@ -240,11 +208,7 @@ impl Emulator {
 impl Flow {
     fn new(client: SocketAddr) -> Result<Self, Failure> {
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        Ok(Self {
-            client,
-            socket: Socket::bind(any, true)?,
-            from_client: 0,
-        })
+        Ok(Self { client, socket: Socket::bind(any, true)?, from_client: 0 })
     }
 
     /// Counts a packet of the client. With the last before a rebinding comes another socket, so
@@ -272,12 +236,7 @@ fn send_due<'a>(
             let (socket, to) = socket_of(flow);
             let bytes = &**burst;
             // A client or server that has ended listens no more.
-            let sent = socket.send(&Burst {
-                to,
-                ecn,
-                bytes,
-                stride,
-            });
+            let sent = socket.send(&Burst { to, ecn, bytes, stride });
             if !sent.unwrap_or(true) {
                 *unsent += bytes.len().div_ceil(stride) as u64;
             }

@@ -94,9 +94,7 @@ impl Bench<'_> {
         let client_shares = self.end(of_client, client_sampling)?;
         emulator.end()?;
         let server_shares = self.end(of_server, server_sampling)?;
-        let mut uncaught = server_shares
-            .as_ref()
-            .map_or(Vec::new(), |of| of.uncaught.clone());
+        let mut uncaught = server_shares.as_ref().map_or(Vec::new(), |of| of.uncaught.clone());
         uncaught.extend(client_shares.iter().flat_map(|of| of.uncaught.clone()));
         uncaught.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         uncaught.truncate(UNCAUGHT_MAX);
@@ -118,9 +116,7 @@ impl Bench<'_> {
 
     fn server(&self, stack: &Stack, setting: &Setting, sampled: bool) -> Result<Process, Failure> {
         let mut command = stack.side("server", setting);
-        command
-            .arg("--certificate")
-            .arg(&self.certificates.certificate);
+        command.arg("--certificate").arg(&self.certificates.certificate);
         command.arg("--key").arg(&self.certificates.key);
         self.own_samples(stack, &mut command, "server", sampled);
         Process::begin(&format!("the server of {}", stack.name), command)

@@ -40,10 +40,7 @@ pub(crate) fn write(results: &Results, folder: &Path) -> Result<(), Failure> {
     }
     for section in &sections {
         page.add_text(section.paper);
-        text.push_str(&format!(
-            "\n## {}\n**The paper:** {}\n",
-            section.heading, section.paper
-        ));
+        text.push_str(&format!("\n## {}\n**The paper:** {}\n", section.heading, section.paper));
         for table in &section.tables {
             page.add_table(section.heading, table);
             text.push_str(&format!("\n{}", table.markdown()));
@@ -54,10 +51,7 @@ pub(crate) fn write(results: &Results, folder: &Path) -> Result<(), Failure> {
             let file = format!("{name}.svg");
             fs::write(folder.join(&file), svg_file(&svg, COLORS)).doing(what)?;
             text.push_str(&format!("\n![{}]({file})\n", plot.title));
-            pictures.push(Figure {
-                caption: Some(plot.title.clone()),
-                svg,
-            });
+            pictures.push(Figure { caption: Some(plot.title.clone()), svg });
         }
         if !pictures.is_empty() {
             page.add_figures(section.heading, None, &pictures);
@@ -68,12 +62,7 @@ pub(crate) fn write(results: &Results, folder: &Path) -> Result<(), Failure> {
 }
 
 fn sections(results: &Results) -> Vec<Section> {
-    let section = |heading, paper, tables, plots| Section {
-        heading,
-        paper,
-        tables,
-        plots,
-    };
+    let section = |heading, paper, tables, plots| Section { heading, paper, tables, plots };
     let by = figures::lines;
     let all = vec![
         section(

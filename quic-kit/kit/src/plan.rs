@@ -35,11 +35,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
         true => stack.is_stock,
         false => stack.is_stock && options.stacks.iter().any(|name| name == stack.name),
     };
-    let on_engine: Vec<Stack> = all
-        .iter()
-        .filter(|stack| !stack.is_stock)
-        .cloned()
-        .collect();
+    let on_engine: Vec<Stack> = all.iter().filter(|stack| !stack.is_stock).cloned().collect();
     let chosen: Vec<Stack> = all.into_iter().filter(is_chosen).collect();
     for line in &missing {
         println!("{line}");
@@ -48,11 +44,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
         options,
         rules: Rules::read(&options.rules)?,
         certificates: Certificates::make(&options.into)?,
-        results: Results {
-            about: about(options),
-            missing,
-            ..Results::default()
-        },
+        results: Results { about: about(options), missing, ..Results::default() },
     };
     match options.smoke {
         true => run.smoke(&chosen, &on_engine)?,
@@ -60,12 +52,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
     }
     run.results.write(&options.into)?;
     page::write(&run.results, &options.into)?;
-    let failed = run
-        .results
-        .missing
-        .iter()
-        .filter(|line| line.contains(FAILED))
-        .count();
+    let failed = run.results.missing.iter().filter(|line| line.contains(FAILED)).count();
     match failed {
         0 => Ok(()),
         _ => Err(Failure::new(format!("{failed} measurements failed"))),
@@ -83,16 +70,8 @@ impl Run<'_> {
     /// One small transfer of each stack, and one with everything turned on.
     fn smoke(&mut self, stacks: &[Stack], on_engine: &[Stack]) -> Result<(), Failure> {
         for stack in stacks {
-            let plain = Setting {
-                bytes: 1_000_000,
-                ..self.setting(stack, 0)
-            };
-            let hard = Setting {
-                connections: 3,
-                loss: 1.0,
-                reordered: 2.0,
-                ..plain.clone()
-            };
+            let plain = Setting { bytes: 1_000_000, ..self.setting(stack, 0) };
+            let hard = Setting { connections: 3, loss: 1.0, reordered: 2.0, ..plain.clone() };
             self.measure("t2", (stack, stack), &plain, true)?;
             self.measure("f7", (stack, stack), &hard, false)?;
         }
@@ -129,10 +108,7 @@ impl Run<'_> {
         let Some(quinn) = stacks.iter().find(|stack| stack.name == "quinn") else {
             return Ok(());
         };
-        let setting = Setting {
-            bytes,
-            ..self.setting(quinn, 0)
-        };
+        let setting = Setting { bytes, ..self.setting(quinn, 0) };
         self.measure("offload", (quinn, quinn), &setting, true)?;
         for stack in on_engine {
             self.measure("offload", (quinn, stack), &setting, true)?;
@@ -174,22 +150,16 @@ impl Run<'_> {
                 let setting = self.setting(stack, repetition);
                 let mut variants = vec![setting.clone()];
                 if stack.has_segmentation {
-                    variants.push(Setting {
-                        segmentation: false,
-                        ..setting.clone()
-                    });
+                    variants.push(Setting { segmentation: false, ..setting.clone() });
                 }
                 if stack.has_pacing {
-                    variants.extend([true, false].map(|pacing| Setting {
-                        pacing: Some(pacing),
-                        ..setting.clone()
-                    }));
+                    variants.extend(
+                        [true, false]
+                            .map(|pacing| Setting { pacing: Some(pacing), ..setting.clone() }),
+                    );
                 }
                 if stack.has_ciphers {
-                    variants.push(Setting {
-                        cipher: "chacha20".to_owned(),
-                        ..setting
-                    });
+                    variants.push(Setting { cipher: "chacha20".to_owned(), ..setting });
                 }
                 for setting in variants {
                     self.measure("settings", (stack, stack), &setting, true)?;
@@ -260,34 +230,16 @@ fn parts(connections_max: u32) -> Vec<Part> {
         is_sampled: false,
     };
     vec![
-        Part {
-            is_sampled: true,
-            ..part("t2")
-        },
-        Part {
-            reordered: degrees.clone(),
-            is_sampled: true,
-            ..part("f3")
-        },
-        Part {
-            loss: vec![0.0, 0.5, 1.0, 2.0, 5.0],
-            is_sampled: true,
-            ..part("f4")
-        },
-        Part {
-            connections: counts.collect(),
-            ..part("f5")
-        },
+        Part { is_sampled: true, ..part("t2") },
+        Part { reordered: degrees.clone(), is_sampled: true, ..part("f3") },
+        Part { loss: vec![0.0, 0.5, 1.0, 2.0, 5.0], is_sampled: true, ..part("f4") },
+        Part { connections: counts.collect(), ..part("f5") },
         Part {
             connections: vec![connections_max.min(21)],
             reordered: degrees.clone(),
             ..part("f7")
         },
-        Part {
-            connections: vec![connections_max.min(21)],
-            loss: degrees,
-            ..part("f8")
-        },
+        Part { connections: vec![connections_max.min(21)], loss: degrees, ..part("f8") },
     ]
 }
 
@@ -296,9 +248,7 @@ fn about(options: &RunOptions) -> Vec<String> {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let cpu = read("/proc/cpuinfo");
     let model = cpu.lines().find(|line| line.starts_with("model name"));
-    let model = model
-        .and_then(|line| line.split_once(": "))
-        .map_or("?", |(_, model)| model);
+    let model = model.and_then(|line| line.split_once(": ")).map_or("?", |(_, model)| model);
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let kernel = read("/proc/sys/kernel/osrelease");
     let load = read("/proc/loadavg");

@@ -41,9 +41,7 @@ impl Results {
             let known = groups.iter_mut().find(|group| group.has(outcome));
             match known {
                 Some(group) => group.outcomes.push(outcome),
-                None => groups.push(Group {
-                    outcomes: vec![outcome],
-                }),
+                None => groups.push(Group { outcomes: vec![outcome] }),
             }
         }
         groups
@@ -59,10 +57,7 @@ pub(crate) struct Group<'a> {
 impl Group<'_> {
     fn has(&self, outcome: &Outcome) -> bool {
         let first = self.first();
-        let setting = Setting {
-            seed: first.setting.seed,
-            ..outcome.setting.clone()
-        };
+        let setting = Setting { seed: first.setting.seed, ..outcome.setting.clone() };
         let of = (&first.server, &first.client, &first.setting);
         of == (&outcome.server, &outcome.client, &setting)
     }

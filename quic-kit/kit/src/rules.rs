@@ -73,10 +73,7 @@ mod tests {
         let rules = Rules::parse(text).unwrap();
         let class = |stack: &[&str]| rules.class_of(stack).map(str::to_owned);
         assert_eq!(class(&["memcpy", "on_ack", "main"]), Some("ack".to_owned()));
-        assert_eq!(
-            class(&["memcpy", "sys_send", "on_ack"]),
-            Some("io".to_owned())
-        );
+        assert_eq!(class(&["memcpy", "sys_send", "on_ack"]), Some("io".to_owned()));
         assert_eq!(class(&["main"]), Some("other".to_owned()));
         assert_eq!(class(&["memcpy", "start"]), None);
     }
@@ -107,19 +104,10 @@ mod tests {
             ("aws_lc_0_45_0_aes_gcm_encrypt_avx512", "aead"),
             ("aesni_ctr32_encrypt_blocks", "aead"),
             ("__x64_sys_sendmsg", "packet-io"),
-            (
-                "quinn_proto::connection::Connection::on_ack_received",
-                "ack-reordering",
-            ),
-            (
-                "quinn_proto::connection::assembler::Assembler::insert",
-                "ack-reordering",
-            ),
+            ("quinn_proto::connection::Connection::on_ack_received", "ack-reordering"),
+            ("quinn_proto::connection::assembler::Assembler::insert", "ack-reordering"),
             ("aioquic.quic.packet:pull_quic_header", "header"),
-            (
-                "smt_nic::quic::receive::<impl smt_nic::quic::QuicEngine>::open",
-                "device",
-            ),
+            ("smt_nic::quic::receive::<impl smt_nic::quic::QuicEngine>::open", "device"),
             (
                 "<kit_offload::keys::LinkedPacketKey as quinn_proto::crypto::PacketKey>::decrypt",
                 "bookkeeping",

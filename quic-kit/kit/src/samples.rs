@@ -44,13 +44,9 @@ impl Samples {
             let class = class.unwrap_or(UNCAUGHT).to_owned();
             *shares.classes.entry(class).or_default() += count;
         }
-        let uncaught = uncaught
-            .into_iter()
-            .map(|(name, count)| (name.to_owned(), count));
+        let uncaught = uncaught.into_iter().map(|(name, count)| (name.to_owned(), count));
         shares.uncaught = uncaught.collect();
-        shares
-            .uncaught
-            .sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        shares.uncaught.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         shares
     }
 }
@@ -116,27 +112,9 @@ impl Perf {
         let answers = open(&answer).doing("opening a pipe")?;
         let data = path("perf");
         let child = Command::new("perf")
-            .args([
-                "record",
-                "--quiet",
-                "--event",
-                "cpu-clock",
-                "--freq",
-                FREQUENCY,
-            ])
-            .args([
-                "--call-graph",
-                "fp",
-                "--delay",
-                "-1",
-                "--pid",
-                &process.to_string(),
-            ])
-            .arg(format!(
-                "--control=fifo:{},{}",
-                control.display(),
-                answer.display()
-            ))
+            .args(["record", "--quiet", "--event", "cpu-clock", "--freq", FREQUENCY])
+            .args(["--call-graph", "fp", "--delay", "-1", "--pid", &process.to_string()])
+            .arg(format!("--control=fifo:{},{}", control.display(), answer.display()))
             .arg("--output")
             .arg(&data)
             .stdin(Stdio::null())
@@ -153,9 +131,7 @@ impl Perf {
 
     /// Ends sampling, and reads what there is.
     pub(crate) fn end(mut self) -> Result<Samples, Failure> {
-        let id = i32::try_from(self.child.id())
-            .ok()
-            .and_then(rustix::process::Pid::from_raw);
+        let id = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
         if let Some(id) = id {
             let interrupt = rustix::process::Signal::INT;
             rustix::process::kill_process(id, interrupt).doing("ending perf")?;
@@ -181,10 +157,7 @@ impl Drop for Perf {
 }
 
 fn is_answered(mut answers: File) -> bool {
-    let timeout = Timespec {
-        tv_sec: ANSWER_TIME.as_secs() as i64,
-        tv_nsec: 0,
-    };
+    let timeout = Timespec { tv_sec: ANSWER_TIME.as_secs() as i64, tv_nsec: 0 };
     let mut polled = [PollFd::new(&answers, PollFlags::IN)];
     let is_there = poll(&mut polled, Some(&timeout)).is_ok_and(|ready| ready > 0);
     let mut answer = [0; 8];
@@ -206,10 +179,7 @@ mod tests {
         let perf = "        55d0 aes::seal<T, U>+0x1 (/bin/a b)\n   55d1 main (/bin/a)\n\n\n  1 [unknown] ([kernel])\n\n";
         let Samples(stacks) = of_perf(perf);
         assert_eq!(stacks.len(), 2);
-        assert_eq!(
-            stacks[0],
-            (vec!["aes::seal<T, U>+0x1".to_owned(), "main".to_owned()], 1)
-        );
+        assert_eq!(stacks[0], (vec!["aes::seal<T, U>+0x1".to_owned(), "main".to_owned()], 1));
         assert_eq!(stacks[1].0, ["[unknown]"]);
         let Samples(stacks) = of_collapsed("a:b;c:d 7\nx 1\n");
         assert_eq!(stacks[0], (vec!["a:b".to_owned(), "c:d".to_owned()], 7));

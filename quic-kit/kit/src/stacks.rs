@@ -49,20 +49,13 @@ pub(crate) fn all(python: &Path) -> (Vec<Stack>, Vec<String>) {
     let stacks = [
         stack("quinn", beside("kit-quinn")),
         stack("s2n-quic", beside("kit-s2n")),
-        Stack {
-            has_ciphers: false,
-            has_pacing: true,
-            ..stack("quiche", beside("kit-quiche"))
-        },
+        Stack { has_ciphers: false, has_pacing: true, ..stack("quiche", beside("kit-quiche")) },
         Stack {
             is_python: true,
             has_segmentation: false,
             ..stack("aioquic", vec![python.to_owned(), aioquic])
         },
-        Stack {
-            is_stock: false,
-            ..stack(OFFLOAD, beside("kit-offload"))
-        },
+        Stack { is_stock: false, ..stack(OFFLOAD, beside("kit-offload")) },
         Stack {
             is_stock: false,
             variable: Some(("KIT_OFFLOAD", "off")),
@@ -84,10 +77,7 @@ impl Stack {
     /// Whether it can be begun.
     fn is_there(&self) -> bool {
         let mut command = self.command();
-        command
-            .arg("--help")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
+        command.arg("--help").stdout(Stdio::null()).stderr(Stdio::null());
         command.status().is_ok_and(|status| status.success())
     }
 

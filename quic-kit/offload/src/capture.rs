@@ -69,10 +69,7 @@ pub fn capturing(provider: CryptoProvider) -> CryptoProvider {
         #[allow(unreachable_patterns, reason = "TLS 1.2 may be a feature of the build")]
         other => *other,
     });
-    CryptoProvider {
-        cipher_suites: suites.collect(),
-        ..provider
-    }
+    CryptoProvider { cipher_suites: suites.collect(), ..provider }
 }
 
 /// rustls wants suites that live as long as the process: there is one of each.
@@ -95,10 +92,7 @@ fn captured_suite(suite: &'static Tls13CipherSuite) -> Option<&'static Tls13Ciph
         },
         hkdf_provider: suite.hkdf_provider,
         aead_alg: suite.aead_alg,
-        quic: Some(Box::leak(Box::new(Capturing {
-            suite: of_engine,
-            library,
-        }))),
+        quic: Some(Box::leak(Box::new(Capturing { suite: of_engine, library }))),
     }))
 }
 
@@ -111,10 +105,7 @@ impl Algorithm for Capturing {
     fn packet_key(&self, key: AeadKey, iv: Iv) -> Box<dyn PacketKey> {
         let bytes = iv.as_ref().try_into().ok();
         let captured = bytes.and_then(|iv| PhaseKey::new(self.suite, key.as_ref(), iv).ok());
-        Box::new(CapturedPacketKey {
-            captured,
-            library: self.library.packet_key(key, iv),
-        })
+        Box::new(CapturedPacketKey { captured, library: self.library.packet_key(key, iv) })
     }
 
     fn header_protection_key(&self, key: AeadKey) -> Box<dyn HeaderProtectionKey> {
@@ -145,8 +136,7 @@ impl PacketKey for CapturedPacketKey {
         header: &[u8],
         payload: &mut [u8],
     ) -> Result<Tag, Error> {
-        self.library
-            .encrypt_in_place(packet_number, header, payload)
+        self.library.encrypt_in_place(packet_number, header, payload)
     }
 
     fn decrypt_in_place<'a>(
@@ -155,8 +145,7 @@ impl PacketKey for CapturedPacketKey {
         header: &[u8],
         payload: &'a mut [u8],
     ) -> Result<&'a [u8], Error> {
-        self.library
-            .decrypt_in_place(packet_number, header, payload)
+        self.library.decrypt_in_place(packet_number, header, payload)
     }
 
     fn tag_len(&self) -> usize {

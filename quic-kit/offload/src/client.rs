@@ -31,10 +31,7 @@ use crate::driver::{Driver, DriverConfig};
 /// # Errors
 /// The reason for which the process ends.
 pub fn run(options: &ClientOptions, device: DeviceConfig) -> Result<(), Failure> {
-    let config = DriverConfig {
-        device,
-        id_lifetime: None,
-    };
+    let config = DriverConfig { device, id_lifetime: None };
     let counts = std::cell::Cell::new(Counts::default());
     lines::client(
         || {
@@ -102,13 +99,8 @@ impl Client {
             let begin = Instant::now();
             let peer = (options.connect, SERVER_NAME);
             let handle = client.driver.connect(begin, &of_tls, &transport, peer)?;
-            let request = Request {
-                download: options.bytes,
-                upload: options.upload,
-            };
-            client
-                .transfers
-                .insert(handle.0, Progress::new(begin, request));
+            let request = Request { download: options.bytes, upload: options.upload };
+            client.transfers.insert(handle.0, Progress::new(begin, request));
         }
         Ok(client)
     }
@@ -167,14 +159,11 @@ impl Client {
     fn transmit(&mut self, now: Instant, handle: ConnectionHandle) -> Result<(), Failure> {
         let datagrams = self.socket.burst_max().min(DATAGRAMS_MAX);
         while let Some(transmit) =
-            self.driver
-                .poll_transmit(now, handle, (datagrams, &mut self.buffer))
+            self.driver.poll_transmit(now, handle, (datagrams, &mut self.buffer))
         {
             let burst = Burst {
                 to: transmit.destination,
-                ecn: transmit
-                    .ecn
-                    .and_then(|ecn| quinn_udp::EcnCodepoint::from_bits(ecn as u8)),
+                ecn: transmit.ecn.and_then(|ecn| quinn_udp::EcnCodepoint::from_bits(ecn as u8)),
                 bytes: &self.buffer[..transmit.size],
                 stride: transmit.segment_size.unwrap_or(transmit.size),
             };
@@ -263,9 +252,8 @@ impl Progress {
         let Some(stream) = self.stream.filter(|_| self.ended.is_none()) else {
             return;
         };
-        if let Err(failed) = self
-            .send(connection, stream)
-            .and_then(|()| self.read(connection, stream, now))
+        if let Err(failed) =
+            self.send(connection, stream).and_then(|()| self.read(connection, stream, now))
         {
             self.failed = Some(failed);
         }
@@ -300,9 +288,7 @@ impl Progress {
             }
         }
         if !self.is_sent {
-            sending
-                .finish()
-                .map_err(|error| format!("ending the request: {error}"))?;
+            sending.finish().map_err(|error| format!("ending the request: {error}"))?;
             self.is_sent = true;
         }
         Ok(())

@@ -158,10 +158,7 @@ impl Device {
         let moved = self.entries.get_mut(&key);
         let moved = moved.is_some_and(|of| of.has_moved(opened.generation));
         self.counts.updates += u64::from(moved);
-        let marked = Marked {
-            generation: opened.generation,
-            number: opened.number,
-        };
+        let marked = Marked { generation: opened.generation, number: opened.number };
         if let Some(before) = before {
             let frames = &datagram[opened.payload.clone()];
             self.counts.compared += 1;

@@ -83,10 +83,8 @@ impl Driver {
         let links = self.device.links().clone();
         let key = links.next_key();
         let library = Arc::clone(tls);
-        let mut config = ClientConfig::new(Arc::new(LinkedClientConfig {
-            library,
-            links: links.clone(),
-        }));
+        let mut config =
+            ClientConfig::new(Arc::new(LinkedClientConfig { library, links: links.clone() }));
         config.transport_config(Arc::clone(transport));
         let connected = self.endpoint.connect(now, config, server, name);
         let (handle, quinn) = connected.doing("connecting")?;
@@ -112,9 +110,7 @@ impl Driver {
         let mut bytes = BytesMut::from(datagram);
         self.device.receive(&mut bytes);
         let mut response = Vec::new();
-        let event = self
-            .endpoint
-            .handle(now, from, None, ecn, bytes, &mut response);
+        let event = self.endpoint.handle(now, from, None, ecn, bytes, &mut response);
         // A client has no answer to strangers' datagrams, and accepts no connection.
         if let Some(DatagramEvent::ConnectionEvent(handle, event)) = event {
             if let Some(of) = self.connections.get_mut(&handle.0) {
@@ -126,10 +122,7 @@ impl Driver {
 
     /// When a connection's timer ends.
     pub fn timeout(&mut self) -> Option<Instant> {
-        let timers = self
-            .connections
-            .values_mut()
-            .filter_map(|of| of.quinn.poll_timeout());
+        let timers = self.connections.values_mut().filter_map(|of| of.quinn.poll_timeout());
         timers.min()
     }
 

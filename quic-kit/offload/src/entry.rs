@@ -149,10 +149,7 @@ impl Entry {
     /// next key.
     pub(crate) fn tell(&mut self, engine: &mut QuicEngine, link: &Link) -> Told {
         let mut notes = link.notes();
-        let mut told = Told {
-            taken: std::mem::take(&mut notes.taken),
-            ..Told::default()
-        };
+        let mut told = Told { taken: std::mem::take(&mut notes.taken), ..Told::default() };
         let opened = std::mem::take(&mut notes.opened);
         let failures = std::mem::take(&mut notes.failures);
         for id in std::mem::take(&mut notes.ids) {

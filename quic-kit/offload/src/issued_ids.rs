@@ -21,11 +21,7 @@ impl IssuedIds {
     /// A generator of random ids that writes them down here.
     #[must_use]
     pub fn generator(&self, length: usize, lifetime: Option<Duration>) -> IdGenerator {
-        IdGenerator {
-            issued: self.clone(),
-            length,
-            lifetime,
-        }
+        IdGenerator { issued: self.clone(), length, lifetime }
     }
 }
 

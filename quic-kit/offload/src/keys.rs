@@ -21,10 +21,7 @@ pub(crate) struct LinkedPacketKey {
 
 impl LinkedPacketKey {
     fn marked(&self, number: u64) -> Marked {
-        Marked {
-            generation: self.generation,
-            number,
-        }
+        Marked { generation: self.generation, number }
     }
 }
 
@@ -139,10 +136,7 @@ impl HeaderKey for LinkedHeaderKey {
 
 impl Unsealed {
     pub(crate) fn marked(&self) -> Marked {
-        Marked {
-            generation: self.generation,
-            number: self.number,
-        }
+        Marked { generation: self.generation, number: self.number }
     }
 }
 

@@ -88,8 +88,7 @@ impl Links {
     pub(crate) fn unsealed(&self) -> Vec<Arc<Link>> {
         let calls = self.lock();
         let keys = calls.unsealed.iter();
-        keys.filter_map(|key| calls.links.get(key)?.upgrade())
-            .collect()
+        keys.filter_map(|key| calls.links.get(key)?.upgrade()).collect()
     }
 
     /// Whether a link is one of these.
@@ -155,8 +154,6 @@ impl Drop for Link {
 /// No secret.
 impl std::fmt::Debug for Link {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Link")
-            .field("key", &self.key)
-            .finish_non_exhaustive()
+        f.debug_struct("Link").field("key", &self.key).finish_non_exhaustive()
     }
 }

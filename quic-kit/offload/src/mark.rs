@@ -82,24 +82,12 @@ mod tests {
     #[test]
     fn a_mark_is_that_of_its_packet_alone() {
         let (secret, other) = (MarkSecret::random().unwrap(), MarkSecret::random().unwrap());
-        let marked = Marked {
-            generation: 3,
-            number: 1 << 40,
-        };
+        let marked = Marked { generation: 3, number: 1 << 40 };
         let packet = [&[1, 2, 3][..], &secret.mark(marked)].concat();
         assert!(secret.is_at_end(&packet, marked));
         assert_eq!(secret.plausible_number(&packet), Some(1 << 40));
         assert!(!other.is_at_end(&packet, marked));
-        for wrong in [
-            Marked {
-                generation: 2,
-                ..marked
-            },
-            Marked {
-                number: 7,
-                ..marked
-            },
-        ] {
+        for wrong in [Marked { generation: 2, ..marked }, Marked { number: 7, ..marked }] {
             assert!(!secret.is_at_end(&packet, wrong));
         }
         assert!(!secret.is_at_end(&packet[4..], marked));

@@ -49,10 +49,7 @@ pub(crate) fn runs(
                 run.range.end = range.end;
                 run.packets.push(packet);
             }
-            None => runs.push(Run {
-                range,
-                packets: vec![packet],
-            }),
+            None => runs.push(Run { range, packets: vec![packet] }),
         }
     }
     match left.next() {
@@ -135,12 +132,7 @@ mod tests {
     use super::*;
 
     fn packet(number: u64, length: usize) -> Unsealed {
-        Unsealed {
-            number,
-            generation: 0,
-            length,
-            id_length: 8,
-        }
+        Unsealed { number, generation: 0, length, id_length: 8 }
     }
 
     /// A buffer of datagrams: bytes before the packet, and the packet.
@@ -160,10 +152,7 @@ mod tests {
         let unsealed: Vec<Unsealed> = packets.iter().map(|(_, packet)| *packet).collect();
         let found = runs(&secret, &bytes, 100, &unsealed).unwrap();
         assert_eq!(found.len(), 1);
-        assert_eq!(
-            (found[0].range.clone(), found[0].packets.len()),
-            (0..260, 3)
-        );
+        assert_eq!((found[0].range.clone(), found[0].packets.len()), (0..260, 3));
     }
 
     #[test]

@@ -57,13 +57,8 @@ pub fn run(options: &ServerOptions, device: DeviceConfig) -> Result<(), Failure>
         .doing("beginning the runtime")?;
     runtime.block_on(async {
         let transport = Arc::new(crate::client::transport(&options.stack)?);
-        let endpoint = endpoint(
-            options.listen,
-            of_tls,
-            transport,
-            EndpointConfig::default(),
-            &device,
-        )?;
+        let endpoint =
+            endpoint(options.listen, of_tls, transport, EndpointConfig::default(), &device)?;
         lines::listening(endpoint.local_addr().doing("asking for the address")?);
         let since = Usage::now();
         std::thread::spawn(move || lines::report_until_end(&since, || counts(&device)));
@@ -105,10 +100,8 @@ pub async fn answer_all(connection: &Connection) {
 
 async fn answer(mut sending: SendStream, mut receiving: RecvStream) -> Result<(), Failure> {
     let mut reader = RequestReader::default();
-    while let Some(chunk) = receiving
-        .read_chunk(PIECE_MAX, true)
-        .await
-        .doing("reading a request")?
+    while let Some(chunk) =
+        receiving.read_chunk(PIECE_MAX, true).await.doing("reading a request")?
     {
         reader.take(&chunk.bytes);
     }

@@ -71,12 +71,7 @@ impl ServerConfig for LinkedServerConfig {
 /// A session with a link of its own. Without randomness for its marks it stays quinn's alone.
 fn linked(library: Box<dyn Session>, links: &Links) -> Box<dyn Session> {
     match links.make() {
-        Ok(link) => Box::new(LinkedSession {
-            library,
-            link,
-            keys: 0,
-            generations: 0,
-        }),
+        Ok(link) => Box::new(LinkedSession { library, link, keys: 0, generations: 0 }),
         Err(_) => library,
     }
 }
@@ -110,16 +105,9 @@ impl LinkedSession {
         });
         let linked = |library| {
             let link = Arc::clone(&self.link);
-            Box::new(LinkedPacketKey {
-                link,
-                generation,
-                library,
-            })
+            Box::new(LinkedPacketKey { link, generation, library })
         };
-        KeyPair {
-            local: linked(local_of_library),
-            remote: linked(remote_of_library),
-        }
+        KeyPair { local: linked(local_of_library), remote: linked(remote_of_library) }
     }
 
     fn linked_header(&self, pair: KeyPair<Box<dyn HeaderKey>>) -> KeyPair<Box<dyn HeaderKey>> {
@@ -139,10 +127,7 @@ impl LinkedSession {
             let link = Arc::clone(&self.link);
             Box::new(LinkedHeaderKey { link, library })
         };
-        KeyPair {
-            local: linked(local_of_library),
-            remote: linked(remote_of_library),
-        }
+        KeyPair { local: linked(local_of_library), remote: linked(remote_of_library) }
     }
 }
 
@@ -153,10 +138,7 @@ impl Session for LinkedSession {
         if self.keys != OF_1_RTT {
             return Some(keys);
         }
-        Some(Keys {
-            header: self.linked_header(keys.header),
-            packet: self.linked(keys.packet),
-        })
+        Some(Keys { header: self.linked_header(keys.header), packet: self.linked(keys.packet) })
     }
 
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {

@@ -37,10 +37,7 @@ impl SharedDevice {
     #[must_use]
     pub fn new(device: Device) -> Self {
         let links = device.links().clone();
-        Self {
-            device: Arc::new(Mutex::new(device)),
-            links,
-        }
+        Self { device: Arc::new(Mutex::new(device)), links }
     }
 
     /// The links of its connections, for their sessions.
@@ -112,10 +109,7 @@ impl AsyncUdpSocket for OffloadedSocket {
             // It would leave in the clear: to quinn it is lost.
             return Ok(());
         }
-        let sent = self.inner.try_send(&Transmit {
-            contents: &bytes,
-            ..transmit.clone()
-        });
+        let sent = self.inner.try_send(&Transmit { contents: &bytes, ..transmit.clone() });
         if let Err(error) = &sent
             && error.kind() == io::ErrorKind::WouldBlock
         {
@@ -162,9 +156,7 @@ impl AsyncUdpSocket for OffloadedSocket {
 
 impl fmt::Debug for OffloadedSocket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OffloadedSocket")
-            .field("inner", &self.inner)
-            .finish_non_exhaustive()
+        f.debug_struct("OffloadedSocket").field("inner", &self.inner).finish_non_exhaustive()
     }
 }
 

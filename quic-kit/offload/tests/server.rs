@@ -32,11 +32,8 @@ struct Both {
     _files: Files,
 }
 
-const DEVICE: DeviceConfig = DeviceConfig {
-    connections_max: 4,
-    policy: AdmissionPolicy::ALL,
-    is_compared: true,
-};
+const DEVICE: DeviceConfig =
+    DeviceConfig { connections_max: 4, policy: AdmissionPolicy::ALL, is_compared: true };
 
 fn any() -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
@@ -75,13 +72,7 @@ impl Both {
         let of_tls = QuicClientConfig::try_from(of_tls).unwrap();
         let mut client = Endpoint::client(any()).unwrap();
         client.set_default_client_config(ClientConfig::new(Arc::new(of_tls)));
-        Self {
-            device,
-            client,
-            server,
-            accepted,
-            _files: files,
-        }
+        Self { device, client, server, accepted, _files: files }
     }
 
     async fn connect(&self) -> Connection {
@@ -125,17 +116,11 @@ async fn transfer(connection: &Connection, request: Request) {
 }
 
 /// Megabytes both ways: more than 500 packets for each side to open.
-const REQUEST: Request = Request {
-    download: 1_000_000,
-    upload: 1_000_000,
-};
+const REQUEST: Request = Request { download: 1_000_000, upload: 1_000_000 };
 
 /// Runs a test to its end. One that hangs has failed.
 fn run(test: impl Future<Output = ()>) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         tokio::time::timeout(HANGS_AFTER, test).await.unwrap();
     });
@@ -202,10 +187,7 @@ fn ids_that_are_replaced_are_learnt() {
     run(async {
         let both = Both::begin(DEVICE, Some(Duration::from_millis(20)));
         let connection = both.connect().await;
-        let small = Request {
-            download: 100_000,
-            upload: 100_000,
-        };
+        let small = Request { download: 100_000, upload: 100_000 };
         while both.device.counts().ids < 5 {
             transfer(&connection, small).await;
         }
@@ -236,10 +218,7 @@ fn early_packets_of_a_resumed_session_are_quinns_and_the_rest_is_the_engines() {
 #[test]
 fn a_full_engine_refuses_a_connection_and_admits_it_later() {
     run(async {
-        let config = DeviceConfig {
-            connections_max: 1,
-            ..DEVICE
-        };
+        let config = DeviceConfig { connections_max: 1, ..DEVICE };
         let mut both = Both::begin(config, None);
         let first = both.connect().await;
         transfer(&first, REQUEST).await;
@@ -265,10 +244,7 @@ fn entries_that_two_connections_take_from_each_other_lose_no_byte() {
     run(async {
         let config = DeviceConfig {
             connections_max: 1,
-            policy: AdmissionPolicy {
-                bytes_min: 0,
-                evicted_after: Some(0),
-            },
+            policy: AdmissionPolicy { bytes_min: 0, evicted_after: Some(0) },
             ..DEVICE
         };
         let both = Both::begin(config, None);

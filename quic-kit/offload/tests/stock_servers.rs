@@ -30,11 +30,7 @@ struct Process {
 
 impl Process {
     fn begin(mut command: Command) -> Self {
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         Self { child, output }
     }
@@ -43,9 +39,7 @@ impl Process {
     fn address(&mut self) -> String {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
-        let address = line
-            .strip_prefix("listening ")
-            .unwrap_or_else(|| panic!("{line:?}"));
+        let address = line.strip_prefix("listening ").unwrap_or_else(|| panic!("{line:?}"));
         address.trim().to_owned()
     }
 }
@@ -95,16 +89,11 @@ fn transfer(stack: &str, transfer: &Transfer) -> Option<OffloadCounts> {
         return None;
     };
     let files = Files::make();
-    command
-        .arg("server")
-        .arg("--certificate")
-        .arg(&files.certificate);
+    command.arg("server").arg("--certificate").arg(&files.certificate);
     command.arg("--key").arg(&files.key);
     let mut server = Process::begin(command);
     let mut emulator = Command::new(programs().join("quic-kit"));
-    emulator
-        .args(["emulator", "--to", &server.address()])
-        .args(transfer.path);
+    emulator.args(["emulator", "--to", &server.address()]).args(transfer.path);
     let mut emulator = Process::begin(emulator);
     let options = ClientOptions {
         connect: emulator.address().parse().unwrap(),
@@ -137,19 +126,12 @@ fn transfer(stack: &str, transfer: &Transfer) -> Option<OffloadCounts> {
     assert_eq!(counts.compared, counts.opened, "{stack}");
     assert_eq!(counts.sealed_in_software, 0, "{stack}");
     assert!(counts.eligible > 500, "{stack}: {counts:?}");
-    assert!(
-        counts.opened * 100 >= counts.eligible * 99,
-        "{stack}: {counts:?}"
-    );
+    assert!(counts.opened * 100 >= counts.eligible * 99, "{stack}: {counts:?}");
     Some(counts)
 }
 
-const STACKS: [(&str, &str); 4] = [
-    ("quinn", "quinn"),
-    ("s2n-quic", "s2n"),
-    ("quiche", "quiche"),
-    ("aioquic", "aioquic"),
-];
+const STACKS: [(&str, &str); 4] =
+    [("quinn", "quinn"), ("s2n-quic", "s2n"), ("quiche", "quiche"), ("aioquic", "aioquic")];
 
 /// The programs of the stacks that are asked for.
 fn stacks() -> Vec<&'static str> {
@@ -169,10 +151,7 @@ fn stock_servers_are_talked_to_by_the_engine_over_a_path_that_loses_and_reorders
             path: &["--loss", "0.01", "--reordered", "0.05", "--seed", "7"],
         };
         let counts = transfer(stack, &plain);
-        assert!(
-            counts.is_some() || stack != "quinn",
-            "quinn's server is always there"
-        );
+        assert!(counts.is_some() || stack != "quinn", "quinn's server is always there");
     }
 }
 

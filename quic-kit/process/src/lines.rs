@@ -73,11 +73,7 @@ pub fn done() {
 
 /// Tells what was used and counted.
 pub fn report(since: &Usage, counts: &Counts) {
-    say(&format!(
-        "report {} {}",
-        Usage::now().since(since),
-        counts.fields()
-    ));
+    say(&format!("report {} {}", Usage::now().since(since), counts.fields()));
 }
 
 /// Reports as often as asked, and ends the process with its input: for servers, whose work goes on
@@ -123,10 +119,7 @@ pub fn client(
 fn say(line: &str) {
     let mut output = io::stdout().lock();
     // A reader that has gone wants to hear nothing more.
-    if writeln!(output, "{line}")
-        .and_then(|()| output.flush())
-        .is_err()
-    {
+    if writeln!(output, "{line}").and_then(|()| output.flush()).is_err() {
         std::process::exit(0);
     }
 }

@@ -98,10 +98,7 @@ mod tests {
 
     #[test]
     fn a_request_in_pieces_of_any_length_is_read() {
-        let request = Request {
-            download: 7,
-            upload: 100_000,
-        };
+        let request = Request { download: 7, upload: 100_000 };
         let mut bytes = request.head().to_vec();
         while (bytes.len() - HEAD_BYTES) < 100_000 {
             let offset = (bytes.len() - HEAD_BYTES) as u64;

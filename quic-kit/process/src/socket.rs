@@ -51,9 +51,7 @@ impl Socket {
     /// The address cannot be had.
     pub fn bind(address: SocketAddr, segmentation: bool) -> Result<Self, Failure> {
         let socket = UdpSocket::bind(address).doing("binding the socket")?;
-        socket
-            .set_nonblocking(true)
-            .doing("setting up the socket")?;
+        socket.set_nonblocking(true).doing("setting up the socket")?;
         enlarge(&socket);
         let segmentation = match segmentation {
             true => Some(UdpSocketState::new((&socket).into()).doing("setting up segmentation")?),
@@ -61,12 +59,7 @@ impl Socket {
         };
         let count = segmentation.as_ref().map_or(1, |_| BUFFERS);
         let address = socket.local_addr().doing("asking for the address")?;
-        Ok(Self {
-            socket,
-            segmentation,
-            buffers: vec![vec![0; DATAGRAMS_BYTES]; count],
-            address,
-        })
+        Ok(Self { socket, segmentation, buffers: vec![vec![0; DATAGRAMS_BYTES]; count], address })
     }
 
     /// The address.
@@ -101,11 +94,7 @@ impl Socket {
         };
         for (buffer, meta) in self.buffers.iter_mut().zip(&metas[..filled]) {
             for bytes in buffer[..meta.len].chunks_mut(meta.stride.max(1)) {
-                take(Received {
-                    from: meta.addr,
-                    ecn: meta.ecn,
-                    bytes,
-                });
+                take(Received { from: meta.addr, ecn: meta.ecn, bytes });
             }
         }
         Ok(true)
@@ -114,11 +103,7 @@ impl Socket {
     fn receive_one(&mut self, mut take: impl FnMut(Received<'_>)) -> io::Result<bool> {
         match self.socket.recv_from(&mut self.buffers[0]) {
             Ok((length, from)) => {
-                take(Received {
-                    from,
-                    ecn: None,
-                    bytes: &mut self.buffers[0][..length],
-                });
+                take(Received { from, ecn: None, bytes: &mut self.buffers[0][..length] });
                 Ok(true)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
@@ -189,12 +174,7 @@ mod tests {
             let sender = Socket::bind(any, of_sender).unwrap();
             let mut receiver = Socket::bind(any, of_receiver).unwrap();
             let bytes: Vec<u8> = (0..2_500_u32).map(|n| (n % 251) as u8).collect();
-            let burst = Burst {
-                to: receiver.address(),
-                ecn: None,
-                bytes: &bytes,
-                stride: 1_000,
-            };
+            let burst = Burst { to: receiver.address(), ecn: None, bytes: &bytes, stride: 1_000 };
             assert!(sender.send(&burst).unwrap());
             let (mut lengths, mut all) = (Vec::new(), Vec::new());
             while all.len() < bytes.len() {

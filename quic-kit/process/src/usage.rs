@@ -16,17 +16,13 @@ impl Usage {
         let at = clock_gettime(ClockId::ProcessCPUTime);
         let seconds = u64::try_from(at.tv_sec).unwrap_or_default();
         let nanoseconds = u64::try_from(at.tv_nsec).unwrap_or_default();
-        Self {
-            cpu_us: seconds * 1_000_000 + nanoseconds / 1_000,
-        }
+        Self { cpu_us: seconds * 1_000_000 + nanoseconds / 1_000 }
     }
 
     /// The time after `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
-        Self {
-            cpu_us: self.cpu_us.saturating_sub(before.cpu_us),
-        }
+        Self { cpu_us: self.cpu_us.saturating_sub(before.cpu_us) }
     }
 }
 
@@ -68,9 +64,8 @@ impl Counts {
             ("opened", self.opened),
             ("sealed", self.sealed),
         ];
-        let fields = named
-            .iter()
-            .filter_map(|(name, value)| value.map(|value| format!("{name}={value}")));
+        let fields =
+            named.iter().filter_map(|(name, value)| value.map(|value| format!("{name}={value}")));
         fields.collect::<Vec<_>>().join(" ")
     }
 }

@@ -48,16 +48,11 @@ fn all(options: &ClientOptions, config: &mut Config) -> Result<(Vec<Transfer>, C
     let clients = (0..options.connections).map(|number| Client::new(options, config, number));
     let mut clients = clients.collect::<Result<Vec<_>, _>>()?;
     let mut ready = vec![true; clients.len()];
-    while clients
-        .iter()
-        .any(|client| !client.connection.quiche.is_closed())
-    {
+    while clients.iter().any(|client| !client.connection.quiche.is_closed()) {
         for (client, is_ready) in clients.iter_mut().zip(&ready) {
             client.turn(*is_ready)?;
         }
-        let open = clients
-            .iter()
-            .filter(|client| !client.connection.quiche.is_closed());
+        let open = clients.iter().filter(|client| !client.connection.quiche.is_closed());
         let timeout = open.filter_map(|client| client.connection.timeout()).min();
         // The last turn may have closed all of them.
         let timeout = timeout.or(Some(std::time::Duration::ZERO));
@@ -86,10 +81,7 @@ impl Client {
         Ok(Self {
             socket,
             connection: Connection::new(quiche, options.stack.pacing == Switch::On),
-            request: Request {
-                download: options.bytes,
-                upload: options.upload,
-            },
+            request: Request { download: options.bytes, upload: options.upload },
             begin: Instant::now(),
             connected: None,
             ended: None,
@@ -102,16 +94,11 @@ impl Client {
         if self.connection.quiche.is_closed() {
             return Ok(());
         }
-        let Self {
-            socket, connection, ..
-        } = self;
+        let Self { socket, connection, .. } = self;
         let local = socket.address();
         for _ in 0..if is_ready { TURNS } else { 0 } {
             let is_more = socket.receive(|received| {
-                let info = quiche::RecvInfo {
-                    from: received.from,
-                    to: local,
-                };
+                let info = quiche::RecvInfo { from: received.from, to: local };
                 let _ = connection.quiche.recv(received.bytes, info);
             });
             if !is_more.doing("receiving")? {
@@ -172,10 +159,7 @@ impl Client {
             return Err(Failure::new("a connection has ended before its answer"));
         };
         if self.received != self.request.download {
-            return Err(Failure::new(format!(
-                "the answer has {} bytes",
-                self.received
-            )));
+            return Err(Failure::new(format!("the answer has {} bytes", self.received)));
         }
         Ok(Transfer {
             bytes: self.request.download + self.request.upload,

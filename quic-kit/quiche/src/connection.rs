@@ -26,11 +26,7 @@ struct Waiting {
 
 impl Connection {
     pub(crate) fn new(quiche: quiche::Connection, is_paced: bool) -> Self {
-        Self {
-            quiche,
-            waiting: None,
-            is_paced,
-        }
+        Self { quiche, waiting: None, is_paced }
     }
 
     /// Sends what is to be sent. Packets of one length leave together.
@@ -86,12 +82,8 @@ impl Connection {
             self.waiting = Some(waiting);
             return Ok(false);
         }
-        let burst = Burst {
-            to: waiting.to,
-            ecn: None,
-            bytes: &waiting.bytes,
-            stride: waiting.stride,
-        };
+        let burst =
+            Burst { to: waiting.to, ecn: None, bytes: &waiting.bytes, stride: waiting.stride };
         match socket.send(&burst) {
             Ok(true) => Ok(true),
             Ok(false) => {
@@ -140,13 +132,9 @@ pub(crate) fn wait(
     readable: &[BorrowedFd<'_>],
     timeout: Option<Duration>,
 ) -> Result<Vec<bool>, Failure> {
-    let timeout = timeout.map(|of| Timespec {
-        tv_sec: of.as_secs() as i64,
-        tv_nsec: i64::from(of.subsec_nanos()),
-    });
-    let polled = readable
-        .iter()
-        .map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN));
+    let timeout = timeout
+        .map(|of| Timespec { tv_sec: of.as_secs() as i64, tv_nsec: i64::from(of.subsec_nanos()) });
+    let polled = readable.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN));
     let mut polled: Vec<PollFd<'_>> = polled.collect();
     match poll(&mut polled, timeout.as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => {}

@@ -40,9 +40,7 @@ pub(crate) fn run(options: &ServerOptions) -> Result<(), Failure> {
     config
         .load_cert_chain_from_pem_file(&path(&options.certificate))
         .doing("reading the certificate")?;
-    config
-        .load_priv_key_from_pem_file(&path(&options.key))
-        .doing("reading the private key")?;
+    config.load_priv_key_from_pem_file(&path(&options.key)).doing("reading the private key")?;
     let socket = Socket::bind(options.listen, options.stack.segmentation != Switch::Off)?;
     lines::listening(socket.address());
     let since = Usage::now();
@@ -57,9 +55,7 @@ pub(crate) fn run(options: &ServerOptions) -> Result<(), Failure> {
     };
     loop {
         let clients = server.clients.values();
-        let timeout = clients
-            .filter_map(|client| client.connection.timeout())
-            .min();
+        let timeout = clients.filter_map(|client| client.connection.timeout()).min();
         let input = std::io::stdin();
         let ready = wait(&[input.as_fd(), server.socket.as_fd()], timeout)?;
         if ready[0] {
@@ -75,24 +71,10 @@ pub(crate) fn run(options: &ServerOptions) -> Result<(), Failure> {
 
 impl Server {
     fn turn(&mut self) -> Result<(), Failure> {
-        let Self {
-            socket,
-            config,
-            is_paced,
-            clients,
-            ids,
-            next,
-            ..
-        } = self;
+        let Self { socket, config, is_paced, clients, ids, next, .. } = self;
         let local = socket.address();
         for _ in 0..TURNS {
-            let mut arrivals = Arrivals {
-                config,
-                clients,
-                ids,
-                next,
-                is_paced: *is_paced,
-            };
+            let mut arrivals = Arrivals { config, clients, ids, next, is_paced: *is_paced };
             let is_more = socket.receive(|received| arrivals.take(received, local));
             if !is_more.doing("receiving")? {
                 break;
@@ -151,10 +133,7 @@ impl Arrivals<'_> {
             }
             None => return,
         };
-        let info = quiche::RecvInfo {
-            from: received.from,
-            to: local,
-        };
+        let info = quiche::RecvInfo { from: received.from, to: local };
         if let Some(client) = self.clients.get_mut(&place) {
             let _ = client.connection.quiche.recv(received.bytes, info);
         }

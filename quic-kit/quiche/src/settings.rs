@@ -11,9 +11,7 @@ pub(crate) fn config(options: &StackOptions) -> Result<Config, Failure> {
         return Err(Failure::new("quiche's cipher suite cannot be chosen"));
     }
     let mut config = Config::new(PROTOCOL_VERSION).doing("configuring quiche")?;
-    config
-        .set_application_protos(&[ALPN])
-        .doing("naming the protocol")?;
+    config.set_application_protos(&[ALPN]).doing("naming the protocol")?;
     let window = u64::from(WINDOW_BYTES);
     config.set_initial_max_data(window);
     config.set_initial_max_stream_data_bidi_local(window);

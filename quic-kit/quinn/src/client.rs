@@ -28,10 +28,7 @@ pub(crate) fn run(options: &ClientOptions) -> Result<(), Failure> {
         .doing("beginning the runtime")?;
     let total = Total::default();
     let counted = total.clone();
-    lines::client(
-        move || runtime.block_on(all(options, &config, &total)),
-        || counted.get(),
-    )
+    lines::client(move || runtime.block_on(all(options, &config, &total)), || counted.get())
 }
 
 async fn all(
@@ -40,10 +37,7 @@ async fn all(
     total: &Total,
 ) -> Result<Vec<Transfer>, Failure> {
     let endpoint = endpoint(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), None)?;
-    let request = Request {
-        download: options.bytes,
-        upload: options.upload,
-    };
+    let request = Request { download: options.bytes, upload: options.upload };
     let mut tasks = JoinSet::new();
     for _ in 0..options.connections {
         let (endpoint, config) = (endpoint.clone(), config.clone());
@@ -82,10 +76,7 @@ async fn one(
 
 async fn transfer(connection: &Connection, request: Request) -> Result<(), Failure> {
     let (mut sending, mut receiving) = connection.open_bi().await.doing("opening a stream")?;
-    sending
-        .write_all(&request.head())
-        .await
-        .doing("requesting")?;
+    sending.write_all(&request.head()).await.doing("requesting")?;
     let mut sent = 0;
     while sent < request.upload {
         let piece = content(sent, request.upload);
@@ -94,11 +85,7 @@ async fn transfer(connection: &Connection, request: Request) -> Result<(), Failu
     }
     sending.finish().doing("ending the request")?;
     let mut received = 0;
-    while let Some(chunk) = receiving
-        .read_chunk(PIECE_MAX, true)
-        .await
-        .doing("receiving")?
-    {
+    while let Some(chunk) = receiving.read_chunk(PIECE_MAX, true).await.doing("receiving")? {
         if !is_content(received, &chunk.bytes) {
             return Err(Failure::new("a byte of the answer is wrong"));
         }

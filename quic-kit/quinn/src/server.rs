@@ -58,10 +58,8 @@ async fn answer_all(connection: &Connection) {
 
 async fn answer(mut sending: SendStream, mut receiving: RecvStream) -> Result<(), Failure> {
     let mut reader = RequestReader::default();
-    while let Some(chunk) = receiving
-        .read_chunk(PIECE_MAX, true)
-        .await
-        .doing("reading a request")?
+    while let Some(chunk) =
+        receiving.read_chunk(PIECE_MAX, true).await.doing("reading a request")?
     {
         reader.take(&chunk.bytes);
     }

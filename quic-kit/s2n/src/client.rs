@@ -26,10 +26,7 @@ pub(crate) fn run(options: &ClientOptions) -> Result<(), Failure> {
         .doing("beginning the runtime")?;
     let total = Total::default();
     let client = runtime.block_on(async { client(options, total.clone()) })?;
-    lines::client(
-        move || runtime.block_on(all(options, &client)),
-        || total.get(),
-    )
+    lines::client(move || runtime.block_on(all(options, &client)), || total.get())
 }
 
 fn client(options: &ClientOptions, total: Total) -> Result<Client, Failure> {
@@ -50,10 +47,7 @@ fn client(options: &ClientOptions, total: Total) -> Result<Client, Failure> {
 }
 
 async fn all(options: &ClientOptions, client: &Client) -> Result<Vec<Transfer>, Failure> {
-    let request = Request {
-        download: options.bytes,
-        upload: options.upload,
-    };
+    let request = Request { download: options.bytes, upload: options.upload };
     let mut tasks = JoinSet::new();
     for _ in 0..options.connections {
         let (client, server) = (client.clone(), options.connect);

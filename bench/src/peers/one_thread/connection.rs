@@ -26,24 +26,13 @@ impl<C: Channel> Connection<C> {
     pub(super) fn new(socket: TcpStream, channel: C) -> io::Result<Self> {
         socket.set_nodelay(true)?;
         socket.set_nonblocking(true)?;
-        Ok(Self {
-            socket,
-            channel,
-            out: Vec::new(),
-            come: Vec::new(),
-            is_full: false,
-        })
+        Ok(Self { socket, channel, out: Vec::new(), come: Vec::new(), is_full: false })
     }
 
     /// To be told when something comes.
     pub(super) fn register(&self, epoll: &OwnedFd, number: u64) -> io::Result<()> {
         let data = epoll::EventData::new_u64(number);
-        Ok(epoll::add(
-            epoll,
-            &self.socket,
-            data,
-            epoll::EventFlags::IN,
-        )?)
+        Ok(epoll::add(epoll, &self.socket, data, epoll::EventFlags::IN)?)
     }
 
     pub(super) fn has_frames(&self) -> bool {
@@ -52,8 +41,7 @@ impl<C: Channel> Connection<C> {
 
     /// A frame to be sent with the next ones.
     pub(super) fn put(&mut self, number: u32, body: &[u8]) {
-        self.out
-            .extend_from_slice(&frame::numbered(body.len(), number));
+        self.out.extend_from_slice(&frame::numbered(body.len(), number));
         self.out.extend_from_slice(body);
     }
 
@@ -64,12 +52,7 @@ impl<C: Channel> Connection<C> {
             self.is_full = is_full;
             let mut flags = epoll::EventFlags::IN;
             flags.set(epoll::EventFlags::OUT, is_full);
-            epoll::modify(
-                epoll,
-                &self.socket,
-                epoll::EventData::new_u64(number),
-                flags,
-            )?;
+            epoll::modify(epoll, &self.socket, epoll::EventData::new_u64(number), flags)?;
         }
         Ok(())
     }

@@ -79,12 +79,7 @@ const fn measured(
     figure: (&'static str, f64),
     cpu_us: f64,
 ) -> Measured {
-    Measured {
-        case,
-        peer,
-        figure,
-        cpu_us,
-    }
+    Measured { case, peer, figure, cpu_us }
 }
 
 #[test]
@@ -116,10 +111,7 @@ fn a_row_compares_with_the_best_peer_of_its_kind() {
 fn a_row_without_a_peer_has_dashes_and_one_without_smt_is_left_out() {
     let page = page_of(run(RUN));
     let beside = row_of(&page, "64 B beside these four");
-    assert!(
-        beside.ends_with(" | 100 ±10 % | – | – | – | – |"),
-        "{beside}"
-    );
+    assert!(beside.ends_with(" | 100 ±10 % | – | – | – | – |"), "{beside}");
     assert_eq!(row_of(&page, "1 MB"), "");
 }
 
@@ -139,11 +131,7 @@ fn a_run_in_a_hurry_says_that_its_figures_are_worth_nothing() {
     let changes: [(&str, Value, &str); 4] = [
         ("/duration_s", json!(0.04), "measurements of 0.04 s"),
         ("/machine/build", json!("debug"), "a debug build"),
-        (
-            "/machine/load_average",
-            json!("3.50 1 1 1/2 3"),
-            "a busy machine (load average 3.5)",
-        ),
+        ("/machine/load_average", json!("3.50 1 1 1/2 3"), "a busy machine (load average 3.5)"),
         ("/rows/0/failed", json!("why"), "1 measurements failed"),
     ];
     for (field, value, words) in changes {

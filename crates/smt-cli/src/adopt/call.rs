@@ -70,14 +70,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn session(arguments: &Arguments) -> Result<Client, Failure> {
     let adopter = Adopter::new()?;
     let stream = HandoverStream::connect(&arguments.socket)?;
-    stream.write(&Ask::Session {
-        adopter: HexId(adopter.id()),
-    })?;
+    stream.write(&Ask::Session { adopter: HexId(adopter.id()) })?;
     let (value, address) = match stream.read_within(ANSWER_LIMIT)? {
-        Some(Told::Session {
-            value,
-            address: Some(address),
-        }) => (value.read()?, address),
+        Some(Told::Session { value, address: Some(address) }) => (value.read()?, address),
         Some(Told::Session { address: None, .. }) => {
             return Err(Failure::of(Fault::Peer, "a session without an address"));
         }
@@ -119,10 +114,7 @@ fn calls(
             return Err(Failure::of(Fault::Peer, "the reply is not the request"));
         }
         *done += 1;
-        if arguments
-            .progress
-            .is_some_and(|each| done.is_multiple_of(each))
-        {
+        if arguments.progress.is_some_and(|each| done.is_multiple_of(each)) {
             let mut output = std::io::stdout().lock();
             let told = writeln!(output, "progress {done}").and_then(|()| output.flush());
             told.doing("writing to standard output")?;

@@ -42,10 +42,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             let _ = request.reply(body);
         }
     });
-    let ask = Ask::Serve {
-        adopter: HexId(adopter.id()),
-        address,
-    };
+    let ask = Ask::Serve { adopter: HexId(adopter.id()), address };
     let mut last = None;
     loop {
         let ended = adopt(arguments, &ask, &adopter);
@@ -97,17 +94,15 @@ fn adopt(arguments: &Arguments, ask: &Ask, adopter: &Adopter) -> Result<Ended, F
     stream.write(ask)?;
     while let Some(told) = stream.wait()? {
         let adopted = match told {
-            Told::Session { value, .. } => value
-                .read()
-                .and_then(|value| Ok(adopter.adopt(&value, wall_time())?)),
+            Told::Session { value, .. } => {
+                value.read().and_then(|value| Ok(adopter.adopt(&value, wall_time())?))
+            }
             Told::Refused { reason } => return Err(Failure::of(Fault::Environment, reason)),
             Told::Replaced {} => return Ok(Ended::Replaced),
         };
         stream.write(&match adopted {
             Ok(()) => Answer::Adopted {},
-            Err(failure) => Answer::Refused {
-                reason: failure.line().into_owned(),
-            },
+            Err(failure) => Answer::Refused { reason: failure.line().into_owned() },
         })?;
     }
     Ok(Ended::KeyDaemon)

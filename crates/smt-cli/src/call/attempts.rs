@@ -92,9 +92,7 @@ pub(super) fn execution(error: &OpenError) -> Execution {
 
 /// The pause after this many failed attempts.
 fn pause(failed: u32, random: u64) -> Duration {
-    let longest = PAUSE_FIRST
-        .saturating_mul(1 << (failed - 1).min(16))
-        .min(PAUSE_MAX);
+    let longest = PAUSE_FIRST.saturating_mul(1 << (failed - 1).min(16)).min(PAUSE_MAX);
     let part = (random >> 32) as f64 / f64::from(u32::MAX);
     longest.mul_f64(0.5 + part / 2.0)
 }

@@ -44,14 +44,7 @@ impl<'a> Caller<'a> {
         for (name, value) in &arguments.metadata {
             metadata.push(name, value.as_bytes())?;
         }
-        Ok(Self {
-            arguments,
-            metadata,
-            builder,
-            cancellation,
-            client: None,
-            tickets: None,
-        })
+        Ok(Self { arguments, metadata, builder, cancellation, client: None, tickets: None })
     }
 
     /// Begins sessions by these, if there are any.

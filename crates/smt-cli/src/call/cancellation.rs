@@ -52,9 +52,7 @@ impl Cancellation {
                 state.signal = Some(signal);
                 let client = state.client.clone();
                 drop(state);
-                client
-                    .iter()
-                    .for_each(|client| client.close(Duration::ZERO));
+                client.iter().for_each(|client| client.close(Duration::ZERO));
             }
         });
         Ok(Self(state))
@@ -107,9 +105,7 @@ impl Cancellation {
 
 impl State {
     fn end(&self, signal: i32) -> ! {
-        self.client
-            .iter()
-            .for_each(|client| client.close(Duration::ZERO));
+        self.client.iter().for_each(|client| client.close(Duration::ZERO));
         let removed = self.begun_file.as_ref().map(std::fs::remove_file);
         drop(removed);
         std::process::exit(exit_code(signal).into());

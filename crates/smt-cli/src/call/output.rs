@@ -38,10 +38,7 @@ impl Output {
     /// Opens it. A file cannot be written if its directory cannot.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         if super::is_standard(path) {
-            return Ok(Self {
-                shown: "standard output".to_owned(),
-                place: Place::Standard,
-            });
+            return Ok(Self { shown: "standard output".to_owned(), place: Place::Standard });
         }
         let shown = path.display().to_string();
         let place = open(path).doing(format!("writing {shown}"))?;
@@ -109,16 +106,8 @@ fn open(path: &Path) -> io::Result<Place> {
     let name = target.file_name().ok_or(io::ErrorKind::IsADirectory)?;
     let name = format!(".{}.smt-{}", name.to_string_lossy(), std::process::id());
     let beside = target.with_file_name(name);
-    let file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&beside)?;
-    let whole = WholeFile {
-        target,
-        beside,
-        file,
-        is_in_place: false,
-    };
+    let file = OpenOptions::new().write(true).create_new(true).open(&beside)?;
+    let whole = WholeFile { target, beside, file, is_in_place: false };
     if let Some(facts) = facts {
         whole.file.set_permissions(facts.permissions())?;
     }

@@ -70,9 +70,7 @@ impl RangeFetch<'_> {
         let workers = OUTSTANDING.min(ranges);
         std::thread::scope(|scope| {
             let workers = 0..workers;
-            let parts: Vec<_> = workers
-                .map(|worker| self.start(scope, rest, worker))
-                .collect();
+            let parts: Vec<_> = workers.map(|worker| self.start(scope, rest, worker)).collect();
             for number in 0..ranges {
                 let part = parts[(number % OUTSTANDING) as usize].recv();
                 let part = part.map_err(|_| wrong("its thread has ended"))??;
@@ -110,9 +108,7 @@ impl RangeFetch<'_> {
         let is_right = (part.size, part.tag) == (rest.size, rest.tag);
         match is_right && part.bytes.len() as u64 == length {
             true => Ok(part),
-            false => Err(wrong(
-                "it is of another version or length than was asked for",
-            )),
+            false => Err(wrong("it is of another version or length than was asked for")),
         }
     }
 
@@ -195,11 +191,7 @@ mod tests {
     #[test]
     fn the_rest_is_as_many_ranges_as_it_takes() {
         for (size, step, ranges) in [(0, 0, 0), (7, 7, 0), (8, 7, 1), (14, 7, 1), (15, 7, 2)] {
-            let rest = Rest {
-                size,
-                tag: [0; 24],
-                step,
-            };
+            let rest = Rest { size, tag: [0; 24], step };
             assert_eq!(rest.ranges(), ranges, "{size} by {step}");
         }
     }

@@ -72,10 +72,7 @@ impl TicketArguments {
         match looked_up? {
             Ok(found) => {
                 tracing::info!(server = name, ends = found.ends, "a ticket was found");
-                Ok(Some(FoundTickets {
-                    store,
-                    server: name.to_owned(),
-                }))
+                Ok(Some(FoundTickets { store, server: name.to_owned() }))
             }
             Err(error) => {
                 tracing::warn!("no ticket of {name}, the session begins by TLS: {error}");

@@ -27,11 +27,7 @@ fn native(name: &'static str, ip: IpAddr) -> Finding {
 
 fn xdp() -> Finding {
     let advice = probe_xdp().err().map(|error| error.to_string());
-    finding(
-        "native IP past the kernel",
-        advice,
-        "only `--carrier xdp` needs it",
-    )
+    finding("native IP past the kernel", advice, "only `--carrier xdp` needs it")
 }
 
 fn finding(name: &'static str, advice: Option<String>, only: &str) -> Finding {

@@ -75,7 +75,6 @@ fn work(
         control.stop();
         outcome.doing("work on packets")?;
         let last = waiting.join();
-        last.map_err(|_| Failure::new("the waiting thread has panicked"))?
-            .map_err(Failure::from)
+        last.map_err(|_| Failure::new("the waiting thread has panicked"))?.map_err(Failure::from)
     })
 }

@@ -33,10 +33,7 @@ fn context(suite: SuiteName, way: Way, spis: Spis) -> Vec<u8> {
         Way::ToListener => b"to listener ",
         Way::ToConnector => b"to connector ",
     };
-    let spis = [
-        spis.to_listener.to_be_bytes(),
-        spis.to_connector.to_be_bytes(),
-    ];
+    let spis = [spis.to_listener.to_be_bytes(), spis.to_connector.to_be_bytes()];
     [way, suite.name().as_bytes(), spis.as_flattened()].concat()
 }
 
@@ -46,17 +43,11 @@ const LABEL: &str = "EXPORTER-smt-keyd esp";
 mod tests {
     use super::*;
 
-    const SPIS: Spis = Spis {
-        to_listener: 0x8000_0001,
-        to_connector: 0x8000_0002,
-    };
+    const SPIS: Spis = Spis { to_listener: 0x8000_0001, to_connector: 0x8000_0002 };
 
     #[test]
     fn keys_of_different_ways_suites_and_agreements_have_different_contexts() {
-        let swapped = Spis {
-            to_listener: SPIS.to_connector,
-            to_connector: SPIS.to_listener,
-        };
+        let swapped = Spis { to_listener: SPIS.to_connector, to_connector: SPIS.to_listener };
         let contexts = [
             context(SuiteName::Aes128Gcm, Way::ToListener, SPIS),
             context(SuiteName::Aes128Gcm, Way::ToConnector, SPIS),

@@ -101,10 +101,7 @@ fn agree(
     let session = client.connect()?;
     let (suite, own) = (arguments.suite, random_spi()?);
     let spis = match ask(&session, Message::Offer { suite, spi: own })? {
-        Answer::Taken { spi } => Spis {
-            to_listener: spi,
-            to_connector: own,
-        },
+        Answer::Taken { spi } => Spis { to_listener: spi, to_connector: own },
         other => return Err(unexpected(other)),
     };
     let inbound = key(&session, suite, Way::ToConnector, spis)?;
@@ -124,11 +121,7 @@ fn agree(
     std::thread::sleep(arguments.linger);
     done(ask(&session, Message::Retire { spis })?)?;
     tunnel.retire_others(spis.to_connector)?;
-    Ok(Agreed {
-        spis,
-        client,
-        since: Instant::now(),
-    })
+    Ok(Agreed { spis, client, since: Instant::now() })
 }
 
 fn ask(session: &Session, message: Message) -> Result<Answer, Failure> {

@@ -29,23 +29,16 @@ pub(crate) struct Arguments {
 /// Answers until the process is ended. Sessions and tunnels go on without it.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if !arguments.credentials.chooses_clients() {
-        return Err(Failure::usage(
-            "give --client-ca or --client-pin: whose keys to take",
-        ));
+        return Err(Failure::usage("give --client-ca or --client-pin: whose keys to take"));
     }
     let server = arguments.credentials.builder()?;
     let server = server.bind_blocking(&arguments.address)?;
     standard_error::tell(format_args!("listening at {}", server.local_address()));
-    let mut listener = Listener {
-        tunnel: arguments.peer.tunnel(),
-        offers: BTreeMap::new(),
-    };
+    let mut listener = Listener { tunnel: arguments.peer.tunnel(), offers: BTreeMap::new() };
     while let Some(request) = server.accept_request() {
         let answer = listener.answer(&request).unwrap_or_else(|failure| {
             standard_error::complain(format_args!("smt: {}", failure.line()));
-            Answer::Refused {
-                reason: failure.text().to_owned(),
-            }
+            Answer::Refused { reason: failure.text().to_owned() }
         });
         let bytes = serde_json::to_vec(&answer)?;
         // A peer that is gone asks anew.
@@ -64,28 +57,21 @@ impl Listener {
     fn answer(&mut self, request: &Request) -> Result<Answer, Failure> {
         match Message::parse(request.body())? {
             Message::Offer { suite, spi } => {
-                let spis = Spis {
-                    to_listener: random_spi()?,
-                    to_connector: spi,
-                };
+                let spis = Spis { to_listener: random_spi()?, to_connector: spi };
                 let key = key(&request.session(), suite, Way::ToListener, spis)?;
-                self.tunnel
-                    .add(Direction::In, spis.to_listener, suite, key)?;
+                self.tunnel.add(Direction::In, spis.to_listener, suite, key)?;
                 if self.offers.len() >= MOST_OFFERS {
                     self.give_offers_up()?;
                 }
                 self.offers.insert(spis, suite);
-                Ok(Answer::Taken {
-                    spi: spis.to_listener,
-                })
+                Ok(Answer::Taken { spi: spis.to_listener })
             }
             Message::Switch { spis } => {
                 let Some(suite) = self.offers.remove(&spis) else {
                     return Ok(Answer::Unknown);
                 };
                 let key = key(&request.session(), suite, Way::ToConnector, spis)?;
-                self.tunnel
-                    .add(Direction::Out, spis.to_connector, suite, key)?;
+                self.tunnel.add(Direction::Out, spis.to_connector, suite, key)?;
                 standard_error::tell(format_args!("new keys, SPI {:#x}", spis.to_listener));
                 Ok(Answer::Done)
             }
@@ -134,10 +120,7 @@ mod tests {
             (&stream).write_all(b"{\"answer\":\"done\"}\n").unwrap();
             line
         });
-        let spis = Spis {
-            to_listener: 4_097,
-            to_connector: 4_098,
-        };
+        let spis = Spis { to_listener: 4_097, to_connector: 4_098 };
         let mut listener = Listener {
             tunnel: LocalTunnel {
                 control: control.clone(),

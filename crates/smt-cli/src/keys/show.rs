@@ -50,9 +50,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
     }
     if let Some(last) = failures.pop() {
-        failures
-            .iter()
-            .for_each(|failure| tracing::error!("{}", failure.text()));
+        failures.iter().for_each(|failure| tracing::error!("{}", failure.text()));
         return Err(last);
     }
     shown.finish(arguments.check_days)
@@ -100,8 +98,7 @@ impl Shown {
             let days = certificate.days_left(self.now_s);
             if days < self.days_min {
                 let (shown, subject) = (path.display(), &certificate.subject);
-                self.expiring
-                    .push(format!("{shown} ({subject}) {}", expiry(days)));
+                self.expiring.push(format!("{shown} ({subject}) {}", expiry(days)));
             }
             if self.is_json {
                 writeln!(output, "{}", object(path, place, certificate, days))?;
@@ -121,9 +118,7 @@ impl Shown {
 
     fn finish(self, check_days: Option<u32>) -> Result<(), Failure> {
         let Some(days) = check_days else {
-            self.expiring
-                .iter()
-                .for_each(|line| tracing::warn!("{line}; renew it"));
+            self.expiring.iter().for_each(|line| tracing::warn!("{line}; renew it"));
             return Ok(());
         };
         if self.expiring.is_empty() {
@@ -150,11 +145,9 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory).doing(doing())? {
         let path = entry.doing(doing())?.path();
-        let is_named = path.extension().is_some_and(|extension| {
-            ["pem", "crt", "cer"]
-                .iter()
-                .any(|known| extension == *known)
-        });
+        let is_named = path
+            .extension()
+            .is_some_and(|extension| ["pem", "crt", "cer"].iter().any(|known| extension == *known));
         if is_named && path.is_file() {
             files.push(path);
         }

@@ -19,11 +19,7 @@ impl Api {
     /// receive in the caller's own thread if that blocks; a hundred threads wake each other up for
     /// each reply, tasks do not.
     pub(super) fn suited_to(concurrency: usize) -> Self {
-        if concurrency == 1 {
-            Self::Blocking
-        } else {
-            Self::Tokio
-        }
+        if concurrency == 1 { Self::Blocking } else { Self::Tokio }
     }
 
     /// As on the command line.

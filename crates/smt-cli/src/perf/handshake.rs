@@ -154,11 +154,7 @@ fn report(
             arguments.algorithms.group_name(),
             arguments.algorithms.key_kind().name(),
             arguments.algorithms.suite(),
-            if arguments.mutual {
-                ", both show certificates"
-            } else {
-                ""
-            },
+            if arguments.mutual { ", both show certificates" } else { "" },
             "first reply of a new session",
             "p50 us",
             "p99 us",

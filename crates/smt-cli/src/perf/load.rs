@@ -39,10 +39,7 @@ pub(super) struct Threads<C>(pub(super) Vec<C>);
 
 impl<C: Caller> Load for Threads<C> {
     fn run(&mut self, size: Size, duration: Duration) -> Result<Histogram<u64>, Failure> {
-        let round = Round {
-            begin: Barrier::new(self.0.len()),
-            is_failed: AtomicBool::new(false),
-        };
+        let round = Round { begin: Barrier::new(self.0.len()), is_failed: AtomicBool::new(false) };
         let request = request_of(size);
         std::thread::scope(|scope| {
             let one = |caller| scope.spawn(|| run_one(caller, &request, duration, &round));
@@ -76,9 +73,7 @@ fn run_one(
     let end = Instant::now() + duration;
     let mut began = Instant::now();
     while began < end && !round.is_failed.load(Ordering::Relaxed) {
-        let outcome = caller
-            .call(request)
-            .and_then(|length| check(length, request));
+        let outcome = caller.call(request).and_then(|length| check(length, request));
         if let Err(failure) = outcome {
             round.is_failed.store(true, Ordering::Relaxed);
             return Err(failure);

@@ -59,15 +59,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let server = |transport| start_two(arguments, &files, transport);
     let [alone, loaded] = server("smt")?;
     let trust = Trust::roots_from_pem_files(&[&files.authority])?;
-    let builder = arguments
-        .socket
-        .apply(smt::client(trust))
-        .server_name(SERVER_NAME);
-    let smt = Smt::connect(
-        builder,
-        [alone.address(), loaded.address()],
-        &arguments.plan,
-    )?;
+    let builder = arguments.socket.apply(smt::client(trust)).server_name(SERVER_NAME);
+    let smt = Smt::connect(builder, [alone.address(), loaded.address()], &arguments.plan)?;
     let tls = match arguments.against {
         Some(Against::Tls) => {
             let servers = server("tls")?;
@@ -100,9 +93,7 @@ fn start_two(
     transport: &str,
 ) -> Result<[OwnProcess; 2], Failure> {
     let server = |concurrency| {
-        let api = arguments
-            .server_api
-            .unwrap_or_else(|| Api::suited_to(concurrency));
+        let api = arguments.server_api.unwrap_or_else(|| Api::suited_to(concurrency));
         let mut words = server_arguments(arguments, files, api);
         if transport == "tls" {
             words.push("--tls".into());
@@ -114,9 +105,8 @@ fn start_two(
 
 fn server_arguments(arguments: &Arguments, files: &EphemeralFiles, api: Api) -> Vec<OsString> {
     let path = |path: &Path| path.as_os_str().to_owned();
-    let mut words: Vec<OsString> = ["perf", "server", "127.0.0.1:0", "--until-input-ends"]
-        .map(OsString::from)
-        .into();
+    let mut words: Vec<OsString> =
+        ["perf", "server", "127.0.0.1:0", "--until-input-ends"].map(OsString::from).into();
     words.extend(["--cert".into(), path(&files.server.cert)]);
     words.extend(["--key".into(), path(&files.server.key)]);
     if arguments.pin {

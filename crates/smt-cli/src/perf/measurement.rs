@@ -63,9 +63,7 @@ impl Measurement {
         let times = load.run(case.size, duration)?;
         let elapsed = began.elapsed();
         let client = cpu::used().saturating_sub(client);
-        let server = transport
-            .server_cpu(case.concurrency)?
-            .saturating_sub(server);
+        let server = transport.server_cpu(case.concurrency)?.saturating_sub(server);
         Ok(Self {
             transport: transport.name(),
             api: transport.api(case.concurrency),
@@ -136,10 +134,7 @@ mod tests {
         for us in times_us {
             record(&mut times, Duration::from_micros(*us));
         }
-        let cpu = CpuTimes {
-            client: Duration::from_micros(30),
-            server: Duration::from_micros(60),
-        };
+        let cpu = CpuTimes { client: Duration::from_micros(30), server: Duration::from_micros(60) };
         Measurement {
             transport: "smt",
             api: Api::Blocking,

@@ -52,11 +52,8 @@ pub(super) struct Case {
 impl Plan {
     /// All combinations, in the order of the table.
     pub(super) fn cases(&self) -> Vec<Case> {
-        let of_concurrency = |&concurrency| {
-            self.sizes
-                .iter()
-                .map(move |&size| Case { size, concurrency })
-        };
+        let of_concurrency =
+            |&concurrency| self.sizes.iter().map(move |&size| Case { size, concurrency });
         self.concurrency.iter().flat_map(of_concurrency).collect()
     }
 

@@ -39,10 +39,7 @@ pub(super) fn run(
     }
     let cases = plan.cases();
     for (place, &case) in cases.iter().enumerate() {
-        let progress = Progress {
-            place: place + 1,
-            places: cases.len(),
-        };
+        let progress = Progress { place: place + 1, places: cases.len() };
         let medians = measure(plan, case, transports, progress)?;
         for median in &medians {
             say(&if plan.json {
@@ -90,10 +87,7 @@ fn measure(
     if is_watched {
         standard_error::tell_part(format_args!("\r{:60}\r", ""));
     }
-    Ok(parts
-        .iter()
-        .filter_map(|parts| Measurement::median(parts))
-        .collect())
+    Ok(parts.iter().filter_map(|parts| Measurement::median(parts)).collect())
 }
 
 fn line(measurement: &Measurement, first: Option<&Measurement>) -> Result<String, Failure> {

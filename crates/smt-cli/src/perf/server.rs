@@ -54,11 +54,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         cpu::pin(core)?;
     }
     let interrupt = Interrupt::on_signals()?;
-    let interrupt = if arguments.until_input_ends {
-        interrupt.or_end_of_input()
-    } else {
-        interrupt
-    };
+    let interrupt =
+        if arguments.until_input_ends { interrupt.or_end_of_input() } else { interrupt };
     if arguments.tls {
         let (credentials, address) = (&arguments.credentials, &arguments.address);
         return match arguments.api {

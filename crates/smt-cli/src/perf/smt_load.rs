@@ -63,10 +63,7 @@ impl Smt {
 
 impl Server {
     fn connect(builder: &Builder<TlsClient>, address: &str) -> Result<Self, Failure> {
-        Ok(Self {
-            address: address.to_owned(),
-            client: builder.clone().connect_blocking(address)?,
-        })
+        Ok(Self { address: address.to_owned(), client: builder.clone().connect_blocking(address)? })
     }
 }
 

@@ -26,10 +26,7 @@ use crate::scratch::EphemeralFiles;
 
 /// A server's configuration.
 pub(super) fn server_config(credentials: &ServerCredentials) -> Result<Arc<ServerConfig>, Failure> {
-    let key = credentials
-        .passphrase
-        .key(&credentials.key)?
-        .private_key()?;
+    let key = credentials.passphrase.key(&credentials.key)?.private_key()?;
     let config = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])?
         .with_no_client_auth()
@@ -62,10 +59,7 @@ pub(super) fn configs_of(
     group: &'static dyn SupportedKxGroup,
     is_mutual: bool,
 ) -> Result<Configs, Failure> {
-    let provider = Arc::new(CryptoProvider {
-        kx_groups: vec![group],
-        ..(*provider()).clone()
-    });
+    let provider = Arc::new(CryptoProvider { kx_groups: vec![group], ..(*provider()).clone() });
     let mut roots = RootCertStore::empty();
     for certificate in certificates(&files.authority)? {
         roots.add(certificate)?;
@@ -96,10 +90,7 @@ pub(super) fn configs_of(
     let mut server =
         server.with_single_cert(certificates(&files.server.cert)?, key(&files.server.key)?)?;
     server.send_tls13_tickets = 0;
-    Ok(Configs {
-        client: Arc::new(client),
-        server: Arc::new(server),
-    })
+    Ok(Configs { client: Arc::new(client), server: Arc::new(server) })
 }
 
 fn provider() -> Arc<CryptoProvider> {

@@ -75,10 +75,8 @@ impl Tls {
         let socket =
             TcpStream::connect(address).doing(format!("connecting to {address} by TCP"))?;
         let connection = ClientConnection::new(Arc::clone(&self.config), self.name.clone())?;
-        let mut caller = TlsCaller {
-            messages: Messages::new(connection, socket)?,
-            reply: Vec::new(),
-        };
+        let mut caller =
+            TlsCaller { messages: Messages::new(connection, socket)?, reply: Vec::new() };
         // The handshake is over before anything is measured.
         caller.call(&Bytes::new())?;
         Ok(caller)
@@ -87,9 +85,7 @@ impl Tls {
     async fn task_caller(&self, concurrency: usize) -> Result<TlsTaskCaller, Failure> {
         let address = self.address(concurrency);
         let doing = || format!("connecting to {address} by TCP");
-        let socket = tokio::net::TcpStream::connect(address)
-            .await
-            .doing(doing())?;
+        let socket = tokio::net::TcpStream::connect(address).await.doing(doing())?;
         let connector = TlsConnector::from(Arc::clone(&self.config));
         let stream = connector
             .connect_with(self.name.clone(), big_reads(socket)?, |connection| {
@@ -98,10 +94,8 @@ impl Tls {
             })
             .await
             .doing(format!("connecting to {address} by TLS"))?;
-        let mut caller = TlsTaskCaller {
-            messages: tls_tasks::Messages::new(stream),
-            reply: Vec::new(),
-        };
+        let mut caller =
+            TlsTaskCaller { messages: tls_tasks::Messages::new(stream), reply: Vec::new() };
         TaskCaller::call(&mut caller, &Bytes::new()).await?;
         Ok(caller)
     }
@@ -157,9 +151,7 @@ struct TlsCaller {
 impl Caller for TlsCaller {
     fn call(&mut self, request: &Bytes) -> Result<usize, Failure> {
         self.messages.write(request).doing("calling by TLS")?;
-        self.messages
-            .read(&mut self.reply)
-            .doing("calling by TLS")?;
+        self.messages.read(&mut self.reply).doing("calling by TLS")?;
         Ok(self.reply.len())
     }
 

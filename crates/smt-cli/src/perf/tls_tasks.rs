@@ -28,10 +28,7 @@ pub(super) struct Messages<S> {
 impl<S: AsyncRead + AsyncWrite + Unpin> Messages<S> {
     /// Over a connection whose handshake is over.
     pub(super) fn new(stream: S) -> Self {
-        Self {
-            stream,
-            frame: Vec::new(),
-        }
+        Self { stream, frame: Vec::new() }
     }
 
     /// Writes one message.

@@ -154,19 +154,11 @@ impl AccessLog {
     /// Writes what is left; further entries are not taken.
     pub(super) fn finish(&self) {
         let left_out = self.left_out.swap(0, Ordering::Relaxed);
-        let entries = self
-            .entries
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(entries) = entries.filter(|_| left_out > 0) {
             let _ = entries.send(Work::LeftOut(left_out));
         }
-        let writer = self
-            .writer
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         // A panic there has told itself.
         drop(writer.map(JoinHandle::join));
     }
@@ -180,10 +172,7 @@ impl AccessLog {
 /// Where the lines go.
 #[derive(Debug)]
 enum Place {
-    File {
-        path: PathBuf,
-        file: BufWriter<File>,
-    },
+    File { path: PathBuf, file: BufWriter<File> },
     Standard(BufWriter<io::Stdout>),
 }
 
@@ -193,10 +182,7 @@ impl Place {
             return Ok(Self::Standard(BufWriter::new(io::stdout())));
         }
         let file = OpenOptions::new().append(true).create(true).open(path)?;
-        Ok(Self::File {
-            path: path.to_owned(),
-            file: BufWriter::new(file),
-        })
+        Ok(Self::File { path: path.to_owned(), file: BufWriter::new(file) })
     }
 
     fn take(&mut self, work: Work) -> io::Result<()> {
@@ -288,9 +274,7 @@ mod tests {
         log.write(entry("a\"b").with_outcome(Outcome::NotSent, why, Duration::from_millis(2)));
         log.finish();
         log.write(entry("too late"));
-        let [line] = &lines(&path)[..] else {
-            panic!("one line")
-        };
+        let [line] = &lines(&path)[..] else { panic!("one line") };
         for (field, value) in [
             ("peer", json!("127.0.0.1:7")),
             ("name", json!("CN=alice")),
@@ -318,10 +302,7 @@ mod tests {
         log.write(entry("3"));
         log.finish();
         let requests = |path: &Path| -> Vec<_> {
-            lines(path)
-                .iter()
-                .map(|line| line["request"].clone())
-                .collect()
+            lines(path).iter().map(|line| line["request"].clone()).collect()
         };
         assert_eq!(requests(&renamed), ["1", "2"]);
         assert_eq!(requests(&path), ["3"]);

@@ -50,8 +50,7 @@ impl Caller {
     pub(super) fn spiffe_id(&self) -> Option<&str> {
         let mut uris = self.names.iter().filter(|name| name.contains("://"));
         let only = uris.next().filter(|_| uris.next().is_none());
-        only.filter(|uri| uri.starts_with("spiffe://"))
-            .map(String::as_str)
+        only.filter(|uri| uri.starts_with("spiffe://")).map(String::as_str)
     }
 }
 

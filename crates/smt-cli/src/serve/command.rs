@@ -46,15 +46,10 @@ impl ExternalCommand {
     /// # Errors
     /// The program is not there, or cannot be executed.
     pub(super) fn new(words: &[String], limits: Limits) -> Result<Self, Failure> {
-        let (program, arguments) = words
-            .split_first()
-            .ok_or_else(|| Failure::new("--exec needs a command"))?;
+        let (program, arguments) =
+            words.split_first().ok_or_else(|| Failure::new("--exec needs a command"))?;
         program::find(program)?;
-        Ok(Self {
-            program: program.clone(),
-            arguments: arguments.to_vec(),
-            limits,
-        })
+        Ok(Self { program: program.clone(), arguments: arguments.to_vec(), limits })
     }
 
     /// As it was named.
@@ -69,12 +64,9 @@ impl ExternalCommand {
         environment: &Environment,
         is_useless: &dyn Fn() -> bool,
     ) -> Result<Bytes, Dropped> {
-        let child = self
-            .start(environment)
-            .doing(format!("running {}", self.program));
+        let child = self.start(environment).doing(format!("running {}", self.program));
         let child = child.map_err(Dropped::before_it_ran)?;
-        self.finish(child, request, is_useless)
-            .map_err(Dropped::when_it_ran)
+        self.finish(child, request, is_useless).map_err(Dropped::when_it_ran)
     }
 
     fn finish(
@@ -96,9 +88,7 @@ impl ExternalCommand {
         if reply.is_err() {
             kill_group(child.id());
         }
-        let status = child
-            .wait()
-            .doing(format!("waiting for {}", self.program))?;
+        let status = child.wait().doing(format!("waiting for {}", self.program))?;
         if let Some(groups) = running().as_mut() {
             groups.retain(|group| *group != child.id());
         }
@@ -173,10 +163,7 @@ impl ExternalCommand {
         let mut pause = Duration::from_micros(100);
         loop {
             let ended = child.try_wait();
-            if ended
-                .doing(format!("waiting for {}", self.program))?
-                .is_some()
-            {
+            if ended.doing(format!("waiting for {}", self.program))?.is_some() {
                 return Ok(());
             }
             why_end().map_or(Ok(()), Err)?;
@@ -202,10 +189,7 @@ impl ExternalCommand {
         if status.success() {
             return Ok(());
         }
-        Err(Failure::new(format!(
-            "{} ended with {status}",
-            self.program
-        )))
+        Err(Failure::new(format!("{} ended with {status}", self.program)))
     }
 }
 
@@ -250,10 +234,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 mod tests {
     use super::*;
 
-    const LIMITS: Limits = Limits {
-        reply: 10,
-        time: Duration::from_secs(600),
-    };
+    const LIMITS: Limits = Limits { reply: 10, time: Duration::from_secs(600) };
 
     fn command(script: &str, limits: Limits) -> ExternalCommand {
         let words = ["sh", "-c", script].map(str::to_owned);
@@ -280,11 +261,7 @@ mod tests {
         #[test]
         fn a_command_that_fails_gives_no_reply() {
             let failure = run("echo no; exit 3", "", false).unwrap_err();
-            assert!(
-                failure.text().contains("exit status: 3"),
-                "{}",
-                failure.text()
-            );
+            assert!(failure.text().contains("exit status: 3"), "{}", failure.text());
         }
 
         #[test]
@@ -302,11 +279,7 @@ mod tests {
         #[test]
         fn a_command_nobody_waits_for_is_killed() {
             let failure = run("exec sleep 1000", "", true).unwrap_err();
-            assert!(
-                failure.text().contains("nobody waits"),
-                "{}",
-                failure.text()
-            );
+            assert!(failure.text().contains("nobody waits"), "{}", failure.text());
         }
 
         #[test]
@@ -326,9 +299,7 @@ mod tests {
                 Pid::from_raw(text.strip_suffix('\n')?.parse().ok()?)
             };
             let is_useless = || process().is_some();
-            command
-                .run(&Bytes::new(), &Environment::default(), &is_useless)
-                .unwrap_err();
+            command.run(&Bytes::new(), &Environment::default(), &is_useless).unwrap_err();
             // It was not waited for: it is there.
             kill_process(process().unwrap(), Signal::KILL).unwrap();
         }
@@ -342,10 +313,7 @@ mod tests {
         #[test]
         fn one_that_takes_too_long_is_killed_with_all_that_it_has_started() {
             for script in ["sleep 1000; true", "exec >&-; exec sleep 1000"] {
-                let limits = Limits {
-                    time: Duration::from_millis(10),
-                    ..LIMITS
-                };
+                let limits = Limits { time: Duration::from_millis(10), ..LIMITS };
                 let outcome =
                     command(script, limits).run(&Bytes::new(), &Environment::default(), &|| false);
                 let dropped = outcome.unwrap_err();
@@ -371,13 +339,10 @@ mod tests {
             std::os::unix::fs::symlink("/bin/true", &program).unwrap();
             let words = [program.to_str().unwrap().to_owned()];
             let command = ExternalCommand::new(&words, LIMITS).unwrap();
-            command
-                .run(&Bytes::new(), &Environment::default(), &|| false)
-                .unwrap();
+            command.run(&Bytes::new(), &Environment::default(), &|| false).unwrap();
             std::fs::remove_file(&program).unwrap();
-            let dropped = command
-                .run(&Bytes::new(), &Environment::default(), &|| false)
-                .unwrap_err();
+            let dropped =
+                command.run(&Bytes::new(), &Environment::default(), &|| false).unwrap_err();
             assert!(!dropped.has_run);
             assert!(dropped.failure.text().contains("No such file"));
         }

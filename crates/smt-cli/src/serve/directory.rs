@@ -147,8 +147,7 @@ mod tests {
             metadata.push(file_range::IF_MATCH, &tag).unwrap();
         }
         let body = directory.read(b"deep/file", &metadata, 34);
-        body.map(|body| Part::decode(body).unwrap())
-            .map_err(|dropped| dropped.code)
+        body.map(|body| Part::decode(body).unwrap()).map_err(|dropped| dropped.code)
     }
 
     mod read {
@@ -174,10 +173,7 @@ mod tests {
         fn a_range_of_another_version_is_refused_with_a_code() {
             let (scratch, directory) = tree();
             let tag = read_range(&directory, (0, 1), None).unwrap().tag;
-            assert_eq!(
-                read_range(&directory, (1, 1), Some(tag)).unwrap().bytes,
-                "o"
-            );
+            assert_eq!(read_range(&directory, (1, 1), Some(tag)).unwrap().bytes, "o");
             let file = scratch.path().join("inside/deep/file");
             std::fs::write(scratch.path().join("new"), "another").unwrap();
             std::fs::rename(scratch.path().join("new"), file).unwrap();
@@ -196,11 +192,7 @@ mod tests {
         fn files_within_are_read_also_by_links_that_stay_within() {
             let (_scratch, directory) = tree();
             for path in ["deep/file", "./deep/../deep/file", "link"] {
-                assert_eq!(
-                    read(&directory, path.as_bytes()).unwrap(),
-                    "content",
-                    "{path}"
-                );
+                assert_eq!(read(&directory, path.as_bytes()).unwrap(), "content", "{path}");
             }
         }
 
@@ -208,13 +200,7 @@ mod tests {
         fn nothing_leads_out() {
             let (scratch, directory) = tree();
             let absolute = scratch.path().join("inside/deep/file");
-            let paths = [
-                "../secret",
-                "deep/../../secret",
-                "out",
-                "far-out",
-                "/etc/hostname",
-            ];
+            let paths = ["../secret", "deep/../../secret", "out", "far-out", "/etc/hostname"];
             for path in paths.into_iter().chain(absolute.to_str()) {
                 assert!(read(&directory, path.as_bytes()).is_err(), "{path}");
             }

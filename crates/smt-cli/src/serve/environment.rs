@@ -109,25 +109,13 @@ mod tests {
     #[test]
     fn metadata_becomes_variables_of_its_own_prefix() {
         let variables = of_metadata(&[("trace-id", b"a b=c"), ("path", b"/evil")]);
-        let expected = [
-            ("SMT_METADATA_TRACE_ID", "a b=c"),
-            ("SMT_METADATA_PATH", "/evil"),
-        ];
-        assert_eq!(
-            variables,
-            expected.map(|(name, value)| (name.to_owned(), value.to_owned()))
-        );
+        let expected = [("SMT_METADATA_TRACE_ID", "a b=c"), ("SMT_METADATA_PATH", "/evil")];
+        assert_eq!(variables, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }
 
     #[test]
     fn values_that_are_no_plain_text_are_left_out() {
-        for value in [
-            &b"a\0b"[..],
-            b"a\nb",
-            b"\x1b[31m",
-            b"\xff",
-            "\u{85}".as_bytes(),
-        ] {
+        for value in [&b"a\0b"[..], b"a\nb", b"\x1b[31m", b"\xff", "\u{85}".as_bytes()] {
             assert_eq!(of_metadata(&[("key", value)]), [], "{value:?}");
         }
     }
@@ -145,9 +133,7 @@ mod tests {
             address: ([127, 0, 0, 1], 7).into(),
             subject: Some("CN=alice".to_owned()),
             public_key: None,
-            names: ["a.example", "b admin", "spiffe://x/y"]
-                .map(str::to_owned)
-                .to_vec(),
+            names: ["a.example", "b admin", "spiffe://x/y"].map(str::to_owned).to_vec(),
         });
         let expected = [
             ("SMT_PEER_ADDRESS", "127.0.0.1:7"),

@@ -53,19 +53,11 @@ impl Dropped {
 
     /// The same with another code.
     pub(super) fn refused(code: u32, failure: Failure) -> Self {
-        Self {
-            failure,
-            code,
-            has_run: false,
-        }
+        Self { failure, code, has_run: false }
     }
 
     pub(super) fn when_it_ran(failure: Failure) -> Self {
-        Self {
-            failure,
-            code: FAILED,
-            has_run: true,
-        }
+        Self { failure, code: FAILED, has_run: true }
     }
 }
 

@@ -59,11 +59,7 @@ impl OpenedFile {
         if file_range::tag(&facts) != present || bytes.len() as u64 != length {
             return Err(self.changed());
         }
-        Ok(Part {
-            size: self.facts.len(),
-            tag: present,
-            bytes: bytes.into(),
-        })
+        Ok(Part { size: self.facts.len(), tag: present, bytes: bytes.into() })
     }
 
     /// The bytes, and the facts after they were read.
@@ -71,10 +67,7 @@ impl OpenedFile {
         let mut bytes = vec![0; length];
         let mut filled = 0;
         while filled < length {
-            match self
-                .file
-                .read_at(&mut bytes[filled..], first + filled as u64)
-            {
+            match self.file.read_at(&mut bytes[filled..], first + filled as u64) {
                 Ok(0) => break,
                 Ok(more) => filled += more,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -33,9 +33,7 @@ impl OperatorSignals {
     /// # Errors
     /// The system does not let them be caught.
     pub(super) fn catch() -> Result<Self, Failure> {
-        Signals::new([SIGHUP, SIGUSR1])
-            .map(Self)
-            .doing("catching signals")
+        Signals::new([SIGHUP, SIGUSR1]).map(Self).doing("catching signals")
     }
 
     /// From now on a thread does what they ask for.

@@ -20,10 +20,8 @@ pub(super) fn find(program: &str) -> Result<PathBuf, Failure> {
         return check(Path::new(program).to_owned()).doing(doing());
     }
     let directories = env::var_os("PATH").unwrap_or_else(|| OsString::from(PATH));
-    let mut why = io::Error::new(
-        io::ErrorKind::NotFound,
-        "no such program in the directories of PATH",
-    );
+    let mut why =
+        io::Error::new(io::ErrorKind::NotFound, "no such program in the directories of PATH");
     for directory in env::split_paths(&directories) {
         match check(directory.join(program)) {
             Ok(path) => return Ok(path),

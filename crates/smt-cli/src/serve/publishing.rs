@@ -43,12 +43,7 @@ pub(super) struct TicketArguments {
     tickets_life: u64,
     /// The group of the tickets' key shares; p256 and x25519 make first flights shorter by 1.2 KB,
     /// and are not safe against quantum computers to come
-    #[arg(
-        long,
-        value_name = "GROUP",
-        value_enum,
-        default_value = "x25519mlkem768"
-    )]
+    #[arg(long, value_name = "GROUP", value_enum, default_value = "x25519mlkem768")]
     tickets_group: ShareGroup,
     /// Let clients send requests with their first flight, those that they call idempotent: each is
     /// run once, and none has forward secrecy
@@ -187,10 +182,7 @@ fn dns_names(credentials: &ServerCredentials) -> Result<Vec<String>, Failure> {
     let identity = credentials.identity()?;
     let leaf = identity.certificates().next().unwrap_or_default();
     let names = PeerCertificate::from_der(leaf)?.dns_names;
-    let names: Vec<String> = names
-        .into_iter()
-        .filter(|name| !name.contains('*'))
-        .collect();
+    let names: Vec<String> = names.into_iter().filter(|name| !name.contains('*')).collect();
     match names.is_empty() {
         true => Err(Failure::usage(
             "the certificate has no DNS name (a wildcard is none), and tickets are published for those alone",
@@ -232,12 +224,7 @@ mod tests {
         assert_eq!(read, ("192.0.2.53:53".parse().unwrap(), "example.org"));
         let read = server_and_zone("[::1]:5353#example.org.").unwrap();
         assert_eq!(read, ("[::1]:5353".parse().unwrap(), "example.org."));
-        for text in [
-            "192.0.2.53",
-            "#example.org",
-            "192.0.2.53#",
-            "ns.example#example",
-        ] {
+        for text in ["192.0.2.53", "#example.org", "192.0.2.53#", "ns.example#example"] {
             let wrong = server_and_zone(text).unwrap_err();
             assert!(wrong.contains("SERVER#ZONE"), "{wrong}");
         }

@@ -44,22 +44,14 @@ fn defects(leaf: &CertificateText, now: i64) -> Vec<String> {
     if leaf.not_before_s > now {
         let hours = (leaf.not_before_s - now).div_euclid(3_600);
         let from = &leaf.not_before;
-        defects.push(format!(
-            "is not valid for another {hours} hours, from {from} on"
-        ));
+        defects.push(format!("is not valid for another {hours} hours, from {from} on"));
     }
     if leaf.is_authority {
         defects.push("is that of an authority, not of a server".to_owned());
     }
     let purposes = leaf.purposes.split(", ");
-    if !purposes
-        .into_iter()
-        .any(|word| matches!(word, "any" | "server"))
-    {
-        defects.push(format!(
-            "is not made for servers, but for {}",
-            leaf.purposes
-        ));
+    if !purposes.into_iter().any(|word| matches!(word, "any" | "server")) {
+        defects.push(format!("is not made for servers, but for {}", leaf.purposes));
     }
     defects
 }
@@ -98,10 +90,7 @@ mod tests {
         let server = text(&files.server.cert);
         assert!(defects(&server, server.not_after_s).is_empty());
         let early = defects(&server, server.not_before_s - 5 * 3_600);
-        assert!(
-            early[0].starts_with("is not valid for another 5 hours, from "),
-            "{early:?}"
-        );
+        assert!(early[0].starts_with("is not valid for another 5 hours, from "), "{early:?}");
         let expired = defects(&server, server.not_after_s + 3 * 86_400);
         assert!(expired[0].starts_with("expired 3 days ago"), "{expired:?}");
         let client = text(&files.client.cert);

@@ -45,9 +45,7 @@ impl Tally {
 pub(super) fn summary(tallies: &[Tally], elapsed: Duration, statistics: &[Statistics]) -> String {
     let sum = |counter: fn(&Tally) -> &AtomicU64| -> u64 {
         let counters = tallies.iter().map(counter);
-        counters
-            .map(|counter| counter.load(Ordering::Relaxed))
-            .sum()
+        counters.map(|counter| counter.load(Ordering::Relaxed)).sum()
     };
     let total = |count: fn(&Statistics) -> u64| -> u64 { statistics.iter().map(count).sum() };
     format!(

@@ -71,18 +71,12 @@ impl Worker<'_> {
         match request.reply(body) {
             Ok(()) => {
                 self.tally.reply(length, bytes);
-                Answered {
-                    bytes,
-                    ..Answered::of(Outcome::Replied)
-                }
+                Answered { bytes, ..Answered::of(Outcome::Replied) }
             }
             Err(error) => {
                 tracing::warn!(%peer, "reply not sent: {error}");
                 self.tally.drop(length);
-                Answered {
-                    reason: Some(error.to_string()),
-                    ..Answered::of(Outcome::NotSent)
-                }
+                Answered { reason: Some(error.to_string()), ..Answered::of(Outcome::NotSent) }
             }
         }
     }
@@ -101,10 +95,7 @@ impl Worker<'_> {
                 _ => request.refuse(dropped.code, why.as_str()),
             }
         }
-        Answered {
-            reason: Some(why),
-            ..Answered::of(outcome)
-        }
+        Answered { reason: Some(why), ..Answered::of(outcome) }
     }
 }
 
@@ -118,11 +109,7 @@ struct Answered {
 
 impl Answered {
     fn of(outcome: Outcome) -> Self {
-        Self {
-            outcome,
-            bytes: 0,
-            reason: None,
-        }
+        Self { outcome, bytes: 0, reason: None }
     }
 }
 

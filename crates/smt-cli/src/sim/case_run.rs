@@ -45,11 +45,7 @@ pub(super) fn run(
         case = case.attacked();
     }
     // A file that cannot be made is found out before anything is told.
-    let plan = recording::Plan {
-        hosts: case.hosts(),
-        racks: 1,
-        spines: 0,
-    };
+    let plan = recording::Plan { hosts: case.hosts(), racks: 1, spines: 0 };
     let mut recording = Recording::start(recorded, plan)?;
     let key_log = arguments.key_log.as_deref().map(key_log).transpose()?;
     let told = match is_json {
@@ -60,10 +56,8 @@ pub(super) fn run(
     telling.say(&told)?;
     let mut first = None;
     for time in 1..=arguments.repeat {
-        let observers = Observers {
-            tap: recording.as_ref().map(Recording::tap),
-            key_log: key_log.clone(),
-        };
+        let observers =
+            Observers { tap: recording.as_ref().map(Recording::tap), key_log: key_log.clone() };
         let began = Instant::now();
         let played = Played::of(&case, observers);
         tracing::info!("played in {}", time_span::display(began.elapsed()));
@@ -88,9 +82,7 @@ fn judge(played: &Played, first: &mut Option<u128>) -> Result<(), Failure> {
     let seed = played.seed;
     if played.has_failed() {
         let count = played.findings.len();
-        return Err(Failure::finding(format!(
-            "seed {seed} failed: {count} found"
-        )));
+        return Err(Failure::finding(format!("seed {seed} failed: {count} found")));
     }
     let Some(verdict) = &played.verdict else {
         return Ok(());
@@ -108,13 +100,7 @@ fn judge(played: &Played, first: &mut Option<u128>) -> Result<(), Failure> {
 fn text(played: &Played) -> String {
     let mut lines = Vec::new();
     if let Some(verdict) = &played.verdict {
-        let Verdict {
-            trace,
-            messages: (messages, several),
-            succeeded,
-            packets,
-            ..
-        } = verdict;
+        let Verdict { trace, messages: (messages, several), succeeded, packets, .. } = verdict;
         lines.push(format!("trace     {trace:032x}"));
         lines.push(format!(
             "delivered {messages} messages ({several} of several records); {succeeded} succeeded, {packets} packets"

@@ -15,10 +15,7 @@ use crate::time_span;
 
 /// For people: a line for each thing.
 pub(super) fn text(case: &Case) -> String {
-    let mut lines = vec![
-        row("seed", &case.seed.to_string()),
-        row("link", &link(case)),
-    ];
+    let mut lines = vec![row("seed", &case.seed.to_string()), row("link", &link(case))];
     lines.extend((0..case.hosts()).map(|number| host(case, number)));
     lines.push(row("messages", &Messages::of(case).text()));
     lines.extend(closes(case).map(|text| row("close", &text)));
@@ -109,10 +106,7 @@ fn closes(case: &Case) -> impl Iterator<Item = String> {
 fn healed(case: &Case) -> String {
     let at = time_span::display(Duration::from_nanos(case.heals.as_nanos()));
     let hosts = case.hosts() as usize;
-    let pairs = case
-        .may_end
-        .iter()
-        .map(|(one, other)| format!("{}-{}", one.0, other.0));
+    let pairs = case.may_end.iter().map(|(one, other)| format!("{}-{}", one.0, other.0));
     let pairs: Vec<_> = pairs.collect();
     match pairs.len() {
         0 => format!("at {at}; no session may end"),
@@ -137,12 +131,7 @@ impl Messages {
     fn of(case: &Case) -> Self {
         let mut messages = Self::default();
         for planned in &case.plan {
-            let Action::Send {
-                sent,
-                deadline,
-                cancel_after,
-            } = &planned.action
-            else {
+            let Action::Send { sent, deadline, cancel_after } = &planned.action else {
                 continue;
             };
             messages.all += 1;
@@ -157,15 +146,7 @@ impl Messages {
     }
 
     fn text(self) -> String {
-        let Self {
-            all,
-            bytes,
-            longest,
-            one_way,
-            with_deadline,
-            cancelled,
-            in_parts,
-        } = self;
+        let Self { all, bytes, longest, one_way, with_deadline, cancelled, in_parts } = self;
         format!(
             "{all} of {bytes} B, the longest {longest} B; {one_way} one-way, {with_deadline} with a deadline, \
              {cancelled} cancelled, {in_parts} calls in parts"

@@ -62,9 +62,7 @@ impl FaultText {
             }
         };
         let Self { kind, detail, .. } = self;
-        format!("{time:<20} {who:<11} {kind:<12} {detail}")
-            .trim_end()
-            .to_owned()
+        format!("{time:<20} {who:<11} {kind:<12} {detail}").trim_end().to_owned()
     }
 
     fn of_link(fault: &LinkFault) -> Self {
@@ -170,9 +168,7 @@ fn percent(millionths: u32) -> String {
 }
 
 fn packet_type(number: u64) -> String {
-    let known = PacketType::ALL
-        .into_iter()
-        .find(|packet_type| *packet_type as u64 == number);
+    let known = PacketType::ALL.into_iter().find(|packet_type| *packet_type as u64 == number);
     known.map_or_else(|| format!("{number:#04x}"), |known| known.to_string())
 }
 

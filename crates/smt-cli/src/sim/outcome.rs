@@ -163,12 +163,7 @@ impl Outcome {
     /// In a few words: which one it is beside others.
     pub(super) fn title(&self) -> String {
         let load = self.load.map(|load| format!(", load {load}"));
-        format!(
-            "{}, {}{}",
-            self.name,
-            self.transport,
-            load.unwrap_or_default()
-        )
+        format!("{}, {}{}", self.name, self.transport, load.unwrap_or_default())
     }
 
     /// Rounds in the order of how long they took over the best possible: the median is in the
@@ -231,10 +226,7 @@ impl From<&SlowdownRow> for Row {
 
 impl From<&LoneTime> for LoneTold {
     fn from(alone: &LoneTime) -> Self {
-        Self {
-            bytes: alone.length,
-            took_ns: alone.took.as_nanos() as u64,
-        }
+        Self { bytes: alone.length, took_ns: alone.took.as_nanos() as u64 }
     }
 }
 
@@ -293,16 +285,8 @@ fn load_missed(scenario: &Scenario, results: &Results) -> Option<String> {
 }
 
 fn parameters(scenario: &Scenario) -> Vec<(String, String)> {
-    let Scenario {
-        topology,
-        workload,
-        pattern,
-        transport,
-        duration,
-        warm_up,
-        peers,
-        seed,
-    } = scenario;
+    let Scenario { topology, workload, pattern, transport, duration, warm_up, peers, seed } =
+        scenario;
     let pattern = match pattern {
         Pattern::Uniform { load } => format!("uniform, load {load}, to {peers} others"),
         Pattern::Incast { senders, every } => {
@@ -324,12 +308,7 @@ fn parameters(scenario: &Scenario) -> Vec<(String, String)> {
 }
 
 fn wiring(topology: &Topology) -> String {
-    let Topology {
-        racks,
-        hosts_per_rack,
-        spines,
-        ..
-    } = topology;
+    let Topology { racks, hosts_per_rack, spines, .. } = topology;
     match racks {
         1 => format!("{hosts_per_rack} at one switch"),
         _ => format!("{} in {racks} racks, {spines} spines", topology.hosts()),
@@ -337,20 +316,11 @@ fn wiring(topology: &Topology) -> String {
 }
 
 fn links(topology: &Topology) -> String {
-    let Topology {
-        edge,
-        core,
-        host_delay: [out, into],
-        ..
-    } = topology;
+    let Topology { edge, core, host_delay: [out, into], .. } = topology;
     let giga = |rate: u64| rate / 1_000_000_000;
     let core = match topology.racks {
         1 => String::new(),
-        _ => format!(
-            " and {} Gb/s, {} ns",
-            giga(core.rate),
-            core.delay.as_nanos()
-        ),
+        _ => format!(" and {} Gb/s, {} ns", giga(core.rate), core.delay.as_nanos()),
     };
     format!(
         "{} Gb/s, {} ns{core}; hosts {} ns out, {} ns in; datagrams up to {} B",
@@ -388,10 +358,7 @@ fn command() -> String {
         true => format!("{word:?}"),
         false => word,
     });
-    std::iter::once("smt".to_owned())
-        .chain(words)
-        .collect::<Vec<_>>()
-        .join(" ")
+    std::iter::once("smt".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
 /// The value of an outcome's `kind` field.

@@ -16,9 +16,7 @@ pub(super) fn text(outcome: &Outcome) -> String {
             figures.messages,
             outcome.workload,
             outcome.transport,
-            outcome
-                .load
-                .map_or_else(String::new, |load| format!(" at load {load}")),
+            outcome.load.map_or_else(String::new, |load| format!(" at load {load}")),
             time_span::display(Duration::from_nanos(outcome.duration_ns)),
             figures.unfinished,
             figures.refused,
@@ -46,18 +44,8 @@ pub(super) fn text(outcome: &Outcome) -> String {
         "{:>12} {:>9} {:>8} {:>8} {:>8}   slowdown",
         "bytes up to", "messages", "p50", "p99", "max"
     ));
-    lines.extend(
-        outcome
-            .rows
-            .iter()
-            .map(|each| row(&each.bytes_max.to_string(), each)),
-    );
-    lines.extend(
-        outcome
-            .shorter_half
-            .iter()
-            .map(|each| row("shorter half", each)),
-    );
+    lines.extend(outcome.rows.iter().map(|each| row(&each.bytes_max.to_string(), each)));
+    lines.extend(outcome.shorter_half.iter().map(|each| row("shorter half", each)));
     lines.extend(outcome.all.iter().map(|each| row("all", each)));
     lines.extend(alone(outcome).map(|alone| format!("slowdown 1 is a message alone: {alone}")));
     lines.join("\n")
@@ -85,10 +73,7 @@ fn arrivals(outcome: &Outcome) -> String {
 
 /// How often missing bytes were asked for, if they were.
 pub(super) fn asked(outcome: &Outcome) -> Option<String> {
-    let (by_trimmed, by_timer) = (
-        outcome.figures.asked_by_trimmed,
-        outcome.figures.asked_by_timer,
-    );
+    let (by_trimmed, by_timer) = (outcome.figures.asked_by_trimmed, outcome.figures.asked_by_timer);
     (by_trimmed + by_timer > 0)
         .then(|| format!("{by_trimmed} times after trimmed packets, {by_timer} times by timers"))
 }
@@ -124,11 +109,7 @@ pub(super) fn rounds(outcome: &Outcome) -> Option<String> {
         true => format!("the first {told} of {} rounds", outcome.rounds_all),
         false => format!("{told} rounds"),
     };
-    Some(format!(
-        "{rounds} of {} B, {} at best; {whole}{lame}",
-        first.bytes,
-        time(first.best_ns)
-    ))
+    Some(format!("{rounds} of {} B, {} at best; {whole}{lame}", first.bytes, time(first.best_ns)))
 }
 
 fn time(ns: u64) -> String {
@@ -136,12 +117,6 @@ fn time(ns: u64) -> String {
 }
 
 fn row(name: &str, row: &Row) -> String {
-    let Row {
-        messages,
-        p50,
-        p99,
-        max,
-        ..
-    } = row;
+    let Row { messages, p50, p99, max, .. } = row;
     format!("{name:>12} {messages:>9} {p50:>8.2} {p99:>8.2} {max:>8.2}")
 }

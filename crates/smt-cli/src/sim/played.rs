@@ -72,11 +72,7 @@ impl Played {
     /// The case was broken off.
     pub(super) fn without_end(seed: u64, checker: &str, text: String) -> Self {
         let checker = checker.to_owned();
-        Self {
-            seed,
-            findings: vec![Finding { checker, text }],
-            verdict: None,
-        }
+        Self { seed, findings: vec![Finding { checker, text }], verdict: None }
     }
 
     pub(super) fn has_failed(&self) -> bool {
@@ -95,11 +91,7 @@ impl Played {
     /// The findings, for people. The seeds may all have been attacked.
     pub(super) fn text(&self, is_attacked: bool) -> String {
         let mut text = format!("seed {} failed\n", self.seed);
-        for Finding {
-            checker,
-            text: found,
-        } in &self.findings
-        {
+        for Finding { checker, text: found } in &self.findings {
             text.push_str(&format!("  {checker}: {found}\n"));
         }
         text + &format!("  replay: {}", self.replay(is_attacked))
@@ -116,10 +108,7 @@ impl Played {
 
 impl From<&smt_sim::swarm::check::Failure> for Finding {
     fn from(failure: &smt_sim::swarm::check::Failure) -> Self {
-        Self {
-            checker: format!("{:?}", failure.checker),
-            text: failure.text.clone(),
-        }
+        Self { checker: format!("{:?}", failure.checker), text: failure.text.clone() }
     }
 }
 
@@ -140,16 +129,10 @@ mod tests {
     fn a_failure_names_its_seed_what_was_found_and_how_to_see_it_again() {
         let played = Played::without_end(17, PANIC, "at x.rs:1".to_owned());
         let text = played.text(false);
-        assert!(
-            text.starts_with("seed 17 failed\n  Panic: at x.rs:1\n  replay: "),
-            "{text}"
-        );
+        assert!(text.starts_with("seed 17 failed\n  Panic: at x.rs:1\n  replay: "), "{text}");
         assert!(text.ends_with(" sim run --seed 17"), "{text}");
         let attacked = played.text(true);
-        assert!(
-            attacked.ends_with(" sim run --seed 17 --attacked"),
-            "{attacked}"
-        );
+        assert!(attacked.ends_with(" sim run --seed 17 --attacked"), "{attacked}");
         assert_eq!(played.json(false)["findings"][0]["checker"], "Panic");
     }
 }

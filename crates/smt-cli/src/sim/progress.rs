@@ -26,11 +26,7 @@ struct Bounds {
 impl Progress {
     /// Begins now.
     pub(super) fn new(seeds: Option<u64>, time: Option<Duration>) -> Self {
-        Self {
-            began: Instant::now(),
-            status: StatusLine::new(),
-            bounds: Bounds { seeds, time },
-        }
+        Self { began: Instant::now(), status: StatusLine::new(), bounds: Bounds { seeds, time } }
     }
 
     /// Tells it, unless it was told lately.
@@ -64,9 +60,7 @@ fn line(done: u64, failed: u64, elapsed: Duration, bounds: Bounds) -> String {
         Duration::try_from_secs_f64(left / rate).ok()
     });
     let left = by_time.into_iter().chain(by_count).min();
-    let left = left.map_or_else(String::new, |left| {
-        format!(", {} left", time_span::display(left))
-    });
+    let left = left.map_or_else(String::new, |left| format!(", {} left", time_span::display(left)));
     format!("{done} seeds, {rate:.1} a second, {failed} failed{left}")
 }
 
@@ -89,10 +83,7 @@ mod tests {
 
         #[test]
         fn nothing_is_foretold_before_the_first_seed() {
-            let bounds = Bounds {
-                seeds: Some(5),
-                time: None,
-            };
+            let bounds = Bounds { seeds: Some(5), time: None };
             let line = line(0, 0, Duration::ZERO, bounds);
             assert_eq!(line, "0 seeds, 0.0 a second, 0 failed");
         }

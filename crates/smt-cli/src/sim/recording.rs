@@ -25,12 +25,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
     /// Capture the packets that this host sends and that reach it, as at its own cable
-    #[arg(
-        long,
-        value_name = "H",
-        requires = "capture",
-        conflicts_with = "arriving"
-    )]
+    #[arg(long, value_name = "H", requires = "capture", conflicts_with = "arriving")]
     host: Option<u32>,
     /// Capture what passes between a rack's switch and a spine, both ways
     #[arg(
@@ -117,11 +112,7 @@ impl Recording {
 }
 
 fn view(arguments: &Arguments, plan: Plan) -> Result<View, Failure> {
-    let Plan {
-        hosts,
-        racks,
-        spines,
-    } = plan;
+    let Plan { hosts, racks, spines } = plan;
     match (arguments.host, arguments.link) {
         (Some(host), _) if host >= hosts => {
             let last = hosts - 1;

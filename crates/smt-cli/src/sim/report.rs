@@ -58,12 +58,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn tell_apart(outcomes: &mut [Outcome]) {
     let further: [fn(&Outcome) -> String; 2] = [
         |outcome| format!(" (seed {})", outcome.seed),
-        |outcome| {
-            format!(
-                " ({})",
-                time_span::display(Duration::from_nanos(outcome.duration_ns))
-            )
-        },
+        |outcome| format!(" ({})", time_span::display(Duration::from_nanos(outcome.duration_ns))),
     ];
     for further in further {
         let titles: Vec<String> = outcomes.iter().map(Outcome::title).collect();

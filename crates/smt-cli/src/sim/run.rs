@@ -35,20 +35,10 @@ pub(super) struct Arguments {
 
 /// Runs the subcommand.
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let Arguments {
-        scenario,
-        seed,
-        json,
-        of_scenario,
-        of_case,
-        recording,
-    } = arguments;
+    let Arguments { scenario, seed, json, of_scenario, of_case, recording } = arguments;
     match scenario {
         Some(scenario) => {
-            let which = scenario_run::Which {
-                scenario,
-                seed: *seed,
-            };
+            let which = scenario_run::Which { scenario, seed: *seed };
             scenario_run::run(which, of_scenario, recording, *json)
         }
         None => case_run::run(seed.unwrap_or_default(), of_case, recording, *json),

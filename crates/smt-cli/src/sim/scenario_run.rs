@@ -100,10 +100,7 @@ fn play(
     let began = Instant::now();
     let mut status = StatusLine::new();
     let mut tell = |standing: Standing| status.tell(|| line(standing, scenario.duration));
-    let watch = Watch {
-        tap: recording.as_ref().map(Recording::tap),
-        tell: Some(&mut tell),
-    };
+    let watch = Watch { tap: recording.as_ref().map(Recording::tap), tell: Some(&mut tell) };
     let results = run_watched(scenario, watch);
     status.clear();
     let results = results.map_err(|why| Failure::new(format!("{name} cannot run: {why}")))?;
@@ -168,11 +165,7 @@ fn load(text: &str) -> Result<f64, String> {
     const LOADS: RangeInclusive<f64> = ScenarioFile::LOADS;
     match text.parse() {
         Ok(load) if LOADS.contains(&load) => Ok(load),
-        _ => Err(format!(
-            "a load is from {} to {}",
-            LOADS.start(),
-            LOADS.end()
-        )),
+        _ => Err(format!("a load is from {} to {}", LOADS.start(), LOADS.end())),
     }
 }
 

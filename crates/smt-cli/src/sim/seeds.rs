@@ -18,10 +18,7 @@ pub(super) enum Seeds {
 impl Seeds {
     /// Counts up from `first`; without it from a number that the clock gives.
     pub(super) fn counted(first: Option<u64>, count: Option<u64>) -> Self {
-        Self::Counted {
-            next: first.unwrap_or_else(from_clock),
-            left: count.unwrap_or(u64::MAX),
-        }
+        Self::Counted { next: first.unwrap_or_else(from_clock), left: count.unwrap_or(u64::MAX) }
     }
 
     /// One seed a line; `#` begins a comment.
@@ -102,17 +99,12 @@ mod tests {
         std::fs::write(&path, content).unwrap();
         let result = Seeds::read(&path);
         std::fs::remove_file(&path).unwrap();
-        result
-            .map(Iterator::collect)
-            .map_err(|failure| failure.text().to_owned())
+        result.map(Iterator::collect).map_err(|failure| failure.text().to_owned())
     }
 
     #[test]
     fn a_file_has_a_seed_a_line_and_comments() {
-        let seeds = read(
-            "good",
-            "# why\n\n17\n  3 # that one\n18446744073709551615\r\n",
-        );
+        let seeds = read("good", "# why\n\n17\n  3 # that one\n18446744073709551615\r\n");
         assert_eq!(seeds, Ok(vec![17, 3, u64::MAX]));
     }
 

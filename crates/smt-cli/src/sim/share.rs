@@ -33,16 +33,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn tables(arguments: &Arguments) -> Result<String, CannotRun> {
-    let plan = Sharing {
-        duration: arguments.duration,
-        seed: arguments.seed,
-        ..Sharing::default()
-    };
+    let plan = Sharing { duration: arguments.duration, seed: arguments.seed, ..Sharing::default() };
     let mut text = String::new();
-    for (title, bottleneck) in [
-        ("One receiver", Bottleneck::Receiver),
-        ("Two paths between racks", Bottleneck::Paths(2)),
-    ] {
+    for (title, bottleneck) in
+        [("One receiver", Bottleneck::Receiver), ("Two paths between racks", Bottleneck::Paths(2))]
+    {
         _ = writeln!(text, "{title}:\n\n{HEAD}");
         let plan = Sharing { bottleneck, ..plan };
         for (name, sharing) in rows(plan) {
@@ -51,10 +46,7 @@ fn tables(arguments: &Arguments) -> Result<String, CannotRun> {
         text.push('\n');
     }
     _ = writeln!(text, "SMT alone on two paths:\n\n{PATHS_HEAD}");
-    for (name, spreading) in [
-        ("message", Spreading::ByEntropy),
-        ("packet", Spreading::ByPacket),
-    ] {
+    for (name, spreading) in [("message", Spreading::ByEntropy), ("packet", Spreading::ByPacket)] {
         let shares = Sharing {
             bottleneck: Bottleneck::Paths(2),
             senders: Senders::Alone(Protocol::Smt),
@@ -74,12 +66,7 @@ fn rows(plan: Sharing) -> Vec<(String, Sharing)> {
         rows.push((format!("{name} alone"), Sharing { senders, ..plan }));
     }
     let mut both = |name: String, scheduler, tcp_priority, trims| {
-        let sharing = Sharing {
-            scheduler,
-            tcp_priority,
-            trims,
-            ..plan
-        };
+        let sharing = Sharing { scheduler, tcp_priority, trims, ..plan };
         rows.push((name, sharing));
     };
     both("in order".to_owned(), Scheduler::Fifo, 0, false);

@@ -17,10 +17,7 @@ pub(super) struct StatusLine {
 impl StatusLine {
     /// Nothing is told yet.
     pub(super) fn new() -> Self {
-        Self {
-            told: Instant::now(),
-            is_terminal: std::io::stderr().is_terminal(),
-        }
+        Self { told: Instant::now(), is_terminal: std::io::stderr().is_terminal() }
     }
 
     /// Tells it, unless it was told lately.

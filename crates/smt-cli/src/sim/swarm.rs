@@ -127,17 +127,10 @@ fn opening(seeds: &Seeds, jobs: usize, arguments: &Arguments) -> String {
         })
         .to_string();
     }
-    let attacked = if arguments.attacked {
-        ", all attacked"
-    } else {
-        ""
-    };
+    let attacked = if arguments.attacked { ", all attacked" } else { "" };
     match (seeds.first(), seeds.total()) {
         (Some(first), _) => format!("first seed {first}, {jobs} at once{attacked}"),
-        (None, total) => format!(
-            "{} seeds, {jobs} at once{attacked}",
-            total.unwrap_or_default()
-        ),
+        (None, total) => format!("{} seeds, {jobs} at once{attacked}", total.unwrap_or_default()),
     }
 }
 

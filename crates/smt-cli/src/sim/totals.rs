@@ -136,11 +136,7 @@ mod tests {
     use super::*;
 
     fn well(seed: u64) -> Played {
-        Played {
-            seed,
-            findings: Vec::new(),
-            verdict: None,
-        }
+        Played { seed, findings: Vec::new(), verdict: None }
     }
 
     fn totals(seeds: u64) -> Totals {
@@ -156,10 +152,7 @@ mod tests {
         fn failed_seeds_are_named() {
             let mut totals = totals(10);
             totals.add(&Played::without_end(77, "Panic", "x".to_owned()));
-            assert_eq!(
-                totals.judge(1.0).unwrap_err().text(),
-                "1 of 11 seeds failed: 77"
-            );
+            assert_eq!(totals.judge(1.0).unwrap_err().text(), "1 of 11 seeds failed: 77");
             for seed in 100..130 {
                 totals.add(&Played::without_end(seed, "Panic", "x".to_owned()));
             }

@@ -169,11 +169,7 @@ mod tests {
     const HOUR: Duration = Duration::from_secs(3_600);
 
     fn well(seed: u64) -> Played {
-        Played {
-            seed,
-            findings: Vec::new(),
-            verdict: None,
-        }
+        Played { seed, findings: Vec::new(), verdict: None }
     }
 
     /// Multiples of 10 panic.
@@ -210,10 +206,7 @@ mod tests {
         for threads in [1, 2, 7] {
             let seeds = Seeds::counted(Some(1), Some(100));
             let pool = WorkerPool::start(threads, HOUR, seeds, well).unwrap();
-            let played = all(pool, HOUR)
-                .iter()
-                .map(|played| played.seed)
-                .collect::<Vec<_>>();
+            let played = all(pool, HOUR).iter().map(|played| played.seed).collect::<Vec<_>>();
             assert_eq!(played, (1..=100).collect::<Vec<_>>());
         }
     }
@@ -227,10 +220,7 @@ mod tests {
         assert_eq!(failed.len(), 10);
         for played in failed {
             let told = &played.findings[0].text;
-            assert!(
-                told.ends_with(&format!("seed {} broke", played.seed)),
-                "{told}"
-            );
+            assert!(told.ends_with(&format!("seed {} broke", played.seed)), "{told}");
         }
     }
 

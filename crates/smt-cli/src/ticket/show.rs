@@ -58,9 +58,7 @@ fn text(found: &Found, now: u64) -> String {
         ),
         None => "not with the ticket".to_owned(),
     };
-    let ttl = found
-        .ttl
-        .map_or(String::new(), |ttl| format!("ttl          {ttl} s\n"));
+    let ttl = found.ttl.map_or(String::new(), |ttl| format!("ttl          {ttl} s\n"));
     format!(
         "names        {}\n\
          group        {}\n\
@@ -110,10 +108,7 @@ fn object(found: &Found, now: u64) -> serde_json::Value {
 
 fn expiry(ticket: &Ticket, now: u64) -> String {
     let validity = ticket.validity();
-    match (
-        now.checked_sub(*validity.start()),
-        validity.end().checked_sub(now),
-    ) {
+    match (now.checked_sub(*validity.start()), validity.end().checked_sub(now)) {
         (None, _) => format!("begins in {} s", validity.start() - now),
         (_, Some(left)) => format!("ends in {left} s"),
         (_, None) => format!("is over since {} s", now - validity.end()),
@@ -121,10 +116,7 @@ fn expiry(ticket: &Ticket, now: u64) -> String {
 }
 
 fn demands(ticket: &Ticket) -> &'static str {
-    match (
-        ticket.requires_forward_secrecy(),
-        ticket.requires_client_certificate(),
-    ) {
+    match (ticket.requires_forward_secrecy(), ticket.requires_client_certificate()) {
         (false, false) => "nothing",
         (true, false) => "forward secrecy",
         (false, true) => "a client certificate",

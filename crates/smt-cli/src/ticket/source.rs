@@ -19,11 +19,7 @@ use crate::resolver::{ResolverArguments, block_on};
 pub(super) struct Source {
     /// A file with a ticket, with a record (RDATA), or with a record as text, as smt serve
     /// --tickets-zone-file writes it; - is standard input
-    #[arg(
-        value_name = "FILE",
-        required_unless_present = "dns",
-        conflicts_with = "dns"
-    )]
+    #[arg(value_name = "FILE", required_unless_present = "dns", conflicts_with = "dns")]
     file: Option<PathBuf>,
     /// Look the ticket of this server up; the default port is 17379
     #[arg(long, value_name = "NAME[:PORT]")]
@@ -67,9 +63,8 @@ impl Source {
             let resolver = self.resolver.resolver(LOOKUP_TIME)?;
             Ok::<_, Failure>(resolver.look_up(&server).await?)
         })??;
-        let newest = records
-            .into_iter()
-            .max_by_key(|found| *found.record.ticket().validity().start());
+        let newest =
+            records.into_iter().max_by_key(|found| *found.record.ticket().validity().start());
         let newest = newest.ok_or_else(|| Failure::new("DNS has no ticket of the server"))?;
         Ok(Found {
             ttl: Some(newest.ttl),
@@ -89,10 +84,7 @@ fn read(path: &Path) -> Result<Found, Failure> {
     let read = input.take(FILE_LEN_MAX + 1).read_to_end(&mut bytes);
     read.doing(shown)?;
     if bytes.len() as u64 > FILE_LEN_MAX {
-        return Err(Failure::new(format!(
-            "{} is longer than any ticket's file",
-            path.display()
-        )));
+        return Err(Failure::new(format!("{} is longer than any ticket's file", path.display())));
     }
     of_bytes(&bytes).map_err(|failure| failure.and_text(format_args!(" ({})", path.display())))
 }
@@ -105,12 +97,7 @@ fn of_bytes(bytes: &[u8]) -> Result<Found, Failure> {
     if bytes.first() == Some(&0) {
         return Ok(found(TicketRecord::from_rdata(bytes)?));
     }
-    Ok(Found {
-        ticket: Ticket::from_bytes(bytes)?,
-        chain: None,
-        server: None,
-        ttl: None,
-    })
+    Ok(Found { ticket: Ticket::from_bytes(bytes)?, chain: None, server: None, ttl: None })
 }
 
 fn found(record: TicketRecord) -> Found {

@@ -23,14 +23,7 @@ fn each_request_is_a_line_with_its_caller_and_its_outcome() {
     files.write("inside/file", "content");
     let (log, authority) = (files.path("log"), files.path("ca.pem"));
     let inside = files.path("inside");
-    let words = [
-        "--dir",
-        &inside,
-        "--client-ca",
-        &authority,
-        "--access-log",
-        &log,
-    ];
+    let words = ["--dir", &inside, "--client-ca", &authority, "--access-log", &log];
     let serving = Serving::start(&files, &words);
     let (cert, key) = (files.path("alice.pem"), files.path("alice.key"));
     let alice = ["--cert", &cert, "--key", &key];
@@ -45,10 +38,7 @@ fn each_request_is_a_line_with_its_caller_and_its_outcome() {
         (&lines[1], "missing\\n", "refused", (8, 0)),
         (&lines[2], "file", "done", (4, 0)),
     ] {
-        assert!(
-            line["peer"].as_str().unwrap().starts_with("127.0.0.1:"),
-            "{line}"
-        );
+        assert!(line["peer"].as_str().unwrap().starts_with("127.0.0.1:"), "{line}");
         assert!(line["time"].as_str().unwrap().ends_with('Z'), "{line}");
         assert!(line["duration_us"].is_u64(), "{line}");
         for (field, value) in [
@@ -72,32 +62,16 @@ fn a_command_that_fails_and_a_reply_that_is_too_large_are_told() {
     let files = Files::new();
     let log = files.path("log");
     let script = "read word; test \"$word\" = large || exit 3; head -c 5000 /dev/zero";
-    let words = [
-        "--access-log",
-        &log,
-        "--anyone",
-        "--exec",
-        "sh",
-        "-c",
-        script,
-    ];
+    let words = ["--access-log", &log, "--anyone", "--exec", "sh", "-c", script];
     let serving = Serving::start(&files, &words);
     for request in ["no\n", "large\n"] {
         let limit = ["--message-limit", "1K"];
         files.run_call(serving.address(), &limit, request.as_bytes());
     }
     serving.end();
-    let outcomes: Vec<_> = lines(&log)
-        .iter()
-        .map(|line| (line["request"].clone(), line["outcome"].clone()))
-        .collect();
-    assert_eq!(
-        outcomes,
-        [
-            (json!("sh"), json!("failed")),
-            (json!("sh"), json!("not_sent"))
-        ]
-    );
+    let outcomes: Vec<_> =
+        lines(&log).iter().map(|line| (line["request"].clone(), line["outcome"].clone())).collect();
+    assert_eq!(outcomes, [(json!("sh"), json!("failed")), (json!("sh"), json!("not_sent"))]);
 }
 
 #[test]
@@ -131,15 +105,7 @@ fn the_log_may_go_to_standard_output() {
     let files = Files::new();
     let output = files.path("output");
     let (cert, key) = (files.path("localhost.pem"), files.path("localhost.key"));
-    let words = [
-        "serve",
-        "127.0.0.1:0",
-        "--echo",
-        "--cert",
-        &cert,
-        "--key",
-        &key,
-    ];
+    let words = ["serve", "127.0.0.1:0", "--echo", "--cert", &cert, "--key", &key];
     let words = [&words[..], &["--until-input-ends", "--access-log", "-"]].concat();
     let mut serving = command(&words)
         .stdin(Stdio::piped())
@@ -164,15 +130,7 @@ fn a_log_that_cannot_be_opened_is_said_before_the_server_listens() {
     let files = Files::new();
     let (cert, key) = (files.path("localhost.pem"), files.path("localhost.key"));
     let directory = files.path("");
-    let words = [
-        "serve",
-        "127.0.0.1:0",
-        "--echo",
-        "--cert",
-        &cert,
-        "--key",
-        &key,
-    ];
+    let words = ["serve", "127.0.0.1:0", "--echo", "--cert", &cert, "--key", &key];
     let words = [&words[..], &["--access-log", &directory]].concat();
     crate::program::smt(&words).fails_with(&[&directory, "Is a directory"]);
 }

@@ -14,13 +14,8 @@ use smt::pki::{CertificateAuthority, CertificatePlan, KeyKind, Validity};
 use crate::program::{Files, Serving, command, smt};
 
 /// Runs until its server is gone, and says when it has begun.
-const FOR_EVER: [&str; 5] = [
-    "--anyone",
-    "--exec",
-    "sh",
-    "-c",
-    "echo begun >&2; exec tail --pid=$PPID -f /dev/null",
-];
+const FOR_EVER: [&str; 5] =
+    ["--anyone", "--exec", "sh", "-c", "echo begun >&2; exec tail --pid=$PPID -f /dev/null"];
 
 #[test]
 fn wrong_usage_is_exit_code_2() {
@@ -35,43 +30,18 @@ fn wrong_usage_is_exit_code_2() {
         &["call", "localhost", "--ca", "a", "--count", "0"],
         &["serve", "--cert", "a", "--key", "b"],
         &["serve", "--cert", "a", "--key", "b", "--echo", "--dir", "c"],
-        &[
-            "serve",
-            "--cert",
-            "a",
-            "--key",
-            "b",
-            "--echo",
-            "--message-limit",
-            "much",
-        ],
-        &[
-            "serve", "--cert", "a", "--key", "b", "--echo", "--shards", "3",
-        ],
+        &["serve", "--cert", "a", "--key", "b", "--echo", "--message-limit", "much"],
+        &["serve", "--cert", "a", "--key", "b", "--echo", "--shards", "3"],
         &["call", "localhost", "--ca", "a", "--ip-protocol", "200"],
         // UDP's own number.
-        &[
-            "call",
-            "localhost",
-            "--ca",
-            "a",
-            "--carrier",
-            "native",
-            "--ip-protocol",
-            "17",
-        ],
+        &["call", "localhost", "--ca", "a", "--carrier", "native", "--ip-protocol", "17"],
         &["perf", "loopback", "--sizes", "1X"],
         &["perf", "loopback", "--sizes", "8589934592G"],
         &["dump", "file", "--out", "directory"],
         &["-q", "-v", "doctor"],
     ] {
         let outcome = smt(words);
-        assert_eq!(
-            outcome.status.code(),
-            Some(2),
-            "{words:?}: {}",
-            outcome.errors
-        );
+        assert_eq!(outcome.status.code(), Some(2), "{words:?}: {}", outcome.errors);
         assert!(outcome.output.is_empty(), "{words:?}");
     }
 }
@@ -80,9 +50,7 @@ fn wrong_usage_is_exit_code_2() {
 fn an_authority_that_did_not_sign_is_said() {
     let (files, others) = (Files::new(), Files::new());
     let serving = Serving::start(&files, &["--echo"]);
-    others
-        .run_call(serving.address(), &[], b"hi")
-        .fails(3, &[serving.address(), "issuer"]);
+    others.run_call(serving.address(), &[], b"hi").fails(3, &[serving.address(), "issuer"]);
 }
 
 #[test]
@@ -110,9 +78,7 @@ fn an_expired_certificate_is_said() {
     let mut serving = Serving::start(&files, &["--echo"]);
     let warning = serving.next_words();
     assert!(warning.contains("expired 1 days ago"), "{warning}");
-    files
-        .run_call(serving.address(), &[], b"hi")
-        .fails(3, &["expired"]);
+    files.run_call(serving.address(), &[], b"hi").fails(3, &["expired"]);
 }
 
 #[test]
@@ -142,10 +108,7 @@ fn a_private_key_that_others_may_read_is_told_at_the_start() {
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
     let mut serving = Serving::start(&files, &["--echo"]);
     let warning = serving.next_words();
-    assert!(
-        warning.contains(&key) && warning.contains("mode 644"),
-        "{warning}"
-    );
+    assert!(warning.contains(&key) && warning.contains("mode 644"), "{warning}");
 }
 
 #[test]
@@ -154,15 +117,7 @@ fn a_second_server_with_one_state_file_does_not_start() {
     let state = files.path("state");
     let _serving = Serving::start(&files, &["--echo", "--state", &state]);
     let (cert, key) = (files.path("localhost.pem"), files.path("localhost.key"));
-    let words = [
-        "serve",
-        "127.0.0.1:0",
-        "--echo",
-        "--cert",
-        &cert,
-        "--key",
-        &key,
-    ];
+    let words = ["serve", "127.0.0.1:0", "--echo", "--cert", &cert, "--key", &key];
     smt(&[&words[..], &["--state", &state]].concat()).fails_with(&[&state]);
 }
 
@@ -188,19 +143,8 @@ fn a_certificate_of_an_authority_in_the_place_of_a_servers_is_said() {
 #[test]
 fn a_certificate_of_version_1_is_said() {
     let files = Files::empty();
-    let (cert, key) = (
-        files.write("v1.pem", VERSION_1),
-        files.write("v1.key", KEY_OF_IT),
-    );
-    let words = [
-        "serve",
-        "127.0.0.1:0",
-        "--echo",
-        "--cert",
-        &cert,
-        "--key",
-        &key,
-    ];
+    let (cert, key) = (files.write("v1.pem", VERSION_1), files.write("v1.key", KEY_OF_IT));
+    let words = ["serve", "127.0.0.1:0", "--echo", "--cert", &cert, "--key", &key];
     smt(&words).fails_with(&["v1.pem", "it has version 1", "-extfile"]);
 }
 
@@ -217,9 +161,7 @@ fn a_server_of_another_name_is_said() {
 fn a_client_without_a_certificate_is_told_that_it_needs_one() {
     let files = Files::new();
     let serving = Serving::start(&files, &["--echo", "--client-ca", &files.path("ca.pem")]);
-    files
-        .run_call(serving.address(), &[], b"hi")
-        .fails(3, &["requires a certificate"]);
+    files.run_call(serving.address(), &[], b"hi").fails(3, &["requires a certificate"]);
 }
 
 #[test]
@@ -239,9 +181,7 @@ fn nobody_there_is_said() {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.local_addr().unwrap().to_string()
     };
-    files
-        .run_call(&address, &[], b"hi")
-        .fails(6, &["no server there", &address]);
+    files.run_call(&address, &[], b"hi").fails(6, &["no server there", &address]);
 }
 
 #[test]
@@ -292,15 +232,8 @@ fn a_server_killed_in_the_middle_is_said() {
     serving.kill();
     let output = call.wait_with_output().unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(
-        (output.status.code(), errors.lines().count()),
-        (Some(4), 1),
-        "{errors}"
-    );
-    assert!(
-        errors.contains("no answer for") && errors.contains("may have run"),
-        "{errors}"
-    );
+    assert_eq!((output.status.code(), errors.lines().count()), (Some(4), 1), "{errors}");
+    assert!(errors.contains("no answer for") && errors.contains("may have run"), "{errors}");
 }
 
 #[test]
@@ -322,13 +255,7 @@ fn a_request_over_the_limit_is_refused_with_both_numbers() {
     files
         .run_call(serving.address(), &[], &[0; 2_000])
         .fails(3, &["2000 bytes", "at most 1024", "limit"]);
-    assert_eq!(
-        files
-            .run_call(serving.address(), &[], &[b'x'; 1_024])
-            .output
-            .len(),
-        1_024
-    );
+    assert_eq!(files.run_call(serving.address(), &[], &[b'x'; 1_024]).output.len(), 1_024);
 }
 
 #[test]
@@ -342,10 +269,7 @@ fn a_reply_over_the_limit_is_said_on_both_sides() {
         "{outcome:?}"
     );
     let (_, words) = serving.end();
-    assert!(
-        words.contains("2000 bytes") && words.contains("at most 1024"),
-        "{words}"
-    );
+    assert!(words.contains("2000 bytes") && words.contains("at most 1024"), "{words}");
 }
 
 #[test]
@@ -363,9 +287,7 @@ fn no_file_is_left_without_a_reply() {
     let (missing, old) = (files.path("missing"), files.write("old", "old"));
     let serving = Serving::start(&files, &["--anyone", "--exec", "false"]);
     for path in [&missing, &old] {
-        files
-            .run_call(serving.address(), &["--out", path], b"hi")
-            .fails(4, &["may have run"]);
+        files.run_call(serving.address(), &["--out", path], b"hi").fails(4, &["may have run"]);
     }
     assert!(!Path::new(&missing).exists());
     assert_eq!(fs::read(&old).unwrap(), b"old");
@@ -390,21 +312,9 @@ fn the_callers_of_a_command_have_to_be_named() {
 fn a_command_that_cannot_run_is_found_out_before_anybody_calls() {
     let files = Files::new();
     let (cert, key) = (files.path("localhost.pem"), files.path("localhost.key"));
-    let serve = [
-        "serve",
-        "127.0.0.1:0",
-        "--cert",
-        &cert,
-        "--key",
-        &key,
-        "--anyone",
-        "--exec",
-    ];
+    let serve = ["serve", "127.0.0.1:0", "--cert", &cert, "--key", &key, "--anyone", "--exec"];
     for (program, why) in [
-        (
-            "no-such-program",
-            "no such program in the directories of PATH",
-        ),
+        ("no-such-program", "no such program in the directories of PATH"),
         ("/no/such/program", "No such file"),
         (&cert, "Permission denied"),
     ] {
@@ -438,17 +348,10 @@ fn a_port_in_use_is_said() {
 #[test]
 fn files_that_are_missing_or_something_else_are_named() {
     let files = Files::new();
-    let (cert, key, missing) = (
-        files.path("localhost.pem"),
-        files.path("localhost.key"),
-        files.path("missing"),
-    );
+    let (cert, key, missing) =
+        (files.path("localhost.pem"), files.path("localhost.key"), files.path("missing"));
     let serve = |cert: &str, key: &str, more: &[&str]| {
-        smt(&[
-            &["serve", "127.0.0.1:0", "--cert", cert, "--key", key][..],
-            more,
-        ]
-        .concat())
+        smt(&[&["serve", "127.0.0.1:0", "--cert", cert, "--key", key][..], more].concat())
     };
     serve(&missing, &key, &["--echo"]).fails_with(&["cannot read", "missing"]);
     serve(&cert, &files.path("alice.key"), &["--echo"])

@@ -36,9 +36,7 @@ fn a_command_learns_who_calls_for_how_long_and_with_which_metadata() {
     }
     let value = |name: &str| {
         let mut values = variables.iter().filter_map(|line| line.strip_prefix(name));
-        values
-            .next()
-            .unwrap_or_else(|| panic!("{name} {variables:?}"))
+        values.next().unwrap_or_else(|| panic!("{name} {variables:?}"))
     };
     assert!(value("SMT_PEER_ADDRESS=").starts_with("127.0.0.1:"));
     let left: u64 = value("SMT_REQUEST_DEADLINE_MS=").parse().unwrap();
@@ -51,9 +49,7 @@ fn the_identity_of_spiffe_has_a_variable_of_its_own() {
     let files = Files::new();
     let (directory, authority) = (files.path(""), files.path("ca.pem"));
     let id = "spiffe://cluster/alice";
-    let words = [
-        "keys", "client", id, "--ca", &directory, "--out", &directory,
-    ];
+    let words = ["keys", "client", id, "--ca", &directory, "--out", &directory];
     smt(&words).text();
     let serving = Serving::start(&files, &["--client-ca", &authority, "--exec", "env"]);
     let cert = files.path("spiffe___cluster_alice.pem");
@@ -61,10 +57,7 @@ fn the_identity_of_spiffe_has_a_variable_of_its_own() {
     let outcome = files.run_call(serving.address(), &["--cert", &cert, "--key", &key], b"");
     let variables = variables(outcome.text());
     for name in ["SMT_PEER_SPIFFE_ID", "SMT_PEER_NAMES"] {
-        assert!(
-            variables.contains(&format!("{name}={id}").as_str()),
-            "{variables:?}"
-        );
+        assert!(variables.contains(&format!("{name}={id}").as_str()), "{variables:?}");
     }
 }
 
@@ -82,10 +75,7 @@ fn a_variable_of_the_server_does_not_pass_for_one_of_the_request() {
     let serving = Serving::start_with(&files, &words, &forged);
     let outcome = files.run_call(serving.address(), &[], b"");
     let variables = variables(outcome.text());
-    assert!(
-        variables[0].starts_with("SMT_PEER_ADDRESS="),
-        "{variables:?}"
-    );
+    assert!(variables[0].starts_with("SMT_PEER_ADDRESS="), "{variables:?}");
     assert_eq!(variables.len(), 1, "{variables:?}");
     assert!(outcome.text().contains("SMT_OTHER=stays"));
 }
@@ -94,9 +84,7 @@ fn a_variable_of_the_server_does_not_pass_for_one_of_the_request() {
 fn a_server_lets_only_the_pinned_clients_in_and_reads_the_pins_again() {
     let files = Files::new();
     let directory = files.path("");
-    let words = [
-        "keys", "client", "bob", "--ca", &directory, "--out", &directory,
-    ];
+    let words = ["keys", "client", "bob", "--ca", &directory, "--out", &directory];
     smt(&words).text();
     let pins = files.path("pins.pem");
     let alice = std::fs::read(files.path("alice.pem")).unwrap();
@@ -111,9 +99,7 @@ fn a_server_lets_only_the_pinned_clients_in_and_reads_the_pins_again() {
     let outcome = call(&serving, "alice");
     assert!(variables(outcome.text()).contains(&"SMT_PEER_SUBJECT=CN=alice"));
     call(&serving, "bob").fails(3, &["pinned"]);
-    files
-        .run_call(serving.address(), &[], b"")
-        .fails(3, &["certificate"]);
+    files.run_call(serving.address(), &[], b"").fails(3, &["certificate"]);
     let both = [alice, std::fs::read(files.path("bob.pem")).unwrap()].concat();
     std::fs::write(&pins, both).unwrap();
     serving.signal(Signal::HUP);
@@ -177,9 +163,7 @@ fn peers_know_each_other_by_public_keys_alone() {
     };
     let outcome = call("alice", "localhost.pem");
     let variables = variables(outcome.text());
-    let hash = variables
-        .iter()
-        .find_map(|line| line.strip_prefix("SMT_PEER_KEY_SHA256="));
+    let hash = variables.iter().find_map(|line| line.strip_prefix("SMT_PEER_KEY_SHA256="));
     assert_eq!(hash.map(str::len), Some(64), "{variables:?}");
     call("bob", "localhost.pem").fails(3, &["pinned"]);
     call("alice", "bob.pem").fails(3, &["pinned"]);

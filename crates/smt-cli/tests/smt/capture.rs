@@ -13,12 +13,7 @@ pub(crate) fn pcap(seen: &[Seen]) -> Vec<u8> {
         let packet = ip(seen);
         let length = packet.len() as u32;
         let time = seen.time;
-        file.extend(words_le(&[
-            time.as_secs() as u32,
-            time.subsec_micros(),
-            length,
-            length,
-        ]));
+        file.extend(words_le(&[time.as_secs() as u32, time.subsec_micros(), length, length]));
         file.extend(packet);
     }
     file

@@ -33,18 +33,7 @@ fn every_message_comes_out_whole_with_the_key_log() {
     for (name, bytes) in [("pcap", pcap(&seen)), ("pcapng", pcapng(&seen))] {
         let (capture, out) = (files.write(name, bytes), files.path(&format!("{name}-out")));
         let log = files.path("key-log");
-        let dump = || {
-            smt(&[
-                "dump",
-                &capture,
-                "--port",
-                &port,
-                "--key-log",
-                &log,
-                "--out",
-                &out,
-            ])
-        };
+        let dump = || smt(&["dump", &capture, "--port", &port, "--key-log", &log, "--out", &out]);
         let outcome = dump();
         let text = outcome.text();
         for words in [
@@ -58,11 +47,7 @@ fn every_message_comes_out_whole_with_the_key_log() {
             assert!(text.contains(words), "{words:?} is not in:\n{text}");
         }
         assert!(!text.contains("FAILED"), "{text}");
-        assert!(
-            outcome.errors.contains("0 FAILED; 2 messages whole, 0 not"),
-            "{}",
-            outcome.errors
-        );
+        assert!(outcome.errors.contains("0 FAILED; 2 messages whole, 0 not"), "{}", outcome.errors);
         let messages = || -> Vec<_> {
             let entries = fs::read_dir(&out).unwrap();
             entries.map(|entry| entry.unwrap().path()).collect()
@@ -103,25 +88,11 @@ fn datagrams_of_one_send_call_are_told_apart() {
             _ => joined.push(seen),
         }
     }
-    assert!(
-        joined.iter().any(|batch| batch.payload.len() > 2_400),
-        "nothing was joined"
-    );
+    assert!(joined.iter().any(|batch| batch.payload.len() > 2_400), "nothing was joined");
     let capture = files.write("capture", pcap(&joined));
-    let outcome = smt(&[
-        "dump",
-        &capture,
-        "--port",
-        &port,
-        "--key-log",
-        &files.path("key-log"),
-    ]);
+    let outcome = smt(&["dump", &capture, "--port", &port, "--key-log", &files.path("key-log")]);
     assert!(outcome.text().contains("whole: REQUEST of 50000 bytes"));
-    assert!(
-        outcome.errors.contains("0 FAILED; 2 messages whole, 0 not"),
-        "{}",
-        outcome.errors
-    );
+    assert!(outcome.errors.contains("0 FAILED; 2 messages whole, 0 not"), "{}", outcome.errors);
 }
 
 #[test]
@@ -131,20 +102,9 @@ fn damaged_packets_are_told_and_the_others_stand() {
     let damaged = seen.iter_mut().find(|seen| is_data(&seen.payload)).unwrap();
     *damaged.payload.last_mut().unwrap() ^= 1;
     let capture = files.write("capture", pcap(&seen));
-    let outcome = smt(&[
-        "dump",
-        &capture,
-        "--port",
-        &port,
-        "--key-log",
-        &files.path("key-log"),
-    ]);
+    let outcome = smt(&["dump", &capture, "--port", &port, "--key-log", &files.path("key-log")]);
     assert!(outcome.text().contains("FAILED"), "{}", outcome.text());
-    assert!(
-        outcome.errors.contains("1 messages whole"),
-        "{}",
-        outcome.errors
-    );
+    assert!(outcome.errors.contains("1 messages whole"), "{}", outcome.errors);
 }
 
 #[test]
@@ -163,21 +123,11 @@ fn packets_are_lines_without_a_key_log() {
 fn keys_of_another_session_are_no_keys() {
     let files = Files::new();
     let (seen, port) = exchange(&files, b"hi");
-    let secret = format!(
-        "SMT_SECRET 0000000000000001 client data 0 1301 {}\n",
-        "ab".repeat(32)
-    );
-    let (capture, log) = (
-        files.write("capture", pcap(&seen)),
-        files.write("other", secret),
-    );
+    let secret = format!("SMT_SECRET 0000000000000001 client data 0 1301 {}\n", "ab".repeat(32));
+    let (capture, log) = (files.write("capture", pcap(&seen)), files.write("other", secret));
     let outcome = smt(&["dump", &capture, "--port", &port, "--key-log", &log]);
     assert!(outcome.text().contains("[no key]"));
-    assert!(
-        outcome.errors.contains("0 records and tags ok, 0 FAILED"),
-        "{}",
-        outcome.errors
-    );
+    assert!(outcome.errors.contains("0 records and tags ok, 0 FAILED"), "{}", outcome.errors);
 }
 
 #[test]
@@ -261,11 +211,7 @@ fn a_live_capture_outlives_ctrl_c_until_it_ends() {
     drop(input);
     let outcome = dump.wait_with_output().unwrap();
     assert!(outcome.status.success(), "{outcome:?}");
-    assert!(
-        String::from_utf8(outcome.stdout)
-            .unwrap()
-            .contains("replied")
-    );
+    assert!(String::from_utf8(outcome.stdout).unwrap().contains("replied"));
 }
 
 #[test]
@@ -282,10 +228,7 @@ fn every_packet_is_an_object_for_programs() {
         .collect();
     assert_eq!(objects.len() + facts.len(), lines);
     for packet in &objects {
-        assert_eq!(
-            (&packet["schema"], &packet["kind"]),
-            (&1.into(), &"packet".into())
-        );
+        assert_eq!((&packet["schema"], &packet["kind"]), (&1.into(), &"packet".into()));
         assert!(packet["time_ns"].as_u64().unwrap() > 0);
         let text = packet["text"].as_str().unwrap();
         assert!(text.starts_with(packet["type"].as_str().unwrap()), "{text}");
@@ -293,10 +236,7 @@ fn every_packet_is_an_object_for_programs() {
     let of = |ty: &str| objects.iter().find(|packet| packet["type"] == ty).unwrap();
     assert_eq!(of("CONFIRM")["remark"], "tag_ok");
     let data = of("DATA");
-    assert_eq!(
-        (&data["message_length"], &data["offset"]),
-        (&3_040.into(), &0.into())
-    );
+    assert_eq!((&data["message_length"], &data["offset"]), (&3_040.into(), &0.into()));
     assert_eq!(data["session"].as_str().unwrap().len(), 16);
     let whole = |message: &str| {
         facts.iter().any(|fact| {
@@ -313,34 +253,19 @@ fn every_rpc_is_a_row_with_sizes_latency_and_outcome() {
     let (capture, log) = (files.write("capture", pcap(&seen)), files.path("key-log"));
     let words = ["dump", &capture, "--port", &port, "--rpcs"];
     let text = smt(&words).text().to_owned();
-    let [heading, row] = text.lines().collect::<Vec<_>>()[..] else {
-        panic!("{text}")
-    };
+    let [heading, row] = text.lines().collect::<Vec<_>>()[..] else { panic!("{text}") };
     assert!(heading.contains("latency us") && row.contains("30000") && row.ends_with("replied"));
-    for (more, message) in [
-        (&[][..], Value::Null),
-        (&["--key-log", &log], "REQUEST".into()),
-    ] {
-        let [rpc] = &objects(&[&words[..], &["--json"], more].concat())[..] else {
-            panic!("one")
-        };
+    for (more, message) in [(&[][..], Value::Null), (&["--key-log", &log], "REQUEST".into())] {
+        let [rpc] = &objects(&[&words[..], &["--json"], more].concat())[..] else { panic!("one") };
         assert_eq!((&rpc["kind"], &rpc["message"]), (&"rpc".into(), &message));
-        assert_eq!(
-            (&rpc["request_bytes"], &rpc["reply_bytes"]),
-            (&30_000.into(), &30_000.into())
-        );
+        assert_eq!((&rpc["request_bytes"], &rpc["reply_bytes"]), (&30_000.into(), &30_000.into()));
         assert!(rpc["latency_us"].as_f64().unwrap() > 0.0);
         let packets = objects(&[&words[..4], &["--json"]].concat());
         let data = packets.iter().filter(|packet| packet["type"] == "DATA");
         let data = data.count();
         assert_eq!(rpc["packets"], data, "{rpc}");
         assert_eq!(rpc["outcome"], "replied");
-        assert!(
-            rpc["callee"]
-                .as_str()
-                .unwrap()
-                .ends_with(&format!(":{port}"))
-        );
+        assert!(rpc["callee"].as_str().unwrap().ends_with(&format!(":{port}")));
     }
 }
 
@@ -351,14 +276,8 @@ fn an_rpc_without_its_reply_is_told() {
     let server = seen[0].target;
     seen.retain(|seen| seen.source != server || !seen.payload.starts_with(&[1, 1]));
     // One packet of the request comes again, marked as such.
-    let mut again = seen
-        .iter()
-        .find(|seen| is_data(&seen.payload))
-        .unwrap()
-        .clone();
-    let marked = seen
-        .iter()
-        .filter(|seen| is_data(&seen.payload) && is_retransmission(seen));
+    let mut again = seen.iter().find(|seen| is_data(&seen.payload)).unwrap().clone();
+    let marked = seen.iter().filter(|seen| is_data(&seen.payload) && is_retransmission(seen));
     let before = marked.count();
     again.payload[FLAGS] |= RETRANSMIT;
     seen.push(again);
@@ -366,15 +285,9 @@ fn an_rpc_without_its_reply_is_told() {
     let [rpc] = &objects(&["dump", &capture, "--port", &port, "--rpcs", "--json"])[..] else {
         panic!("one")
     };
-    assert_eq!(
-        (&rpc["reply_bytes"], &rpc["latency_us"]),
-        (&Value::Null, &Value::Null)
-    );
+    assert_eq!((&rpc["reply_bytes"], &rpc["latency_us"]), (&Value::Null, &Value::Null));
     assert_eq!(rpc["retransmissions"], before + 1);
-    assert!(
-        rpc["outcome"] == "no reply" || rpc["outcome"] == "acknowledged",
-        "{rpc}"
-    );
+    assert!(rpc["outcome"] == "no reply" || rpc["outcome"] == "acknowledged", "{rpc}");
 }
 
 #[test]
@@ -390,45 +303,28 @@ fn one_session_or_one_rpc_is_shown_alone() {
     let capture = files.write("capture", pcap(&seen));
     let all = ["dump", &capture, "--port", port, "--json"];
     let rpcs = objects(&[&all[..], &["--rpcs"]].concat());
-    let [first, second, third] = &rpcs[..] else {
-        panic!("{rpcs:?}")
-    };
+    let [first, second, third] = &rpcs[..] else { panic!("{rpcs:?}") };
     assert_eq!(first["session"], second["session"]);
     assert_ne!(first["session"], third["session"]);
     let session = third["session"].as_str().unwrap();
     let of_session = [&all[..], &["--session", session]].concat();
-    assert_eq!(
-        objects(&[&of_session[..], &["--rpcs"]].concat()),
-        std::slice::from_ref(third)
-    );
+    assert_eq!(objects(&[&of_session[..], &["--rpcs"]].concat()), std::slice::from_ref(third));
     let packets = objects(&of_session);
     // Both directions of it, and nothing of the other session.
     let clients = |packets: &[Value]| -> BTreeSet<String> {
-        let ends = packets
-            .iter()
-            .flat_map(|packet| [&packet["source"], &packet["target"]]);
+        let ends = packets.iter().flat_map(|packet| [&packet["source"], &packet["target"]]);
         let ends = ends.map(|end| end.as_str().unwrap().to_owned());
         ends.filter(|end| *end != address).collect()
     };
-    assert_eq!(
-        (clients(&packets).len(), clients(&objects(&all)).len()),
-        (1, 2)
-    );
-    assert!(
-        packets
-            .iter()
-            .any(|packet| packet["source"] == address.as_str())
-    );
+    assert_eq!((clients(&packets).len(), clients(&objects(&all)).len()), (1, 2));
+    assert!(packets.iter().any(|packet| packet["source"] == address.as_str()));
     let id = second["id"].to_string();
     let of_rpc = [&all[..], &["--rpc", &id]].concat();
     assert!(objects(&of_rpc).iter().all(|packet| {
         let ids = packet["ids"].as_array();
         packet["id"] == second["id"] || ids.is_some_and(|ids| ids.contains(&second["id"]))
     }));
-    assert_eq!(
-        objects(&[&of_rpc[..], &["--rpcs"]].concat()),
-        std::slice::from_ref(second)
-    );
+    assert_eq!(objects(&[&of_rpc[..], &["--rpcs"]].concat()), std::slice::from_ref(second));
     for wrong in [["--session", "x"], ["--rpc", "x"]] {
         assert_eq!(smt(&[&all[..], &wrong].concat()).status.code(), Some(2));
     }
@@ -438,9 +334,7 @@ fn one_session_or_one_rpc_is_shown_alone() {
 fn objects(words: &[&str]) -> Vec<Value> {
     let outcome = smt(words);
     let lines = outcome.text().lines();
-    lines
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    lines.map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn is_retransmission(seen: &Seen) -> bool {

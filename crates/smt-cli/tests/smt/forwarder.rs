@@ -36,21 +36,14 @@ impl Forwarder {
         let client: Arc<Mutex<Option<SocketAddr>>> = Arc::default();
 
         let there = {
-            let (client, seen, inside) = (
-                Arc::clone(&client),
-                Arc::clone(&seen),
-                inside.try_clone().unwrap(),
-            );
-            pump(
-                outside.try_clone().unwrap(),
-                &is_over,
-                move |payload, source| {
-                    *client.lock().unwrap() = Some(source);
-                    note(&seen, source, address, payload);
-                    // A client that asks again gets another chance.
-                    let _ = inside.send(payload);
-                },
-            )
+            let (client, seen, inside) =
+                (Arc::clone(&client), Arc::clone(&seen), inside.try_clone().unwrap());
+            pump(outside.try_clone().unwrap(), &is_over, move |payload, source| {
+                *client.lock().unwrap() = Some(source);
+                note(&seen, source, address, payload);
+                // A client that asks again gets another chance.
+                let _ = inside.send(payload);
+            })
         };
         let back = {
             let seen = Arc::clone(&seen);
@@ -61,12 +54,7 @@ impl Forwarder {
                 }
             })
         };
-        Self {
-            address,
-            is_over,
-            threads: vec![there, back],
-            seen,
-        }
+        Self { address, is_over, threads: vec![there, back], seen }
     }
 
     /// The address that clients call instead of the server's.
@@ -90,9 +78,7 @@ fn pump(
     mut forward: impl FnMut(&[u8], SocketAddr) + Send + 'static,
 ) -> JoinHandle<()> {
     let is_over = Arc::clone(is_over);
-    socket
-        .set_read_timeout(Some(Duration::from_millis(20)))
-        .unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
     std::thread::spawn(move || {
         let mut buffer = vec![0; 65_536];
         while !is_over.load(Ordering::Relaxed) {
@@ -104,13 +90,6 @@ fn pump(
 }
 
 fn note(seen: &Mutex<Vec<Seen>>, source: SocketAddr, target: SocketAddr, payload: &[u8]) {
-    let time = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap();
-    seen.lock().unwrap().push(Seen {
-        time,
-        source,
-        target,
-        payload: payload.to_vec(),
-    });
+    let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    seen.lock().unwrap().push(Seen { time, source, target, payload: payload.to_vec() });
 }

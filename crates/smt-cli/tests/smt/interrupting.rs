@@ -88,10 +88,7 @@ fn waits_and_catches(process: u32, signal: Signal) -> bool {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let field = |name: &str| {
         let mut lines = status.lines();
-        lines
-            .find_map(|line| line.strip_prefix(name))
-            .unwrap()
-            .trim()
+        lines.find_map(|line| line.strip_prefix(name)).unwrap().trim()
     };
     let caught = u64::from_str_radix(field("SigCgt:"), 16).unwrap();
     field("State:").starts_with('S') && caught >> (signal.as_raw() - 1) & 1 == 1

@@ -21,9 +21,7 @@ fn nothing_is_overwritten_unless_forced() {
     let files = Files::new();
     let directory = files.path("");
     let before = fs::read(files.path("alice.key")).unwrap();
-    let words = [
-        "keys", "client", "alice", "--ca", &directory, "--out", &directory,
-    ];
+    let words = ["keys", "client", "alice", "--ca", &directory, "--out", &directory];
     smt(&words).fails_with(&["alice.pem is there already", "--force"]);
     assert_eq!(fs::read(files.path("alice.key")).unwrap(), before);
     let forced = [&words[..], &["--force"]].concat();
@@ -37,14 +35,8 @@ fn a_forced_key_is_for_its_owner_even_if_the_old_file_was_not() {
     let key = files.path("alice.key");
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
     let directory = files.path("");
-    smt(&[
-        "keys", "client", "alice", "--ca", &directory, "--out", &directory, "--force",
-    ])
-    .text();
-    assert_eq!(
-        fs::metadata(&key).unwrap().permissions().mode() & 0o777,
-        0o600
-    );
+    smt(&["keys", "client", "alice", "--ca", &directory, "--out", &directory, "--force"]).text();
+    assert_eq!(fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[test]
@@ -52,12 +44,8 @@ fn show_tells_what_a_certificate_says() {
     let files = Files::new();
     let outcome = smt(&["keys", "show", &files.path("localhost.pem")]);
     let text = outcome.text();
-    for words in [
-        "CN=localhost",
-        "localhost, 127.0.0.1",
-        "CN=smt authority",
-        "purposes     server",
-    ] {
+    for words in ["CN=localhost", "localhost, 127.0.0.1", "CN=smt authority", "purposes     server"]
+    {
         assert!(text.contains(words), "{text}");
     }
 }
@@ -79,11 +67,7 @@ fn certificates_of_files_and_directories_are_shown_with_their_expiry() {
     ] {
         assert!(text.contains(words), "{words:?} is not in:\n{text}");
     }
-    assert_eq!(
-        text.matches("CN=alice").count(),
-        2,
-        "by its file and its directory"
-    );
+    assert_eq!(text.matches("CN=alice").count(), 2, "by its file and its directory");
     assert_eq!(outcome.errors.matches("days; renew it").count(), 1);
 }
 
@@ -92,26 +76,14 @@ fn certificates_are_objects_for_programs() {
     let files = Files::new();
     let outcome = smt(&["keys", "show", "--json", &files.path("")]);
     let objects = outcome.text().lines();
-    let objects: Vec<serde_json::Value> = objects
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    let subjects: Vec<&str> = objects
-        .iter()
-        .map(|object| object["subject"].as_str().unwrap())
-        .collect();
-    assert_eq!(
-        (subjects.len(), subjects[0], subjects[2]),
-        (3, "CN=alice", "CN=localhost")
-    );
+    let objects: Vec<serde_json::Value> =
+        objects.map(|line| serde_json::from_str(line).unwrap()).collect();
+    let subjects: Vec<&str> =
+        objects.iter().map(|object| object["subject"].as_str().unwrap()).collect();
+    assert_eq!((subjects.len(), subjects[0], subjects[2]), (3, "CN=alice", "CN=localhost"));
     let server = &objects[2];
-    assert_eq!(
-        (&server["schema"], &server["kind"]),
-        (&1.into(), &"certificate".into())
-    );
-    assert_eq!(
-        server["names"],
-        serde_json::json!(["localhost", "127.0.0.1"])
-    );
+    assert_eq!((&server["schema"], &server["kind"]), (&1.into(), &"certificate".into()));
+    assert_eq!(server["names"], serde_json::json!(["localhost", "127.0.0.1"]));
     // Within the second in which it was made, all of its 365 days are left.
     assert!((364..=365).contains(&server["days_left"].as_i64().unwrap()));
     assert_eq!(server["is_authority"], false);
@@ -125,27 +97,13 @@ fn a_check_fails_if_a_certificate_expires_before() {
     smt(&["keys", "show", &server, "--check-days", "364"]).text();
     let outcome = smt(&["keys", "show", &server, "--check-days", "366"]);
     assert_eq!(outcome.status.code(), Some(1));
-    for words in [
-        "1 of 1 certificates",
-        "366 days",
-        "localhost.pem (CN=localhost) expires in 36",
-    ] {
+    for words in ["1 of 1 certificates", "366 days", "localhost.pem (CN=localhost) expires in 36"] {
         assert!(outcome.errors.contains(words), "{}", outcome.errors);
     }
     let outcome = smt(&["keys", "show", &directory, "--check-days", "1000", "--json"]);
-    assert_eq!(
-        (outcome.status.code(), outcome.errors.lines().count()),
-        (Some(1), 1)
-    );
-    assert!(
-        outcome.errors.contains("2 of 3 certificates"),
-        "{}",
-        outcome.errors
-    );
-    assert_eq!(
-        outcome.output.iter().filter(|byte| **byte == b'\n').count(),
-        3
-    );
+    assert_eq!((outcome.status.code(), outcome.errors.lines().count()), (Some(1), 1));
+    assert!(outcome.errors.contains("2 of 3 certificates"), "{}", outcome.errors);
+    assert_eq!(outcome.output.iter().filter(|byte| **byte == b'\n').count(), 3);
 }
 
 #[test]
@@ -155,11 +113,7 @@ fn a_file_that_cannot_be_shown_does_not_hide_the_others() {
     let outcome = smt(&["keys", "show", &missing, &alice]);
     assert_eq!(outcome.status.code(), Some(1));
     assert!(outcome.errors.contains("missing.pem"), "{}", outcome.errors);
-    assert!(
-        String::from_utf8(outcome.output)
-            .unwrap()
-            .contains("CN=alice")
-    );
+    assert!(String::from_utf8(outcome.output).unwrap().contains("CN=alice"));
     let empty = files.path("empty");
     fs::create_dir(&empty).unwrap();
     smt(&["keys", "show", &empty]).fails_with(&["no file in", ".pem, .crt or .cer"]);
@@ -170,16 +124,10 @@ fn days_that_no_certificate_has_are_wrong_usage_without_a_misleading_tip() {
     let files = Files::new();
     let directory = files.path("");
     for days in ["-1", "0", "99999", "ten"] {
-        let words = [
-            "keys", "client", "bob", "--ca", &directory, "--out", &directory,
-        ];
+        let words = ["keys", "client", "bob", "--ca", &directory, "--out", &directory];
         let outcome = smt(&[&words[..], &["--days", days]].concat());
         assert_eq!(outcome.status.code(), Some(2));
-        assert!(
-            outcome.errors.contains("give 1 to 36525 days"),
-            "{}",
-            outcome.errors
-        );
+        assert!(outcome.errors.contains("give 1 to 36525 days"), "{}", outcome.errors);
         assert!(!outcome.errors.contains("tip:"), "{}", outcome.errors);
     }
 }
@@ -189,9 +137,7 @@ fn a_file_that_cannot_be_made_or_shown_is_one_clear_line() {
     let files = Files::new();
     let (directory, missing) = (files.path(""), files.path("missing"));
     let server = |name: &str, ca: &str, days: &str| {
-        smt(&[
-            "keys", "server", name, "--ca", ca, "--out", &directory, "--days", days,
-        ])
+        smt(&["keys", "server", name, "--ca", ca, "--out", &directory, "--days", days])
     };
     server("no name!", &directory, "10").fails_with(&["\"no name!\" is no DNS name"]);
     server("a.example", &directory, "3651").fails_with(&["outlive its authority"]);
@@ -206,9 +152,7 @@ fn no_certificate_takes_the_place_of_its_authority() {
     let files = Files::new();
     let directory = files.path("");
     let before = fs::read(files.path("ca.key")).unwrap();
-    let words = [
-        "keys", "server", "ca", "--ca", &directory, "--out", &directory,
-    ];
+    let words = ["keys", "server", "ca", "--ca", &directory, "--out", &directory];
     smt(&[&words[..], &["--force"]].concat()).fails_with(&["the authority's own"]);
     assert_eq!(fs::read(files.path("ca.key")).unwrap(), before);
 }

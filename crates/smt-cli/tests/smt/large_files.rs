@@ -21,17 +21,9 @@ fn a_file_beyond_the_limit_of_either_side_comes_in_ranges() {
         let serving = Serving::start(&files, &words);
         let limit = ["--message-limit", client, "-v"];
         let outcome = files.run_call(serving.address(), &limit, b"file");
-        assert!(
-            outcome.status.success(),
-            "{server} {client}: {}",
-            outcome.errors
-        );
+        assert!(outcome.status.success(), "{server} {client}: {}", outcome.errors);
         assert!(outcome.output == content, "{server} {client}");
-        assert!(
-            outcome.errors.contains("300000 bytes come in"),
-            "{}",
-            outcome.errors
-        );
+        assert!(outcome.errors.contains("300000 bytes come in"), "{}", outcome.errors);
     }
 }
 
@@ -41,11 +33,7 @@ fn one_that_fits_comes_whole_as_before() {
     let content = noise(65_536);
     files.write("inside/file", &content);
     let serving = Serving::start(&files, &["--dir", &files.path("inside")]);
-    let outcome = files.run_call(
-        serving.address(),
-        &["--message-limit", "64K", "-v"],
-        b"file",
-    );
+    let outcome = files.run_call(serving.address(), &["--message-limit", "64K", "-v"], b"file");
     assert!(outcome.output == content);
     assert!(!outcome.errors.contains("ranges"), "{}", outcome.errors);
 }
@@ -63,19 +51,11 @@ fn a_file_that_changes_meanwhile_is_told_and_no_part_of_it_stays() {
     let mut slow = command(&call).stdin(Stdio::null()).spawn().unwrap();
     let mut first = [0; 1_000];
     std::io::Read::read_exact(slow.stdout.as_mut().unwrap(), &mut first).unwrap();
-    File::options()
-        .append(true)
-        .open(&path)
-        .unwrap()
-        .write_all(b"more")
-        .unwrap();
+    File::options().append(true).open(&path).unwrap().write_all(b"more").unwrap();
     let outcome = slow.wait_with_output().unwrap();
     let errors = String::from_utf8(outcome.stderr).unwrap();
     assert_eq!(outcome.status.code(), Some(5), "{errors}");
-    assert!(
-        errors.contains("the file has changed since its first range"),
-        "{errors}"
-    );
+    assert!(errors.contains("the file has changed since its first range"), "{errors}");
 }
 
 #[test]

@@ -24,18 +24,9 @@ fn each_session_is_told_once_when_it_begins_and_once_when_it_ends() {
     let name = "name=\"alice\"";
     let began = lines_with(&words, &["session began", "peer=127.0.0.1:", name]);
     assert_eq!(began.len(), 1, "{words}");
-    let ended = [
-        "session ended",
-        "peer=127.0.0.1:",
-        name,
-        "closed the session",
-    ];
+    let ended = ["session ended", "peer=127.0.0.1:", name, "closed the session"];
     assert_eq!(lines_with(&words, &ended).len(), 1, "{words}");
-    assert_eq!(
-        lines_with(&words, &["session"]).len(),
-        3,
-        "with the summary: {words}"
-    );
+    assert_eq!(lines_with(&words, &["session"]).len(), 3, "with the summary: {words}");
 }
 
 /// It makes several attempts, since an alert may be forged.
@@ -85,19 +76,12 @@ fn all_lines_are_json_objects_if_that_is_the_format() {
         }
         messages.push(object["message"].as_str().unwrap().to_owned());
     }
-    for begin in [
-        "session began",
-        "request dropped: missing",
-        "served 0 requests",
-    ] {
+    for begin in ["session began", "request dropped: missing", "served 0 requests"] {
         let is_told = messages.iter().any(|message| message.starts_with(begin));
         assert!(is_told, "{begin}: {messages:?}");
     }
     let failure = messages.last().unwrap();
-    assert!(
-        failure.starts_with("smt: ") && failure.contains("refused"),
-        "{failure}"
-    );
+    assert!(failure.starts_with("smt: ") && failure.contains("refused"), "{failure}");
 }
 
 #[test]
@@ -109,10 +93,7 @@ fn the_environment_may_say_the_level() {
         let words = files.call(serving.address(), &["--in", &request]);
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let output = command(&words).env("SMT_LOG", level).output().unwrap();
-        (
-            output.status.code(),
-            String::from_utf8(output.stderr).unwrap(),
-        )
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
     let (code, words) = call("info");
     assert!(code == Some(0) && words.contains("connected in"), "{words}");

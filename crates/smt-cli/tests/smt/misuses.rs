@@ -50,41 +50,17 @@ const WORDS: &[Row] = &[
     ("call", 2, "<ADDRESS>"),
     ("call ECHO", 2, "--ca <FILE>"),
     ("call ECHO ECHO --ca DIR/ca.pem", 2, "unexpected argument"),
-    (
-        "call ECHO --ca DIR/ca.pem --pin DIR/ca.pem",
-        2,
-        "cannot be used with",
-    ),
-    (
-        "call ECHO --ca DIR/ca.pem --cert DIR/alice.pem",
-        2,
-        "--key <FILE>",
-    ),
-    (
-        "call ECHO --ca DIR/ca.pem --key DIR/alice.key",
-        2,
-        "--cert <FILE>",
-    ),
-    (
-        "call ECHO --ca DIR/ca.pem --idempotent",
-        2,
-        "--retry <N|TIME>",
-    ),
-    (
-        "call ECHO --ca DIR/ca.pem --output x",
-        2,
-        "unexpected argument '--output'",
-    ),
+    ("call ECHO --ca DIR/ca.pem --pin DIR/ca.pem", 2, "cannot be used with"),
+    ("call ECHO --ca DIR/ca.pem --cert DIR/alice.pem", 2, "--key <FILE>"),
+    ("call ECHO --ca DIR/ca.pem --key DIR/alice.key", 2, "--cert <FILE>"),
+    ("call ECHO --ca DIR/ca.pem --idempotent", 2, "--retry <N|TIME>"),
+    ("call ECHO --ca DIR/ca.pem --output x", 2, "unexpected argument '--output'"),
     ("serve --echo", 2, "--cert <FILE>"),
     ("serve CREDS", 2, "--echo"),
     ("serve CREDS --echo --dir DIR", 2, "cannot be used with"),
     ("serve CREDS --exec", 2, "value is required"),
     ("serve CREDS --exec cat", 2, "--client-ca"),
-    (
-        "serve CREDS --anyone --client-ca DIR/ca.pem --echo",
-        2,
-        "cannot be used with",
-    ),
+    ("serve CREDS --anyone --client-ca DIR/ca.pem --echo", 2, "cannot be used with"),
     ("dump", 2, "<FILE>"),
     ("dump DIR/text --out DIR/messages", 2, "--key-log <FILE>"),
     ("keys", 2, "Usage: smt keys"),
@@ -106,55 +82,23 @@ const VALUES: &[Row] = &[
     ("call ECHO --ca DIR/ca.pem --deadline 5", 2, "--deadline"),
     ("call ECHO --ca DIR/ca.pem --deadline 0s", 2, "--deadline"),
     ("call ECHO --ca DIR/ca.pem --deadline soon", 2, "'soon'"),
-    (
-        "call ECHO --ca DIR/ca.pem --retry often",
-        2,
-        "give a number of attempts or a time",
-    ),
+    ("call ECHO --ca DIR/ca.pem --retry often", 2, "give a number of attempts or a time"),
     ("call ECHO --ca DIR/ca.pem --retry 0s", 2, "--retry"),
     ("call ECHO --ca DIR/ca.pem --count 0", 2, "--count"),
     ("call ECHO --ca DIR/ca.pem --count many", 2, "'many'"),
-    (
-        "call ECHO --ca DIR/ca.pem --message-limit 2G",
-        2,
-        "--message-limit",
-    ),
-    (
-        "call ECHO --ca DIR/ca.pem --message-limit 0",
-        2,
-        "--message-limit",
-    ),
+    ("call ECHO --ca DIR/ca.pem --message-limit 2G", 2, "--message-limit"),
+    ("call ECHO --ca DIR/ca.pem --message-limit 0", 2, "--message-limit"),
     ("call localhost:port --ca DIR/ca.pem", 2, "localhost:port"),
-    (
-        "call https://localhost --ca DIR/ca.pem",
-        2,
-        "https://localhost",
-    ),
+    ("call https://localhost --ca DIR/ca.pem", 2, "https://localhost"),
     ("call 127.0.0.1:99999 --ca DIR/ca.pem", 2, "127.0.0.1:99999"),
-    (
-        "call 127.0.0.1:0 --ca DIR/ca.pem",
-        2,
-        "port 0 is for listening",
-    ),
+    ("call 127.0.0.1:0 --ca DIR/ca.pem", 2, "port 0 is for listening"),
     ("serve :17379 CREDS --echo", 2, ":17379"),
     ("serve 127.0.0.1:99999 CREDS --echo", 2, "127.0.0.1:99999"),
     ("serve 127.0.0.1:0 CREDS --echo --shards 0", 2, "--shards"),
-    (
-        "serve 127.0.0.1:0 CREDS --echo --shards 3",
-        2,
-        "power of two",
-    ),
+    ("serve 127.0.0.1:0 CREDS --echo --shards 3", 2, "power of two"),
     ("serve 127.0.0.1:0 CREDS --echo --workers 0", 2, "1..=1024"),
-    (
-        "serve 127.0.0.1:0 CREDS --echo --message-limit much",
-        2,
-        "'much'",
-    ),
-    (
-        "serve 127.0.0.1:0 CREDS --anyone --exec-timeout 0s --exec cat",
-        2,
-        "--exec-timeout",
-    ),
+    ("serve 127.0.0.1:0 CREDS --echo --message-limit much", 2, "'much'"),
+    ("serve 127.0.0.1:0 CREDS --anyone --exec-timeout 0s --exec cat", 2, "--exec-timeout"),
     ("dump DIR/text --port 99999", 2, "99999"),
     ("keys ca --out DIR/new --days many", 2, "'many'"),
     ("keys ca --out DIR/new --days -1", 2, "--days"),
@@ -165,113 +109,37 @@ const VALUES: &[Row] = &[
 ];
 
 const FILES: &[Row] = &[
-    (
-        "serve 127.0.0.1:0 --cert DIR/missing --key DIR/localhost.key --echo",
-        1,
-        "check the path",
-    ),
-    (
-        "serve 127.0.0.1:0 --cert DIR/localhost.pem --key DIR/alice.key --echo",
-        1,
-        "belong",
-    ),
+    ("serve 127.0.0.1:0 --cert DIR/missing --key DIR/localhost.key --echo", 1, "check the path"),
+    ("serve 127.0.0.1:0 --cert DIR/localhost.pem --key DIR/alice.key --echo", 1, "belong"),
     (
         "serve 127.0.0.1:0 --cert DIR/localhost.key --key DIR/localhost.pem --echo",
         1,
         "holds 1 PRIVATE KEY",
     ),
-    (
-        "serve 127.0.0.1:0 --cert DIR --key DIR/localhost.key --echo",
-        1,
-        "Is a directory",
-    ),
-    (
-        "serve 127.0.0.1:0 --cert DIR/localhost.pem --key DIR/empty --echo",
-        1,
-        "no private key in",
-    ),
-    (
-        "serve 127.0.0.1:0 CREDS --echo --client-ca DIR/missing",
-        1,
-        "missing",
-    ),
-    (
-        "serve 127.0.0.1:0 CREDS --echo --client-ca DIR/alice.key",
-        1,
-        "no certificate in",
-    ),
-    (
-        "serve 127.0.0.1:0 CREDS --echo --client-pin DIR/alice.key",
-        1,
-        "no certificate in",
-    ),
-    (
-        "serve 127.0.0.1:0 CREDS --dir DIR/missing",
-        1,
-        "No such file",
-    ),
-    (
-        "serve 127.0.0.1:0 CREDS --dir DIR/text",
-        1,
-        "Not a directory",
-    ),
-    (
-        "serve 127.0.0.1:0 CREDS --echo --state DIR/missing/state",
-        1,
-        "No such file",
-    ),
-    (
-        "serve 127.0.0.1:0 CREDS --echo --key-log DIR/missing/log",
-        1,
-        "No such file",
-    ),
-    (
-        "serve 127.0.0.1:0 CREDS --anyone --exec no-such-program",
-        1,
-        "directories of PATH",
-    ),
-    (
-        "serve 127.0.0.1:0 CREDS --anyone --exec DIR/text",
-        1,
-        "Permission denied",
-    ),
+    ("serve 127.0.0.1:0 --cert DIR --key DIR/localhost.key --echo", 1, "Is a directory"),
+    ("serve 127.0.0.1:0 --cert DIR/localhost.pem --key DIR/empty --echo", 1, "no private key in"),
+    ("serve 127.0.0.1:0 CREDS --echo --client-ca DIR/missing", 1, "missing"),
+    ("serve 127.0.0.1:0 CREDS --echo --client-ca DIR/alice.key", 1, "no certificate in"),
+    ("serve 127.0.0.1:0 CREDS --echo --client-pin DIR/alice.key", 1, "no certificate in"),
+    ("serve 127.0.0.1:0 CREDS --dir DIR/missing", 1, "No such file"),
+    ("serve 127.0.0.1:0 CREDS --dir DIR/text", 1, "Not a directory"),
+    ("serve 127.0.0.1:0 CREDS --echo --state DIR/missing/state", 1, "No such file"),
+    ("serve 127.0.0.1:0 CREDS --echo --key-log DIR/missing/log", 1, "No such file"),
+    ("serve 127.0.0.1:0 CREDS --anyone --exec no-such-program", 1, "directories of PATH"),
+    ("serve 127.0.0.1:0 CREDS --anyone --exec DIR/text", 1, "Permission denied"),
     ("serve ECHO CREDS --echo", 1, "already in use"),
-    (
-        "serve 192.0.2.1:0 CREDS --echo",
-        1,
-        "choose another address",
-    ),
-    (
-        "serve no.such.host.invalid CREDS --echo",
-        1,
-        "does not resolve",
-    ),
+    ("serve 192.0.2.1:0 CREDS --echo", 1, "choose another address"),
+    ("serve no.such.host.invalid CREDS --echo", 1, "does not resolve"),
     ("call ECHO --ca DIR/missing", 1, "check the path"),
     ("call ECHO --ca DIR/text", 1, "no certificate in"),
     ("call ECHO --ca DIR/localhost.key", 1, "holds 1 PRIVATE KEY"),
     ("call ECHO --pin DIR/missing", 1, "cannot read"),
-    (
-        "call ECHO --ca DIR/ca.pem --cert DIR/alice.pem --key DIR/localhost.key",
-        1,
-        "belong",
-    ),
-    (
-        "call ECHO --ca DIR/ca.pem --in DIR/missing",
-        1,
-        "No such file",
-    ),
+    ("call ECHO --ca DIR/ca.pem --cert DIR/alice.pem --key DIR/localhost.key", 1, "belong"),
+    ("call ECHO --ca DIR/ca.pem --in DIR/missing", 1, "No such file"),
     ("call ECHO --ca DIR/ca.pem --in DIR", 1, "Is a directory"),
-    (
-        "call ECHO --ca DIR/ca.pem --out DIR/missing/reply",
-        1,
-        "No such file",
-    ),
+    ("call ECHO --ca DIR/ca.pem --out DIR/missing/reply", 1, "No such file"),
     ("call ECHO --ca DIR/ca.pem --out DIR", 1, "Is a directory"),
-    (
-        "call ECHO --ca DIR/ca.pem --key-log DIR/missing/log",
-        1,
-        "No such file",
-    ),
+    ("call ECHO --ca DIR/ca.pem --key-log DIR/missing/log", 1, "No such file"),
 ];
 
 const KEYS: &[Row] = &[
@@ -280,16 +148,8 @@ const KEYS: &[Row] = &[
     ("keys ca --out DIR/text", 1, "text"),
     ("keys server db7 --ca DIR/missing --out DIR", 1, "ca.pem"),
     ("keys server db7 --ca DIR/none --out DIR", 1, "ca.pem"),
-    (
-        "keys server db7 --ca DIR --out DIR --days 9999",
-        1,
-        "ask for at most that",
-    ),
-    (
-        "keys server db7:17379 --ca DIR --out DIR",
-        1,
-        "is no DNS name",
-    ),
+    ("keys server db7 --ca DIR --out DIR --days 9999", 1, "ask for at most that"),
+    ("keys server db7:17379 --ca DIR --out DIR", 1, "is no DNS name"),
     ("keys server ../db7 --ca DIR --out DIR", 1, "is no DNS name"),
     ("keys show DIR/missing", 1, "No such file"),
     ("keys show DIR/text", 1, "no certificate in"),
@@ -308,22 +168,10 @@ const CAPTURES: &[Row] = &[
 ];
 
 const SERVERS: &[Row] = &[
-    (
-        "call CLOSED --ca DIR/ca.pem",
-        6,
-        "start it, or check address and port",
-    ),
+    ("call CLOSED --ca DIR/ca.pem", 6, "start it, or check address and port"),
     ("call CLOSED --ca DIR/ca.pem --retry 1", 6, "attempt 2"),
-    (
-        "call SILENT --ca DIR/ca.pem --deadline 200ms",
-        6,
-        "check address, port and firewall",
-    ),
-    (
-        "call no.such.host.invalid --ca DIR/ca.pem",
-        6,
-        "was not resolved",
-    ),
+    ("call SILENT --ca DIR/ca.pem --deadline 200ms", 6, "check address, port and firewall"),
+    ("call no.such.host.invalid --ca DIR/ca.pem", 6, "was not resolved"),
     ("call ECHO --ca DIR/other.pem", 3, "issuer"),
     ("call ECHO --pin DIR/alice.pem", 3, "certificate"),
     ("call ECHO --ca DIR/ca.pem --name db7", 3, "db7"),
@@ -335,62 +183,22 @@ const SERVERS: &[Row] = &[
         "certificate",
     ),
     ("call SMALL --ca DIR/ca.pem --in DIR/2k", 3, "at most 1024"),
-    (
-        "call SMALL --ca DIR/ca.pem --in DIR/2k --one-way",
-        3,
-        "at most 1024",
-    ),
+    ("call SMALL --ca DIR/ca.pem --in DIR/2k --one-way", 3, "at most 1024"),
     (
         "call ECHO --ca DIR/ca.pem --in DIR/2k --message-limit 1K",
         4,
         "larger than this side accepts",
     ),
-    (
-        "call ECHO --ca DIR/ca.pem --in DIR/2k --message-limit 1K --out DIR/reply",
-        4,
-        "may have run",
-    ),
-    (
-        "call ECHO --ca DIR/ca.pem --in DIR/2k --out /dev/full",
-        7,
-        "No space left",
-    ),
+    ("call ECHO --ca DIR/ca.pem --in DIR/2k --message-limit 1K --out DIR/reply", 4, "may have run"),
+    ("call ECHO --ca DIR/ca.pem --in DIR/2k --out /dev/full", 7, "No space left"),
     ("call FALSE --ca DIR/ca.pem", 4, "may have run"),
-    (
-        "call FALSE --ca DIR/ca.pem --out DIR/reply",
-        4,
-        "may have run",
-    ),
-    (
-        "call FALSE --ca DIR/ca.pem --retry 1 --idempotent",
-        4,
-        "attempt 2",
-    ),
-    (
-        "call FILES --ca DIR/ca.pem --in DIR/names/missing",
-        5,
-        "No such file",
-    ),
-    (
-        "call FILES --ca DIR/ca.pem --in DIR/names/outside",
-        5,
-        "did not run",
-    ),
-    (
-        "call FILES --ca DIR/ca.pem --in DIR/names/directory",
-        5,
-        "did not run",
-    ),
-    (
-        "call FILES --ca DIR/ca.pem --in DIR/names/line",
-        5,
-        "did not run",
-    ),
-    (
-        "call FILES --ca DIR/ca.pem --in DIR/empty --out DIR/reply",
-        5,
-        "did not run",
-    ),
+    ("call FALSE --ca DIR/ca.pem --out DIR/reply", 4, "may have run"),
+    ("call FALSE --ca DIR/ca.pem --retry 1 --idempotent", 4, "attempt 2"),
+    ("call FILES --ca DIR/ca.pem --in DIR/names/missing", 5, "No such file"),
+    ("call FILES --ca DIR/ca.pem --in DIR/names/outside", 5, "did not run"),
+    ("call FILES --ca DIR/ca.pem --in DIR/names/directory", 5, "did not run"),
+    ("call FILES --ca DIR/ca.pem --in DIR/names/line", 5, "did not run"),
+    ("call FILES --ca DIR/ca.pem --in DIR/empty --out DIR/reply", 5, "did not run"),
 ];
 
 /// Whether an error says whose fault it is. The parser of options has a form of its own for what is
@@ -435,20 +243,13 @@ impl Bench {
             start("FILES", &["--dir", &served]),
         ];
         let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
-        Self {
-            files,
-            servers,
-            silent,
-        }
+        Self { files, servers, silent }
     }
 
     /// Does what the rows say, and tells all that is not as they say.
     #[track_caller]
     fn check(self, rows: &[Row]) {
-        let closed = UdpSocket::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap();
+        let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let mut wrong = Vec::new();
         for (words, code, text) in rows {
             let before = self.listing();
@@ -463,10 +264,7 @@ impl Bench {
                 wrong.push(format!("{words:?} wants {code} and {text:?}: {outcome:?}"));
             }
             if self.listing() != before {
-                wrong.push(format!(
-                    "{words:?} has left something: {:?}",
-                    self.listing()
-                ));
+                wrong.push(format!("{words:?} has left something: {:?}", self.listing()));
             }
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));

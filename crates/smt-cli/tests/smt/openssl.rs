@@ -59,10 +59,8 @@ fn a_self_signed_certificate_that_is_no_authoritys_is_believed() {
 #[test]
 fn a_common_name_is_told_to_be_no_name() {
     let (_files, serving) = serving("common-name.pem", "common-name.key");
-    smt(&["call", serving.address(), "--ca", &path("common-name.pem")]).fails(
-        3,
-        &["no name at all (subjectAltName; its common name does not count)"],
-    );
+    smt(&["call", serving.address(), "--ca", &path("common-name.pem")])
+        .fails(3, &["no name at all (subjectAltName; its common name does not count)"]);
 }
 
 #[test]
@@ -108,9 +106,7 @@ fn a_client_that_shows_an_authoritys_certificate_is_told() {
     let serving = Serving::start(&files, &["--echo", "--client-ca", &authority, "-v"]);
     let key = path("authority.key");
     let more = ["--cert", &authority, "--key", &key];
-    files
-        .run_call(serving.address(), &more, b"")
-        .fails(3, &["CA:TRUE", "`smt keys show` tells"]);
+    files.run_call(serving.address(), &more, b"").fails(3, &["CA:TRUE", "`smt keys show` tells"]);
 }
 
 #[test]
@@ -132,14 +128,7 @@ fn a_client_opens_its_key_too() {
     let (authority, passphrase) = (path("authority.pem"), files.write("p", "open sesame"));
     let serving = Serving::start(&files, &["--echo", "--client-ca", &authority]);
     let (cert, key) = (path("for-clients.pem"), path("encrypted.key"));
-    let more = [
-        "--cert",
-        &cert,
-        "--key",
-        &key,
-        "--passphrase-file",
-        &passphrase,
-    ];
+    let more = ["--cert", &cert, "--key", &key, "--passphrase-file", &passphrase];
     let outcome = files.run_call(serving.address(), &more, b"hi");
     assert_eq!(outcome.text(), "hi");
 }
@@ -151,9 +140,7 @@ fn an_encrypted_authority_signs() {
     files.write("authority/ca.pem", read("authority.pem"));
     let key = files.write("authority/ca.key", read("authority.key"));
     let sign = |more: &[&str]| {
-        let words = [
-            "keys", "client", "bob", "--ca", &authority, "--out", &authority,
-        ];
+        let words = ["keys", "client", "bob", "--ca", &authority, "--out", &authority];
         smt(&[&words[..], more].concat())
     };
     sign(&[]).text();
@@ -179,14 +166,10 @@ fn an_encrypted_key_that_is_not_opened_is_told_why() {
     serve(&encrypted, &wrong).fails_with(&["the passphrase does not open", "encrypted.key"]);
     serve(&encrypted, &empty).fails_with(&["empty", "no passphrase is"]);
     serve(&encrypted, &missing).fails_with(&["missing", "No such file"]);
-    serve(&path("encrypted-3des.key"), &right).fails_with(&[
-        "in a form that is not read here, e.g. by 3DES",
-        "`openssl pkey -in ",
-    ]);
-    serve(&path("encrypted-traditional.key"), &right).fails_with(&[
-        "traditional form (DEK-Info)",
-        "convert it: `openssl pkcs8 -topk8 -in ",
-    ]);
+    serve(&path("encrypted-3des.key"), &right)
+        .fails_with(&["in a form that is not read here, e.g. by 3DES", "`openssl pkey -in "]);
+    serve(&path("encrypted-traditional.key"), &right)
+        .fails_with(&["traditional form (DEK-Info)", "convert it: `openssl pkcs8 -topk8 -in "]);
 }
 
 #[test]
@@ -194,10 +177,8 @@ fn a_passphrase_is_asked_on_the_terminal_without_showing_it() {
     let files = Files::new();
     let serving = Serving::start(&files, &["--echo"]);
     let (mut terminal, end) = terminal();
-    let mut call = in_session(&["--ctty"], &serving, &files)
-        .stdin(end.try_clone().unwrap())
-        .spawn()
-        .unwrap();
+    let mut call =
+        in_session(&["--ctty"], &serving, &files).stdin(end.try_clone().unwrap()).spawn().unwrap();
     // Before it is silent, the terminal would show what is typed.
     while is_shown(&end) && call.try_wait().unwrap().is_none() {
         std::thread::yield_now();
@@ -233,12 +214,7 @@ fn in_session(options: &[&str], serving: &Serving, files: &Files) -> Command {
     command.arg("--wait").args(options);
     command.arg(env!("CARGO_BIN_EXE_smt"));
     command.args(["call", serving.address(), "--ca", &files.path("ca.pem")]);
-    command.args([
-        "--cert",
-        &path("for-clients.pem"),
-        "--key",
-        &path("encrypted.key"),
-    ]);
+    command.args(["--cert", &path("for-clients.pem"), "--key", &path("encrypted.key")]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -250,11 +226,7 @@ fn terminal() -> (File, File) {
     grantpt(&person).unwrap();
     unlockpt(&person).unwrap();
     let name = ptsname(&person, Vec::new()).unwrap();
-    let program = rustix::fs::open(
-        name,
-        OFlags::RDWR | OFlags::NOCTTY,
-        rustix::fs::Mode::empty(),
-    );
+    let program = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY, rustix::fs::Mode::empty());
     (File::from(person), File::from(program.unwrap()))
 }
 

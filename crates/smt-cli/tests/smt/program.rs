@@ -39,11 +39,7 @@ impl Outcome {
         assert!(self.output.is_empty(), "{self:?}");
         assert_eq!(self.errors.lines().count(), 1, "{}", self.errors);
         for word in words {
-            assert!(
-                self.errors.contains(word),
-                "{word:?} is not in: {}",
-                self.errors
-            );
+            assert!(self.errors.contains(word), "{word:?} is not in: {}", self.errors);
         }
     }
 }
@@ -72,10 +68,7 @@ pub(crate) fn smt_with_input(arguments: &[&str], input: &[u8]) -> Outcome {
 /// `smt` with its output in pipes.
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_smt"));
-    command
-        .args(arguments)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
@@ -99,15 +92,8 @@ impl Serving {
         variables: &[(&str, &str)],
     ) -> Self {
         let (cert, key) = (files.path("localhost.pem"), files.path("localhost.key"));
-        let mut words = vec![
-            "serve",
-            "127.0.0.1:0",
-            "--cert",
-            &cert,
-            "--key",
-            &key,
-            "--until-input-ends",
-        ];
+        let mut words =
+            vec!["serve", "127.0.0.1:0", "--cert", &cert, "--key", &key, "--until-input-ends"];
         words.extend(arguments);
         let mut command = command(&words);
         command.envs(variables.iter().copied());
@@ -131,15 +117,11 @@ impl Serving {
     fn spawn(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let errors = child.stderr.take().map(BufReader::new);
         let address = line.trim_end().strip_prefix("listening on ");
         Self {
-            address: address
-                .expect("the first line says where it listens")
-                .to_owned(),
+            address: address.expect("the first line says where it listens").to_owned(),
             child,
             errors,
         }
@@ -227,19 +209,8 @@ impl Files {
         let directory = files.path("");
         for words in [
             &["keys", "ca", "--out", &directory][..],
-            &[
-                "keys",
-                "server",
-                "localhost",
-                "127.0.0.1",
-                "--ca",
-                &directory,
-                "--out",
-                &directory,
-            ],
-            &[
-                "keys", "client", "alice", "--ca", &directory, "--out", &directory,
-            ],
+            &["keys", "server", "localhost", "127.0.0.1", "--ca", &directory, "--out", &directory],
+            &["keys", "client", "alice", "--ca", &directory, "--out", &directory],
         ] {
             smt(words).text();
         }
@@ -271,10 +242,7 @@ impl Files {
     /// Arguments of `smt call` for a server that has its certificate from here.
     pub(crate) fn call<'a>(&self, address: &'a str, more: &[&'a str]) -> Vec<String> {
         let words = ["call", address, "--ca", &self.path("ca.pem")].map(str::to_owned);
-        words
-            .into_iter()
-            .chain(more.iter().map(|word| (*word).to_owned()))
-            .collect()
+        words.into_iter().chain(more.iter().map(|word| (*word).to_owned())).collect()
     }
 
     /// Calls with this request.
@@ -293,9 +261,7 @@ impl Drop for Files {
 
 /// Bytes that do not repeat soon.
 pub(crate) fn noise(length: usize) -> Vec<u8> {
-    (0..length)
-        .map(|place| (place * 31 + place / 251 + place / 7_919) as u8)
-        .collect()
+    (0..length).map(|place| (place * 31 + place / 251 + place / 7_919) as u8).collect()
 }
 
 /// Waits until something holds, as long as the machine takes; a minute is never.

@@ -71,10 +71,7 @@ fn files_that_cannot_be_used_change_nothing_and_are_one_line() {
     fs::copy(files.path("alice.key"), files.path("localhost.key")).unwrap();
     serving.signal(Signal::HUP);
     let line = serving.next_words();
-    assert!(
-        line.contains("does not belong to the first certificate"),
-        "{line}"
-    );
+    assert!(line.contains("does not belong to the first certificate"), "{line}");
     fs::write(files.path("localhost.key"), key).unwrap();
     let (status, words) = serving.end();
     assert!(status.success() && words.lines().count() == 1, "{words}");
@@ -114,10 +111,7 @@ fn files_that_can_be_read_once_are_left_alone() {
     writer.join().unwrap().unwrap();
     serving.signal(Signal::HUP);
     let line = serving.next_words_with("SIGHUP");
-    assert!(
-        line.contains(&key) && line.contains("no file that can be read again"),
-        "{line}"
-    );
+    assert!(line.contains(&key) && line.contains("no file that can be read again"), "{line}");
     assert_eq!(files.run_call(serving.address(), &[], b"hi").text(), "hi");
     assert!(serving.end().0.success());
 }
@@ -129,15 +123,7 @@ fn a_revocation_list_is_read_again_and_a_bad_one_changes_nothing() {
     let (alice, list) = (files.path("alice.pem"), files.path("ca.crl"));
     let crl = ["keys", "crl", "--ca", &directory, "--out", &list];
     assert_eq!(smt_with_input(&crl, b"").text(), format!("{list}\n"));
-    let words = [
-        "--log",
-        "info",
-        "--echo",
-        "--client-ca",
-        &authority,
-        "--crl",
-        &list,
-    ];
+    let words = ["--log", "info", "--echo", "--client-ca", &authority, "--crl", &list];
     let mut serving = Serving::start(&files, &words);
     let address = serving.address().to_owned();
     let call = || {

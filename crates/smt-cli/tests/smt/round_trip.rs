@@ -37,11 +37,7 @@ fn calls_are_repeated_and_their_replies_follow_each_other() {
     let serving = Serving::start(&files, &["--echo", "--workers", "3"]);
     let outcome = files.run_call(serving.address(), &["--count", "5"], b"ab");
     assert_eq!(outcome.text(), "ababababab");
-    assert!(
-        outcome.errors.contains("5 round trips: median"),
-        "{}",
-        outcome.errors
-    );
+    assert!(outcome.errors.contains("5 round trips: median"), "{}", outcome.errors);
 }
 
 #[test]
@@ -51,10 +47,7 @@ fn a_one_way_message_has_no_reply() {
     let outcome = files.run_call(serving.address(), &["--one-way"], b"hello");
     assert_eq!(outcome.text(), "");
     let (_, words) = serving.end();
-    assert!(
-        words.contains("0 requests and 1 one-way messages"),
-        "{words}"
-    );
+    assert!(words.contains("0 requests and 1 one-way messages"), "{words}");
 }
 
 #[test]
@@ -72,16 +65,8 @@ fn a_pinned_certificate_needs_no_authority_and_no_name() {
     let serving = Serving::start(&files, &["--echo"]);
     let pinned = files.path("localhost.pem");
     let request = files.write("request", "hi");
-    let words = [
-        "call",
-        serving.address(),
-        "--pin",
-        &pinned,
-        "--name",
-        "whoever",
-        "--in",
-        &request,
-    ];
+    let words =
+        ["call", serving.address(), "--pin", &pinned, "--name", "whoever", "--in", &request];
     assert_eq!(smt(&words).text(), "hi");
 }
 

@@ -13,9 +13,7 @@ use crate::sim_capture::{captured, count};
 fn json(words: &[&str]) -> Vec<Value> {
     let outcome = smt(words);
     let lines = outcome.text().lines();
-    lines
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    lines.map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 #[test]
@@ -33,23 +31,14 @@ fn a_sealed_packet_shows_its_header_of_data_and_with_the_keys_all() {
         assert!(packet["source"].as_str().unwrap().ends_with(":17379"));
     }
     let others = shown.iter().filter(|packet| packet["type"] != "DATA");
-    assert!(
-        others
-            .clone()
-            .all(|packet| packet["error"] == "sealed packet")
-    );
+    assert!(others.clone().all(|packet| packet["error"] == "sealed packet"));
     let (data, others) = (data.count(), others.count());
 
     let opened = json(&["dump", "--json", &capture, "--key-log", &keys]);
     let opened: Vec<&Value> = opened.iter().filter(|packet| is_sealed(packet)).collect();
     assert_eq!(opened.len(), data + others);
     assert!(opened.iter().all(|packet| packet["opened"] == true));
-    let count = |name| {
-        opened
-            .iter()
-            .filter(|packet| packet["type"] == name)
-            .count()
-    };
+    let count = |name| opened.iter().filter(|packet| packet["type"] == name).count();
     assert_eq!((count("DATA"), count("PROBE")), (data, others));
     assert!(others > 0, "no path was probed");
 }
@@ -60,10 +49,7 @@ fn forgeries_in_sealed_packets_and_beside_them_are_told() {
     let (capture, keys, _) = captured(&files, "14", &["--arriving", "--attacked"]);
     let dump = smt(&["dump", &capture, "--key-log", &keys]);
     // Records of its own behind clear headers, and DATA without PSP.
-    for remark in [
-        " [ICV FAILED]",
-        " [in no packet of PSP: a receiver drops it]",
-    ] {
+    for remark in [" [ICV FAILED]", " [in no packet of PSP: a receiver drops it]"] {
         assert!(dump.text().contains(remark), "{remark}");
     }
     assert!(count(&dump, " messages whole") > 100, "{}", dump.errors);
@@ -96,10 +82,7 @@ fn no_byte_from_outside_of_a_sealed_packet_comes_among_those_in_one() {
     assert!(forged > 1_000, "{forged}");
     let expected = messages("honest", &capture);
     assert!(expected.len() > 200, "{}", expected.len());
-    assert!(
-        messages("attacked", &attacked) == expected,
-        "a message differs"
-    );
+    assert!(messages("attacked", &attacked) == expected, "a message differs");
 }
 
 #[test]
@@ -107,22 +90,12 @@ fn a_decrypted_capture_has_the_datagrams_of_sealed_packets_natively() {
     let files = Files::empty();
     let (capture, keys, _) = captured(&files, "7", &[]);
     let decrypted = files.path("plain");
-    let sealed = json(&[
-        "dump",
-        "--json",
-        &capture,
-        "--key-log",
-        &keys,
-        "--decrypt",
-        &decrypted,
-    ]);
+    let sealed = json(&["dump", "--json", &capture, "--key-log", &keys, "--decrypt", &decrypted]);
     let plain = json(&["dump", "--json", &decrypted]);
     assert_eq!(sealed.len(), plain.len());
     let mut natively = 0;
     for (sealed, plain) in sealed.iter().zip(&plain) {
-        for field in [
-            "time_ns", "source", "target", "type", "session", "id", "offset", "payload",
-        ] {
+        for field in ["time_ns", "source", "target", "type", "session", "id", "offset", "payload"] {
             assert_eq!(sealed[field], plain[field], "{sealed} {plain}");
         }
         assert_eq!(plain["remark"], Value::Null, "{plain}");

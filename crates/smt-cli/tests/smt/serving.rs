@@ -32,13 +32,7 @@ fn a_directory_hands_out_its_files_and_no_others() {
         "",
         "missing",
     ] {
-        read(path).fails(
-            5,
-            &[
-                "the server's application refused the request",
-                "did not run",
-            ],
-        );
+        read(path).fails(5, &["the server's application refused the request", "did not run"]);
     }
     // The request before does not keep the server from the next.
     assert_eq!(read("deep/file").text(), "content");
@@ -90,13 +84,9 @@ fn a_command_makes_the_reply() {
 fn a_command_that_fails_drops_its_request_and_is_logged() {
     let files = Files::new();
     let serving = Serving::start(&files, &["--anyone", "--exec", "sh", "-c", "exit 3"]);
-    files.run_call(serving.address(), &[], b"").fails(
-        4,
-        &[
-            "the server's application failed the request",
-            "may have run",
-        ],
-    );
+    files
+        .run_call(serving.address(), &[], b"")
+        .fails(4, &["the server's application failed the request", "may have run"]);
     let (_, words) = serving.end();
     assert!(words.contains("sh ended with exit status: 3"), "{words}");
 }
@@ -107,13 +97,9 @@ fn a_command_that_takes_too_long_is_ended_and_its_caller_told() {
     let words = ["--anyone", "--exec-timeout", "50ms", "--exec", "sh", "-c"];
     let script = "tail -f /dev/null; true";
     let serving = Serving::start(&files, &[&words[..], &[script]].concat());
-    files.run_call(serving.address(), &[], b"").fails(
-        4,
-        &[
-            "the server's application failed the request",
-            "may have run",
-        ],
-    );
+    files
+        .run_call(serving.address(), &[], b"")
+        .fails(4, &["the server's application failed the request", "may have run"]);
     let (_, words) = serving.end();
     let why = "sh: it ran for longer than --exec-timeout, 50.0 ms";
     assert!(words.contains(why), "{words}");
@@ -124,14 +110,7 @@ fn a_command_that_takes_too_long_is_ended_and_its_caller_told() {
 fn a_command_of_a_one_way_message_is_killed_at_the_limit() {
     let files = Files::new();
     let script = "read word; test \"$word\" = call || exec tail -f /dev/null; echo done";
-    let words = [
-        "--anyone",
-        "--workers",
-        "1",
-        "--exec-timeout",
-        "2s",
-        "--exec",
-    ];
+    let words = ["--anyone", "--workers", "1", "--exec-timeout", "2s", "--exec"];
     let serving = Serving::start(&files, &[&words[..], &["sh", "-c", script]].concat());
     let send = files.run_call(serving.address(), &["--one-way"], b"send\n");
     assert_eq!(send.text(), "");
@@ -148,13 +127,7 @@ fn a_command_that_is_gone_refuses_its_requests_since_nothing_ran() {
     let call = || files.run_call(serving.address(), &[], b"hi");
     assert_eq!(call().text(), "hi");
     fs::remove_file(&program).unwrap();
-    call().fails(
-        5,
-        &[
-            "the server's application refused the request",
-            "did not run",
-        ],
-    );
+    call().fails(5, &["the server's application refused the request", "did not run"]);
     let (_, words) = serving.end();
     assert!(words.contains(&program), "{words}");
 }
@@ -165,15 +138,10 @@ fn only_clients_of_its_authority_make_a_command_run() {
     let authority = files.path("ca.pem");
     let words = ["--client-ca", &authority, "--exec", "cat"];
     let serving = Serving::start(&files, &words);
-    files
-        .run_call(serving.address(), &[], b"hi")
-        .fails(3, &["requires a certificate"]);
+    files.run_call(serving.address(), &[], b"hi").fails(3, &["requires a certificate"]);
     let (cert, key) = (files.path("alice.pem"), files.path("alice.key"));
     let alice = ["--cert", &cert, "--key", &key];
-    assert_eq!(
-        files.run_call(serving.address(), &alice, b"hi").text(),
-        "hi"
-    );
+    assert_eq!(files.run_call(serving.address(), &alice, b"hi").text(), "hi");
 }
 
 #[test]
@@ -215,11 +183,8 @@ fn a_second_signal_ends_its_commands_with_it() {
 #[test]
 fn an_interrupted_demonstration_leaves_no_keys_behind() {
     let files = Files::empty();
-    let mut demo = command(&["demo"])
-        .env("TMPDIR", files.path(""))
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut demo =
+        command(&["demo"]).env("TMPDIR", files.path("")).stdout(Stdio::piped()).spawn().unwrap();
     let mut first = String::new();
     let output = demo.stdout.take().unwrap();
     BufReader::new(output).read_line(&mut first).unwrap();

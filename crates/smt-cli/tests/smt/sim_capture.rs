@@ -10,17 +10,7 @@ use crate::program::{Files, Outcome, smt};
 /// Plays a case into a capture with its keys. Returns the paths, and the JSON of the verdict.
 pub(crate) fn captured(files: &Files, seed: &str, more: &[&str]) -> (String, String, Value) {
     let (capture, keys) = (files.path("capture"), files.path("keys"));
-    let words = [
-        "sim",
-        "run",
-        "--json",
-        "--seed",
-        seed,
-        "--capture",
-        &capture,
-        "--key-log",
-        &keys,
-    ];
+    let words = ["sim", "run", "--json", "--seed", seed, "--capture", &capture, "--key-log", &keys];
     let outcome = smt(&[&words[..], more].concat());
     let verdict = serde_json::from_str(outcome.text().lines().last().unwrap()).unwrap();
     (capture, keys, verdict)
@@ -50,17 +40,9 @@ fn every_packet_that_was_sent_is_there_and_opens() {
         assert!(text.contains(" DATA epoch "), "{seed}");
         assert_eq!(text.matches("[no key]").count(), 0, "{seed}");
         assert_eq!(count(&dump, " FAILED; "), 0, "{seed}");
-        assert!(
-            count(&dump, " records and tags ok") > 1_000,
-            "{seed}: {}",
-            dump.errors
-        );
+        assert!(count(&dump, " records and tags ok") > 1_000, "{seed}: {}", dump.errors);
         // Requests and replies; retransmissions make no second message.
-        assert!(
-            count(&dump, " messages whole") > 200,
-            "{seed}: {}",
-            dump.errors
-        );
+        assert!(count(&dump, " messages whole") > 200, "{seed}: {}", dump.errors);
     }
 }
 
@@ -103,17 +85,8 @@ fn a_host_s_cable_has_what_it_sends_and_what_reaches_it() {
         received += u64::from(words[3] == host);
     }
     assert!(sent > 100 && received > 100, "{sent} {received}");
-    smt(&[
-        "sim",
-        "run",
-        "--seed",
-        "8",
-        "--capture",
-        &capture,
-        "--host",
-        "9",
-    ])
-    .fails_with(&["there is no host 9 here: give one from 0 to "]);
+    smt(&["sim", "run", "--seed", "8", "--capture", &capture, "--host", "9"])
+        .fails_with(&["there is no host 9 here: give one from 0 to "]);
 }
 
 #[test]
@@ -123,11 +96,7 @@ fn a_capture_cut_short_is_read_as_far_as_it_goes_and_that_is_told() {
     let whole = fs::read(&capture).unwrap();
     let cut = files.write("cut", &whole[..whole.len() / 2 + 1]);
     let dump = smt(&["dump", &cut, "--key-log", &keys]);
-    assert!(
-        dump.errors.contains("ends in the middle of a frame"),
-        "{}",
-        dump.errors
-    );
+    assert!(dump.errors.contains("ends in the middle of a frame"), "{}", dump.errors);
     assert_eq!(count(&dump, " FAILED; "), 0);
     assert!(count(&dump, " messages whole") > 50);
 }
@@ -162,10 +131,7 @@ fn members_of_a_bundle_are_told_one_by_one() {
         true
     };
     // A third of the cases have one.
-    assert!(
-        (1..50).any(|seed| has_bundle(&seed)),
-        "no case has a bundle"
-    );
+    assert!((1..50).any(|seed| has_bundle(&seed)), "no case has a bundle");
 }
 
 #[test]
@@ -181,21 +147,14 @@ fn a_link_between_switches_has_what_passes_between_its_rack_and_others() {
         let (host, _) = host.split_once(':').unwrap();
         (4..8).contains(&host.parse::<u32>().unwrap())
     };
-    let lines: Vec<_> = dump
-        .text()
-        .lines()
-        .filter(|line| line.contains(" > "))
-        .collect();
+    let lines: Vec<_> = dump.text().lines().filter(|line| line.contains(" > ")).collect();
     let from_rack = lines.iter().filter(|line| {
         let words: Vec<&str> = line.split(' ').collect();
         assert_ne!(is_of_rack(words[1]), is_of_rack(words[3]), "{line}");
         is_of_rack(words[1])
     });
     let from_rack = from_rack.count();
-    assert!(
-        from_rack > 20 && lines.len() - from_rack > 20,
-        "{from_rack}"
-    );
+    assert!(from_rack > 20 && lines.len() - from_rack > 20, "{from_rack}");
     run("rack3-spine0").fails_with(&["no rack3-spine0 here: give one from rack0-spine0 to rack2-"]);
     let case = ["sim", "run", "--seed", "1", "--capture", &capture];
     smt(&[&case[..], &["--link", "rack0-spine0"]].concat())

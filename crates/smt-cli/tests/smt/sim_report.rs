@@ -8,15 +8,7 @@ use crate::program::{Files, smt};
 /// Runs a scenario for a moment. Returns its results' path.
 fn results(files: &Files, name: &str, words: &[&str]) -> String {
     let path = files.path(name);
-    let first = [
-        "sim",
-        "run",
-        "smoke",
-        "--duration",
-        "200us",
-        "--results",
-        &path,
-    ];
+    let first = ["sim", "run", "smoke", "--duration", "200us", "--results", &path];
     smt(&[&first[..], words].concat()).text();
     path
 }
@@ -31,11 +23,7 @@ fn a_page_has_a_column_for_each_result_and_needs_nothing_else() {
     let page = fs::read_to_string(&page).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
     assert_eq!(page.matches("<svg ").count(), 6);
-    assert_eq!(
-        page.matches("<figcaption>smoke, stream, load 0.8</figcaption>")
-            .count(),
-        3
-    );
+    assert_eq!(page.matches("<figcaption>smoke, stream, load 0.8</figcaption>").count(), 3);
     for words in [
         "Slowdown by message size",
         "Queues over time",
@@ -53,9 +41,7 @@ fn a_page_has_a_column_for_each_result_and_needs_nothing_else() {
     ] {
         assert!(page.contains(words), "{words:?} is not in:\n{page}");
     }
-    for outside in [
-        "http:", "https:", "<script", "<link", "<img", "url(", "@import",
-    ] {
+    for outside in ["http:", "https:", "<script", "<link", "<img", "url(", "@import"] {
         assert!(!page.contains(outside), "{outside}");
     }
     assert!(!page.contains("NaN") && !page.contains("inf "), "{page}");
@@ -84,13 +70,7 @@ fn lines_stay_inside_and_all_plots_of_a_row_have_one_scale() {
     for plot in plots {
         let lines = plot.split("class=\"line").skip(1);
         for line in lines {
-            let path = line
-                .split("d=\"M")
-                .nth(1)
-                .unwrap()
-                .split('"')
-                .next()
-                .unwrap();
+            let path = line.split("d=\"M").nth(1).unwrap().split('"').next().unwrap();
             for number in path.split([' ', 'L', 'H']) {
                 let number: f64 = number.parse().unwrap();
                 assert!((0.0..=480.0).contains(&number), "{path}");
@@ -111,15 +91,9 @@ fn the_results_of_several_runs_may_be_in_one_file() {
 #[test]
 fn runs_that_differ_in_seed_or_duration_alone_have_headings_of_their_own() {
     let files = Files::empty();
-    let runs = [
-        results(&files, "one.json", &[]),
-        results(&files, "two.json", &["--seed", "2"]),
-    ];
+    let runs = [results(&files, "one.json", &[]), results(&files, "two.json", &["--seed", "2"])];
     let page = smt(&["sim", "report", &runs[0], &runs[1]]);
-    for heading in [
-        "smoke (seed 1), smt, load 0.8",
-        "smoke (seed 2), smt, load 0.8",
-    ] {
+    for heading in ["smoke (seed 1), smt, load 0.8", "smoke (seed 2), smt, load 0.8"] {
         assert!(page.text().contains(heading), "{heading}");
     }
 }
@@ -131,16 +105,8 @@ fn a_line_that_is_no_result_is_named() {
     let older = text.replace("\"schema\":1", "\"schema\":0");
     for (name, content, said) in [
         ("empty", String::new(), "empty is empty"),
-        (
-            "words",
-            "hello".to_owned(),
-            "words:1: this is no result of smt sim run --results: ",
-        ),
-        (
-            "second",
-            format!("{text}{{}}"),
-            "second:2: this is no result",
-        ),
+        ("words", "hello".to_owned(), "words:1: this is no result of smt sim run --results: "),
+        ("second", format!("{text}{{}}"), "second:2: this is no result"),
         (
             "older",
             older,

@@ -33,9 +33,7 @@ fn smt_and_tcp_share_links_and_the_shares_are_told_as_tables() {
     // Three tables with their heads: ten schedulers twice, and two ways to spread.
     assert_eq!(rows.clone().count(), 2 * 11 + 3);
     for name in ["in order", "priority, TCP at 7", "halves, SMT trimmed"] {
-        let named = rows
-            .clone()
-            .filter(|row| row.starts_with(&format!("| {name} |")));
+        let named = rows.clone().filter(|row| row.starts_with(&format!("| {name} |")));
         assert_eq!(named.count(), 2, "{name}");
     }
     let refused = smt(&["sim", "share", "--duration", "1us"]);
@@ -46,11 +44,8 @@ fn smt_and_tcp_share_links_and_the_shares_are_told_as_tables() {
 #[test]
 fn listed_scenarios_can_be_shown_and_what_is_shown_can_be_run() {
     let listed = smt(&["sim", "scenarios"]);
-    let names: Vec<&str> = listed
-        .text()
-        .lines()
-        .map(|line| line.split_once(' ').unwrap().0)
-        .collect();
+    let names: Vec<&str> =
+        listed.text().lines().map(|line| line.split_once(' ').unwrap().0).collect();
     for name in ["homa-w1", "homa-w5", "incast-100", "incast-1000"] {
         assert!(names.contains(&name), "{name}");
     }
@@ -80,10 +75,7 @@ fn a_thousand_senders_reach_one() {
         assert_eq!(rounds[0]["bytes"], 10_000_000);
         assert_eq!(rounds[0]["unfinished"], 0);
         let took = rounds[0]["took_ns"].as_u64().unwrap();
-        assert!(
-            (8_000_000..12_000_000).contains(&took),
-            "{transport}: {took}"
-        );
+        assert!((8_000_000..12_000_000).contains(&took), "{transport}: {took}");
     }
 }
 
@@ -108,14 +100,7 @@ fn options_override_the_file() {
     let plain = outcome(&[&path]);
     assert_eq!(plain["transport"], "smt");
     assert_eq!(plain["figures"]["marked"], 0);
-    let words = [
-        "--transport",
-        "pool-2",
-        "--load",
-        "0.25",
-        "--duration",
-        "400us",
-    ];
+    let words = ["--transport", "pool-2", "--load", "0.25", "--duration", "400us"];
     let changed = outcome(&[&[path.as_str()], &words[..]].concat());
     assert_eq!(changed["transport"], "pool-2");
     assert_eq!(changed["load"], 0.25);
@@ -137,15 +122,9 @@ fn a_table_is_for_people_and_has_what_the_json_has() {
     assert!(messages > 20);
     let text = told.text();
     assert!(text.starts_with("mine: four hosts\n"), "{text}");
-    assert!(
-        text.contains(&format!("{messages} messages of 3000 over smt at load 0.5")),
-        "{text}"
-    );
+    assert!(text.contains(&format!("{messages} messages of 3000 over smt at load 0.5")), "{text}");
     let p99 = written["all"]["p99"].as_f64().unwrap();
-    assert!(
-        p99 >= 1.0 && text.contains(&format!(" {p99:.2} ")),
-        "{text}"
-    );
+    assert!(p99 >= 1.0 && text.contains(&format!(" {p99:.2} ")), "{text}");
     // The divisors of slowdowns: 3,000 B take 2.4 us on each of two links.
     let alone = &written["alone"][0];
     assert_eq!(alone["bytes"], 3_000);
@@ -163,11 +142,8 @@ fn rates_are_of_the_counted_time_alone() {
     let outcome = outcome(&[&files.write("mine.toml", text), "--load", "0.3"]);
     let samples = outcome["samples"].as_array().unwrap();
     let counted = |name: &str| {
-        let late = samples
-            .iter()
-            .filter(|sample| sample["at_ns"].as_u64().unwrap() > 500_000);
-        late.map(|sample| sample[name].as_u64().unwrap())
-            .sum::<u64>() as f64
+        let late = samples.iter().filter(|sample| sample["at_ns"].as_u64().unwrap() > 500_000);
+        late.map(|sample| sample[name].as_u64().unwrap()).sum::<u64>() as f64
     };
     // Bits of four hosts in half a millisecond, each with a link of 10 Gb/s.
     let a_second_and_host = 8.0 / 4.0 / 0.5e-3;
@@ -246,27 +222,15 @@ fn an_incast_tells_its_rounds_against_the_best_possible() {
         }
         // Nearly all bytes wait at one port.
         let queue = outcome["figures"]["queue_bytes_max"].as_u64().unwrap();
-        assert!(
-            (900_000..1_200_000).contains(&queue),
-            "{transport}: {queue}"
-        );
+        assert!((900_000..1_200_000).contains(&queue), "{transport}: {queue}");
         let samples = outcome["samples"].as_array().unwrap();
-        let sum = |name: &str| {
-            samples
-                .iter()
-                .map(|sample| sample[name].as_u64().unwrap())
-                .sum::<u64>()
-        };
+        let sum =
+            |name: &str| samples.iter().map(|sample| sample[name].as_u64().unwrap()).sum::<u64>();
         // The round that begins last has no time to arrive within the duration.
         assert_eq!(sum("arrived_bytes"), 10_000_000);
         let carried = sum("carried_bytes");
-        assert!(
-            (10_500_000..11_500_000).contains(&carried),
-            "{transport}: {carried}"
-        );
-        let longest = samples
-            .iter()
-            .map(|sample| sample["queue_longest_bytes"].as_u64().unwrap());
+        assert!((10_500_000..11_500_000).contains(&carried), "{transport}: {carried}");
+        let longest = samples.iter().map(|sample| sample["queue_longest_bytes"].as_u64().unwrap());
         assert!(longest.max().unwrap() > 900_000);
     }
 }
@@ -279,10 +243,7 @@ fn trimmed_packets_are_asked_for_by_pulls_and_counted() {
     let small = shown.text().replace("senders = 100 ", "senders = 20 ");
     let path = files.write("small.toml", small.replace("100_000", "20_000"));
     let pulled = &outcome(&[&path])["figures"];
-    assert_eq!(
-        (&pulled["messages"], &pulled["asked_by_timer"]),
-        (&20.into(), &0.into())
-    );
+    assert_eq!((&pulled["messages"], &pulled["asked_by_timer"]), (&20.into(), &0.into()));
     let asked = pulled["asked_by_trimmed"].as_u64().unwrap();
     assert!(asked > 20, "{asked}");
     // 400,000 B at 10 Gb/s.
@@ -328,10 +289,7 @@ fn messages_that_do_not_arrive_in_time_are_in_no_percentile() {
     assert!(invalid.contains(&words), "{invalid}");
     let rate = figures["goodput_bits_per_s"].as_f64().unwrap();
     let until_last = arrived as f64 * 72e5 / figures["lasted_ns"].as_f64().unwrap() * 1e9;
-    assert!(
-        (rate / until_last - 1.0).abs() < 1e-6,
-        "{rate} {until_last}"
-    );
+    assert!((rate / until_last - 1.0).abs() < 1e-6, "{rate} {until_last}");
 }
 
 #[test]
@@ -348,16 +306,8 @@ fn a_wrong_file_is_told_with_its_line_and_field() {
             "load = 2",
             "wrong.toml:10: pattern.load is 2; permitted: a number from 0.001 to 1",
         ),
-        (
-            "load = 0.5",
-            "lode = 0.5",
-            "wrong.toml:10: pattern.lode is no field: load?",
-        ),
-        (
-            "about",
-            "abuot",
-            "wrong.toml:1: abuot is no field; permitted here: about, seed,",
-        ),
+        ("load = 0.5", "lode = 0.5", "wrong.toml:10: pattern.lode is no field: load?"),
+        ("about", "abuot", "wrong.toml:1: abuot is no field; permitted here: about, seed,"),
         ("\"rack\"", "\"rack", "wrong.toml:6: this is no TOML"),
     ] {
         let path = files.write("wrong.toml", GOOD.replacen(from, to, 1));

@@ -32,10 +32,7 @@ fn help_lists_all_subcommands() {
 fn help_has_the_exit_codes() {
     for words in [&["--help"][..], &["call", "--help"]] {
         let outcome = smt(words);
-        for line in [
-            "3    the request did not run",
-            "4    the request may have run",
-        ] {
+        for line in ["3    the request did not run", "4    the request may have run"] {
             assert!(outcome.text().contains(line), "{}", outcome.text());
         }
     }
@@ -44,12 +41,7 @@ fn help_has_the_exit_codes() {
 #[test]
 fn every_shell_has_completions() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        assert!(
-            smt(&["completions", shell])
-                .text()
-                .contains("message-limit"),
-            "{shell}"
-        );
+        assert!(smt(&["completions", shell]).text().contains("message-limit"), "{shell}");
     }
 }
 

@@ -19,12 +19,7 @@ pub(super) struct RenewalPlan {
 impl RenewalPlan {
     /// The first ticket is due at once.
     pub(super) fn new(life: u64) -> Self {
-        Self {
-            life: Duration::from_secs(life),
-            issued: None,
-            next: Duration::ZERO,
-            failed: 0,
-        }
+        Self { life: Duration::from_secs(life), issued: None, next: Duration::ZERO, failed: 0 }
     }
 
     /// When there is something to do.
@@ -35,8 +30,7 @@ impl RenewalPlan {
     /// Whether a fresh ticket is due, and not only the publication of the present one. Half of its
     /// life is left to clients in any case.
     pub(super) fn wants_new_ticket(&self, now: Duration) -> bool {
-        self.issued
-            .is_none_or(|issued| now >= issued + self.life / 2)
+        self.issued.is_none_or(|issued| now >= issued + self.life / 2)
     }
 
     pub(super) fn issued(&mut self, now: Duration) {

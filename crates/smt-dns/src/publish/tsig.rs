@@ -32,10 +32,7 @@ impl TsigKey {
     /// # Errors
     /// The file cannot be read, or has no key for hmac-sha256.
     pub fn read(path: &Path) -> Result<Self, PublishError> {
-        let error = |why: String| PublishError::Key {
-            path: path.to_owned(),
-            why,
-        };
+        let error = |why: String| PublishError::Key { path: path.to_owned(), why };
         // The buffer never grows, and leaves no copy of the key behind.
         let mut text = Zeroizing::new(Vec::with_capacity(KEY_FILE_LEN_MAX as usize + 1));
         let file = File::open(path).map_err(|wrong| error(wrong.to_string()))?;
@@ -52,9 +49,7 @@ impl TsigKey {
         let line = text.lines().find_map(|line| {
             let mut parts = line.trim_start_matches(['#', ' ']).trim().splitn(3, ':');
             let (algorithm, name, key) = (parts.next()?, parts.next()?, parts.next()?);
-            algorithm
-                .starts_with("hmac-")
-                .then_some((algorithm, name, key))
+            algorithm.starts_with("hmac-").then_some((algorithm, name, key))
         });
         let is_between = |letter: char| letter.is_whitespace() || "{};\"".contains(letter);
         let words = || text.split(is_between).filter(|word| !word.is_empty());
@@ -126,9 +121,7 @@ impl TsigKey {
 /// No byte of the key.
 impl std::fmt::Debug for TsigKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TsigKey")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
+        f.debug_struct("TsigKey").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -183,25 +176,13 @@ mod tests {
         // The server's side: its MAC covers that of the request.
         let mut answer = Message::response(7, OpCode::Update);
         let (id, none) = (7, Vec::new());
-        let tsig = |mac| {
-            TSIG::new(
-                TsigAlgorithm::HmacSha256,
-                1_001,
-                FUDGE,
-                mac,
-                id,
-                None,
-                none.clone(),
-            )
-        };
+        let tsig =
+            |mac| TSIG::new(TsigAlgorithm::HmacSha256, 1_001, FUDGE, mac, id, None, none.clone());
         let mut signed = u16::try_from(mac.len()).unwrap().to_be_bytes().to_vec();
         signed.extend_from_slice(&mac);
         signed.extend(message_tbs(&answer, &tsig(Vec::new()), &key.name).unwrap());
         let of_answer = hmac::sign(&key.key, &signed).as_ref().to_vec();
-        answer.set_signature(Box::new(make_tsig_record(
-            key.name.clone(),
-            tsig(of_answer),
-        )));
+        answer.set_signature(Box::new(make_tsig_record(key.name.clone(), tsig(of_answer))));
         let answer = answer.to_vec().unwrap();
         assert_eq!(key.verify(&answer, &mac, 1_002), Ok(()));
         for (what, answer, mac, now) in [

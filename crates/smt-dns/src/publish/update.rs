@@ -37,11 +37,7 @@ impl DynamicUpdate {
         let mut name = Name::from_ascii(zone)
             .map_err(|_| PublishError::Name(format!("{zone:?} is no name of a zone")))?;
         name.set_fqdn(true);
-        Ok(Self {
-            server,
-            zone: name,
-            key,
-        })
+        Ok(Self { server, zone: name, key })
     }
 
     /// Puts the records in place of those that are there.
@@ -91,16 +87,11 @@ impl DynamicUpdate {
         let mac = self.key.sign(&mut message, now);
         let mac = mac.map_err(|why| self.refused(why))?;
         let id = message.id;
-        let request = message
-            .to_vec()
-            .map_err(|error| self.refused(error.to_string()))?;
+        let request = message.to_vec().map_err(|error| self.refused(error.to_string()))?;
         let answer = within(UPDATE_TIME, exchange(self.server, &request)).await;
-        let answer = answer.map_err(|error| PublishError::NoAnswer {
-            server: self.server,
-            error,
-        })?;
-        self.judge(&answer, id, &mac)
-            .map_err(|why| self.refused(why))
+        let answer =
+            answer.map_err(|error| PublishError::NoAnswer { server: self.server, error })?;
+        self.judge(&answer, id, &mac).map_err(|why| self.refused(why))
     }
 
     fn judge(&self, answer: &[u8], id: u16, mac: &[u8]) -> Result<(), String> {
@@ -113,18 +104,15 @@ impl DynamicUpdate {
         let verified = self.key.verify(answer, mac, wall_now().as_secs());
         match code {
             ResponseCode::NoError => verified,
-            code => Err(code.to_string()
-                + &verified
-                    .err()
-                    .map_or(String::new(), |why| format!(" ({why})"))),
+            code => {
+                Err(code.to_string()
+                    + &verified.err().map_or(String::new(), |why| format!(" ({why})")))
+            }
         }
     }
 
     fn refused(&self, reason: String) -> PublishError {
-        PublishError::Refused {
-            server: self.server,
-            reason,
-        }
+        PublishError::Refused { server: self.server, reason }
     }
 }
 
@@ -157,9 +145,7 @@ async fn exchange(server: SocketAddr, request: &[u8]) -> io::Result<Vec<u8>> {
     stream.write_all(&framed).await?;
     let length = usize::from(stream.read_u16().await?);
     if length > UPDATE_ANSWER_LEN_MAX {
-        return Err(io::Error::other(
-            "the answer is longer than one to an update",
-        ));
+        return Err(io::Error::other("the answer is longer than one to an update"));
     }
     let mut answer = vec![0; length];
     stream.read_exact(&mut answer).await?;

@@ -40,10 +40,8 @@ impl ZoneFile {
     }
 
     fn replace(&self, text: &str) -> Result<(), PublishError> {
-        replace(&self.0, text).map_err(|error| PublishError::ZoneFile {
-            path: self.0.clone(),
-            error,
-        })
+        replace(&self.0, text)
+            .map_err(|error| PublishError::ZoneFile { path: self.0.clone(), error })
     }
 }
 
@@ -66,11 +64,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
 
 /// The records as text.
 fn text(publication: &Publication) -> String {
-    let Publication {
-        servers,
-        record,
-        ttl,
-    } = publication;
+    let Publication { servers, record, ttl } = publication;
     let validity = record.ticket().validity();
     let (from, to) = (validity.start(), validity.end());
     let mut text = format!("; An SMT ticket, good from {from} to {to} (seconds since 1970).\n");
@@ -110,19 +104,10 @@ mod tests {
         let publication = publication();
         let text = text(&publication);
         let rdata = publication.record.to_rdata();
-        let head = format!(
-            "_17379._smt.db7.example. 900 IN TYPE64 \\# {} (\n",
-            rdata.len()
-        );
+        let head = format!("_17379._smt.db7.example. 900 IN TYPE64 \\# {} (\n", rdata.len());
         let (_, behind) = text.split_once(&head).unwrap();
-        let hex: String = behind
-            .split_whitespace()
-            .filter(|word| *word != ")")
-            .collect();
-        assert_eq!(
-            data_encoding::HEXLOWER.decode(hex.as_bytes()).unwrap(),
-            rdata
-        );
+        let hex: String = behind.split_whitespace().filter(|word| *word != ")").collect();
+        assert_eq!(data_encoding::HEXLOWER.decode(hex.as_bytes()).unwrap(), rdata);
         assert!(text.lines().all(|line| line.len() <= 100));
     }
 

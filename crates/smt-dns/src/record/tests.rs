@@ -41,13 +41,7 @@ fn a_record_comes_back_from_its_bytes() {
     assert_eq!(
         bytes.len(),
         7 + record.ticket.as_bytes().len() + 4 + {
-            record
-                .chain
-                .as_ref()
-                .unwrap()
-                .iter()
-                .map(|der| 2 + der.len())
-                .sum::<usize>()
+            record.chain.as_ref().unwrap().iter().map(|der| 2 + der.len()).sum::<usize>()
         }
     );
 }
@@ -103,23 +97,14 @@ fn records_without_a_ticket_are_refused() {
         (vec![], RecordError::NotSvcb),
         (vec![0], RecordError::NotSvcb),
         (vec![0; RECORD_LEN_MAX + 1], RecordError::TooLong),
-        (
-            rdata(1, &[(65_280, ticket), (65_280, ticket)]),
-            RecordError::NotSvcb,
-        ),
-        (
-            rdata(1, &[(65_281, b"x"), (65_280, ticket)]),
-            RecordError::NotSvcb,
-        ),
+        (rdata(1, &[(65_280, ticket), (65_280, ticket)]), RecordError::NotSvcb),
+        (rdata(1, &[(65_281, b"x"), (65_280, ticket)]), RecordError::NotSvcb),
     ] {
         assert_eq!(TicketRecord::from_rdata(&bytes), Err(error));
     }
     let cut = rdata(1, &[(65_280, &ticket[..ticket.len() - 1])]);
     let refused = TicketRecord::from_rdata(&cut);
-    assert!(
-        matches!(refused, Err(RecordError::Ticket(_))),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(RecordError::Ticket(_))), "{refused:?}");
 }
 
 #[test]
@@ -128,10 +113,7 @@ fn malformed_chains_are_refused() {
     for chain in [&b""[..], b"\0", b"\0\0", b"\0\x02x", b"\0\x01xy", &many] {
         assert_eq!(with_chain(chain), Err(RecordError::Chain), "{chain:?}");
     }
-    assert_eq!(
-        with_chain(b"\0\x01x").unwrap().chain(),
-        Some(&[b"x".to_vec()][..])
-    );
+    assert_eq!(with_chain(b"\0\x01x").unwrap().chain(), Some(&[b"x".to_vec()][..]));
 }
 
 #[test]

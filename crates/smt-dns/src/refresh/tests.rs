@@ -105,10 +105,7 @@ fn a_client_is_never_without_a_ticket_while_the_server_renews() {
                     plan.found(&server, at(now), kept_for(left, end - now), 0);
                     ends = Some(end);
                 }
-                assert!(
-                    ends.is_some_and(|end| now < end),
-                    "life {life}, second {now}"
-                );
+                assert!(ends.is_some_and(|end| now < end), "life {life}, second {now}");
             }
         }
     }

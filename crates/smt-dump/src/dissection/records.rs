@@ -47,9 +47,7 @@ impl Dissection {
         }
         self.counts.assumed += u64::from(self.handshakes.terms(to).is_none());
         let findings = self.messages.take(to, data, terms, keys);
-        let facts = findings
-            .into_iter()
-            .map(|finding| self.fact(to, header.id, finding));
+        let facts = findings.into_iter().map(|finding| self.fact(to, header.id, finding));
         Ok((Remark::None, facts.collect::<Result<_, _>>()?))
     }
 
@@ -66,10 +64,9 @@ impl Dissection {
         match row.psp {
             None if row.is_plaintext => Remark::None,
             None => Remark::NotInPsp,
-            Some(RowPsp {
-                opened_by: Some(told),
-                ..
-            }) if !(self.associations).are_for(to.target.ip(), session, told) => {
+            Some(RowPsp { opened_by: Some(told), .. })
+                if !(self.associations).are_for(to.target.ip(), session, told) =>
+            {
                 Remark::OtherAssociation
             }
             Some(_) => Remark::None,

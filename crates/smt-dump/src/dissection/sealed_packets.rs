@@ -28,11 +28,7 @@ impl Dissection {
         let mut origin = Origin {
             time,
             datagram,
-            psp: Some(RowPsp {
-                spi: psp.spi,
-                iv: psp.iv,
-                opened_by: None,
-            }),
+            psp: Some(RowPsp { spi: psp.spi, iv: psp.iv, opened_by: None }),
         };
         let (contents, told) = match self.associations.open(datagram.target.ip(), psp) {
             Opening::Opened(contents, told) => (contents, told),
@@ -44,10 +40,7 @@ impl Dissection {
             }
         };
         self.counts.opened += 1;
-        origin.psp = origin.psp.map(|psp| RowPsp {
-            opened_by: Some(told),
-            ..psp
-        });
+        origin.psp = origin.psp.map(|psp| RowPsp { opened_by: Some(told), ..psp });
         let inside = &contents[NativeHeader::LEN..];
         if let Err(error) = segments::refuse_place(inside) {
             self.counts.datagrams += 1;
@@ -65,10 +58,8 @@ impl Dissection {
     fn remark(&self, datagram: &Datagram<'_>, unopened: &Opening) -> Remark {
         let session = datagram.payload.get(SESSION).and_then(|bytes| {
             let index = u64::from_be_bytes(bytes.try_into().ok()?);
-            self.handshakes.ends(Direction {
-                target: datagram.target,
-                session: SessionIndex(index),
-            })
+            self.handshakes
+                .ends(Direction { target: datagram.target, session: SessionIndex(index) })
         });
         match unopened {
             Opening::Forged(sessions) if sessions.contains(&session) => Remark::IcvFailed,
@@ -158,11 +149,7 @@ mod tests {
             keys: Keys::parse(log.as_bytes()).ok(),
             ..Wishes::default()
         });
-        let fields = AssociationFields {
-            serial: 1,
-            spi: 7,
-            version: 1,
-        };
+        let fields = AssociationFields { serial: 1, spi: 7, version: 1 };
         (dissection.associations).learn(RECEIVER, told_in, fields, &KEY);
         dissection
     }
@@ -246,10 +233,7 @@ mod tests {
     fn data_is_taken_up_under_an_association_of_its_session_alone() {
         let own = lines(dissection(None), &sealed(0), 0);
         // The record in it is of zeros.
-        assert!(
-            own.contains(" iv 9 DATA ") && own.contains("record 0 FAILED"),
-            "{own}"
-        );
+        assert!(own.contains(" iv 9 DATA ") && own.contains("record 0 FAILED"), "{own}");
         let other = lines(dissection(other_session()), &sealed(0), 0);
         assert!(other.ends_with(" [under no association of its session: a receiver drops it]\n"));
     }

@@ -37,12 +37,7 @@ impl FromStr for SuiteName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let all = [
-            Self::Aes128Gcm,
-            Self::Aes256Gcm,
-            Self::Aes128Ccm8,
-            Self::NullHmacSha256,
-        ];
+        let all = [Self::Aes128Gcm, Self::Aes256Gcm, Self::Aes128Ccm8, Self::NullHmacSha256];
         let found = all.into_iter().find(|suite| suite.name() == text);
         found.ok_or_else(|| format!("{text:?} is none of {}", all.map(Self::name).join(", ")))
     }
@@ -184,9 +179,7 @@ impl FromStr for PortRange {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         match (first.parse(), last.parse()) {
             (Ok(first), Ok(last)) if first <= last => Ok(Self(first..=last)),
-            _ => Err(format!(
-                "{text:?} is no port, and no range such as 1024-2048"
-            )),
+            _ => Err(format!("{text:?} is no port, and no range such as 1024-2048")),
         }
     }
 }
@@ -212,22 +205,15 @@ impl FromStr for ProtocolName {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let known = KNOWN_PROTOCOLS.iter().find(|(name, _)| *name == text);
-        let number = known
-            .map(|(_, number)| *number)
-            .or_else(|| text.parse().ok());
+        let number = known.map(|(_, number)| *number).or_else(|| text.parse().ok());
         number
             .map(Self)
             .ok_or_else(|| format!("{text:?} is no protocol: icmp, tcp, udp, sctp or a number"))
     }
 }
 
-const KNOWN_PROTOCOLS: [(&str, u8); 5] = [
-    ("icmp", 1),
-    ("tcp", 6),
-    ("udp", 17),
-    ("icmpv6", 58),
-    ("sctp", 132),
-];
+const KNOWN_PROTOCOLS: [(&str, u8); 5] =
+    [("icmp", 1), ("tcp", 6), ("udp", 17), ("icmpv6", 58), ("sctp", 132)];
 
 /// Text or a number, as text.
 struct WordVisitor;
@@ -279,10 +265,7 @@ mod tests {
     fn a_prefix_longer_than_its_address_is_refused() {
         assert!("10.0.0.1/33".parse::<Prefix>().is_err());
         assert!("::1/129".parse::<Prefix>().is_err());
-        assert_eq!(
-            "10.0.0.1".parse::<Prefix>().unwrap().to_string(),
-            "10.0.0.1/32"
-        );
+        assert_eq!("10.0.0.1".parse::<Prefix>().unwrap().to_string(), "10.0.0.1/32");
         assert_eq!("fd00::/8".parse::<Prefix>().unwrap().length, 8);
     }
 

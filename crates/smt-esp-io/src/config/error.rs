@@ -54,11 +54,7 @@ impl Place<'_> {
 
     /// Something is wrong in the first line that sets `key`.
     pub(super) fn of_field(&self, key: &str, field: &str, reason: String) -> ConfigError {
-        let sets = |line: &str| {
-            line.split('=')
-                .next()
-                .is_some_and(|before| before.trim() == key)
-        };
+        let sets = |line: &str| line.split('=').next().is_some_and(|before| before.trim() == key);
         let line = self.text.lines().position(sets).unwrap_or(0);
         ConfigError::Field {
             file: self.file.to_owned(),

@@ -41,56 +41,28 @@ fn a_good_file_is_read() {
 #[test]
 fn a_wrong_file_is_told_with_line_and_field() {
     for (good, bad, expected) in [
-        (
-            "spi = 0x1001",
-            "spi = 7",
-            "caller: esp.toml:9: association.spi: the SPI 7 is reserved",
-        ),
+        ("spi = 0x1001", "spi = 7", "caller: esp.toml:9: association.spi: the SPI 7 is reserved"),
         (
             "0f10111213",
             "0f",
             "esp.toml:9: association.key: 16 bytes of keying material, where the suite has 20",
         ),
-        (
-            "0x1001",
-            "\"x\"",
-            "esp.toml:11: spi: invalid type: string \"x\", expected u32",
-        ),
-        (
-            "aes-128-gcm",
-            "rot13",
-            "esp.toml:12: suite: unknown variant `rot13`",
-        ),
-        (
-            "0f10111213",
-            "0fXX",
-            "esp.toml:13: key: a key is an even number of hexadecimal digits",
-        ),
-        (
-            "name = \"esp7\"",
-            "nmae = \"esp7\"",
-            "esp.toml:3: nmae: unknown field `nmae`",
-        ),
+        ("0x1001", "\"x\"", "esp.toml:11: spi: invalid type: string \"x\", expected u32"),
+        ("aes-128-gcm", "rot13", "esp.toml:12: suite: unknown variant `rot13`"),
+        ("0f10111213", "0fXX", "esp.toml:13: key: a key is an even number of hexadecimal digits"),
+        ("name = \"esp7\"", "nmae = \"esp7\"", "esp.toml:3: nmae: unknown field `nmae`"),
         (
             "\"192.0.2.2\"",
             "\"fd00::2\"",
             "esp.toml:9: association.peer: the peer and underlay.local",
         ),
-        (
-            "\"1-1023\"",
-            "\"9-1\"",
-            "esp.toml:17: selectors: \"9-1\" is no port",
-        ),
+        ("\"1-1023\"", "\"9-1\"", "esp.toml:17: selectors: \"9-1\" is no port"),
         (
             "[[policy]]",
             "[[policy]]\nassociation = \"x\"",
             "esp.toml:16: policy.association: no association",
         ),
-        (
-            "[underlay]",
-            "[underlay]\nmtu = 68",
-            "esp.toml:7: underlay.mtu: 68 bytes",
-        ),
+        ("[underlay]", "[underlay]\nmtu = 68", "esp.toml:7: underlay.mtu: 68 bytes"),
         ("local = \"192.0.2.1\"", "", "missing field `local`"),
         ("[device]", "[device", "esp.toml:2:"),
     ] {
@@ -107,10 +79,7 @@ fn two_associations_with_one_spi_are_refused() {
     let end = GOOD.find("[[policy]]").unwrap();
     let text = format!("{}{}", GOOD, &GOOD[at..end]);
     let told = Config::parse(&text, "esp.toml").unwrap_err().to_string();
-    assert!(
-        told.contains("association.spi: 0x1001 is another association's too"),
-        "{told}"
-    );
+    assert!(told.contains("association.spi: 0x1001 is another association's too"), "{told}");
 }
 
 #[test]

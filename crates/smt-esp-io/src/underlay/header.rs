@@ -28,11 +28,7 @@ impl SealedHeader {
     /// UDP cannot send extension headers.
     pub(super) fn of(packet: &[u8]) -> Option<Self> {
         let (udp_at, protocol, traffic_class) = match packet.first()? >> 4 {
-            4 => (
-                4 * usize::from(packet[0] & 0xF),
-                *packet.get(9)?,
-                *packet.get(1)?,
-            ),
+            4 => (4 * usize::from(packet[0] & 0xF), *packet.get(9)?, *packet.get(1)?),
             6 => {
                 let class = (packet[0] << 4) | (packet.get(1)? >> 4);
                 (V6_LEN, *packet.get(6)?, class)
@@ -138,10 +134,7 @@ mod tests {
 
     #[test]
     fn a_header_that_is_written_is_read_again() {
-        for (from, local) in [
-            ("192.0.2.1:4500", "192.0.2.2"),
-            ("[fd00::1]:4500", "fd00::2"),
-        ] {
+        for (from, local) in [("192.0.2.1:4500", "192.0.2.2"), ("[fd00::1]:4500", "fd00::2")] {
             let mut memory = [7; 80];
             let arrival = arrival(from, local);
             let start = write_header(&mut memory, 64..80, &arrival, Some(4501));
@@ -159,10 +152,7 @@ mod tests {
         let start = write_header(&mut memory, 64..80, &arrival, None);
         assert_eq!(SealedHeader::of(&memory[start..]), None);
         for length in 0..28 {
-            assert_eq!(
-                SealedHeader::of(&memory[start..start + length.min(20)]),
-                None
-            );
+            assert_eq!(SealedHeader::of(&memory[start..start + length.min(20)]), None);
         }
     }
 }

@@ -51,11 +51,9 @@ impl Worker {
             match command {
                 Command::Status(answer) => drop(answer.send(self.status())),
                 Command::Add(spec, answer) => drop(answer.send(self.add(*spec))),
-                Command::Remove {
-                    direction,
-                    spi,
-                    answer,
-                } => drop(answer.send(self.remove(direction, spi))),
+                Command::Remove { direction, spi, answer } => {
+                    drop(answer.send(self.remove(direction, spi)))
+                }
                 Command::Stop => self.ended = true,
             }
         }
@@ -99,10 +97,7 @@ impl Worker {
                 let slots = &mut self.parts.slots;
                 let has_spi =
                     |slot: &&mut Slot| slot.spec.as_ref().is_some_and(|spec| spec.spi == spi);
-                let slot = slots
-                    .iter_mut()
-                    .find(has_spi)
-                    .ok_or(CommandError::Unknown(spi))?;
+                let slot = slots.iter_mut().find(has_spi).ok_or(CommandError::Unknown(spi))?;
                 slot.spec = None;
                 self.parts.database.remove_outbound(slot.id);
             }
@@ -133,10 +128,6 @@ impl Worker {
                 associations.push(counts);
             }
         }
-        WorkerStatus {
-            associations,
-            database: *database.statistics(),
-            counts: self.counts(),
-        }
+        WorkerStatus { associations, database: *database.statistics(), counts: self.counts() }
     }
 }

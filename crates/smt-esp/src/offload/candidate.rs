@@ -38,11 +38,8 @@ impl<'a> Candidate<'a> {
             protocol::UDP => udp_header_len(transport)?,
             _ => return None,
         };
-        let candidate = Self {
-            packet,
-            headers: *headers,
-            header_len: headers.upper.at + transport_len,
-        };
+        let candidate =
+            Self { packet, headers: *headers, header_len: headers.upper.at + transport_len };
         let sum = headers.pseudo_sum(transport.len()).add(transport);
         (candidate.payload_len() > 0 && sum.checksum() == 0).then_some(candidate)
     }
@@ -65,11 +62,7 @@ impl<'a> Candidate<'a> {
 
     /// The packet's flags, of TCP.
     pub(crate) fn flags(&self) -> u8 {
-        if self.is_tcp() {
-            self.transport()[TCP_FLAGS]
-        } else {
-            0
-        }
+        if self.is_tcp() { self.transport()[TCP_FLAGS] } else { 0 }
     }
 
     pub(crate) fn sequence(&self) -> u32 {
@@ -114,9 +107,7 @@ impl<'a> Candidate<'a> {
             && flags(header) == flags(first)
             && header[TCP_FLAGS] & CWR == 0
             && header[14..16] == first[14..16]
-            && first
-                .get(18..transport_len)
-                .is_some_and(|rest| header[18..] == *rest)
+            && first.get(18..transport_len).is_some_and(|rest| header[18..] == *rest)
     }
 }
 

@@ -83,11 +83,7 @@ impl Coalescer {
     #[must_use]
     pub fn new(flows: usize) -> Self {
         let slots = (0..flows.max(1)).map(|_| Slot::new()).collect();
-        Self {
-            slots,
-            takes_udp: true,
-            age: 0,
-        }
+        Self { slots, takes_udp: true, age: 0 }
     }
 
     /// Whether datagrams of UDP are coalesced, as they are at first. A Linux before 6.2 refuses
@@ -213,9 +209,7 @@ impl Slot {
 
     /// Whether no further segment of the same size is taken.
     fn is_full(&self) -> bool {
-        let udp = self
-            .flow
-            .is_some_and(|flow| flow.protocol == ip::protocol::UDP);
+        let udp = self.flow.is_some_and(|flow| flow.protocol == ip::protocol::UDP);
         udp && self.segments >= UDP_SEGMENTS
     }
 
@@ -224,11 +218,7 @@ impl Slot {
         let (Some(_), Some(headers)) = (self.flow.take(), self.headers) else {
             return;
         };
-        let offload = if self.segments == 1 {
-            verified()
-        } else {
-            self.complete(&headers)
-        };
+        let offload = if self.segments == 1 { verified() } else { self.complete(&headers) };
         deliver(&self.packet, offload);
     }
 
@@ -258,10 +248,7 @@ impl Slot {
                 header_len: self.header_len as u16,
                 ecn: tcp && transport[TCP_FLAGS] & CWR != 0,
             }),
-            checksum: Checksum::Partial {
-                start: start as u16,
-                offset: offset as u16,
-            },
+            checksum: Checksum::Partial { start: start as u16, offset: offset as u16 },
         }
     }
 }
@@ -277,8 +264,5 @@ fn next_sequence(candidate: &Candidate<'_>) -> u32 {
 
 /// A packet alone, whose checksum was checked.
 fn verified() -> Offload {
-    Offload {
-        segmentation: None,
-        checksum: Checksum::Verified,
-    }
+    Offload { segmentation: None, checksum: Checksum::Verified }
 }

@@ -87,10 +87,7 @@ impl Offload {
             return Err(MalformedOffload);
         }
         let checksum = if header[0] & NEEDS_CHECKSUM != 0 {
-            Checksum::Partial {
-                start: field(6),
-                offset: field(8),
-            }
+            Checksum::Partial { start: field(6), offset: field(8) }
         } else if header[0] & DATA_VALID != 0 {
             Checksum::Verified
         } else {
@@ -149,10 +146,7 @@ mod tests {
                 header_len: 0x3C,
                 ecn: true,
             }),
-            checksum: Checksum::Partial {
-                start: 40,
-                offset: 16,
-            },
+            checksum: Checksum::Partial { start: 40, offset: 16 },
         };
         let header = [1, 0x84, 0x3C, 0, 0x84, 5, 40, 0, 16, 0];
         assert_eq!(offload.to_virtio(), header);
@@ -163,10 +157,7 @@ mod tests {
     #[test]
     fn an_unknown_kind_and_segments_without_bytes_are_refused() {
         // Kind 3 is UDP fragmentation, which Linux has given up.
-        for header in [
-            [0, 3, 0, 0, 1, 0, 0, 0, 0, 0],
-            [0, 1, 0, 0, 0, 0, 0, 0, 0, 0],
-        ] {
+        for header in [[0, 3, 0, 0, 1, 0, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0, 0, 0, 0, 0]] {
             assert_eq!(Offload::from_virtio(&header), Err(MalformedOffload));
         }
     }

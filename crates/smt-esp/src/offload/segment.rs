@@ -58,14 +58,7 @@ impl<'a> Segments<'a> {
             None if packet.len() > limit => return Err(SealError::TooBig { limit }),
             None => Plan::Whole(offload.checksum),
         };
-        Ok(Self {
-            packet,
-            headers,
-            plan,
-            sent: 0,
-            index: 0,
-            finished: false,
-        })
+        Ok(Self { packet, headers, plan, sent: 0, index: 0, finished: false })
     }
 
     /// Writes the next segment to [`HEADROOM`] of `memory`; nothing once all are written.
@@ -88,11 +81,9 @@ impl<'a> Segments<'a> {
                 complete_checksum(buffer.packet_mut(), checksum, self.headers.upper.protocol)?;
                 Ok(Some(buffer))
             }
-            Plan::Cut {
-                tcp,
-                header_len,
-                size,
-            } => self.write_cut(memory, tcp, header_len, size).map(Some),
+            Plan::Cut { tcp, header_len, size } => {
+                self.write_cut(memory, tcp, header_len, size).map(Some)
+            }
         }
     }
 
@@ -186,11 +177,7 @@ fn plan_cuts(
         return Err(SealError::Malformed);
     }
     let transport = &packet[headers.upper.at..];
-    let transport_len = if tcp {
-        tcp_header_len(transport)?
-    } else {
-        UDP_HEADER_LEN
-    };
+    let transport_len = if tcp { tcp_header_len(transport)? } else { UDP_HEADER_LEN };
     if transport_len >= transport.len() {
         return Err(SealError::Malformed);
     }
@@ -201,11 +188,7 @@ fn plan_cuts(
     if room == 0 || (!tcp && longest > room) {
         return Err(SealError::TooBig { limit });
     }
-    Ok(Plan::Cut {
-        tcp,
-        header_len,
-        size: wanted.min(room),
-    })
+    Ok(Plan::Cut { tcp, header_len, size: wanted.min(room) })
 }
 
 /// The length of a TCP header whose segment may be cut.
@@ -231,11 +214,7 @@ fn complete_checksum(packet: &mut [u8], checksum: Checksum, protocol: u8) -> Res
         return Err(SealError::Malformed);
     }
     let sum = Sum::default().add(bytes);
-    let value = if protocol == protocol::UDP {
-        sum.udp_checksum()
-    } else {
-        sum.checksum()
-    };
+    let value = if protocol == protocol::UDP { sum.udp_checksum() } else { sum.checksum() };
     bytes[place].copy_from_slice(&value.to_be_bytes());
     Ok(())
 }

@@ -30,9 +30,7 @@ pub(crate) fn ip(source: &str, destination: &str, protocol: u8, payload: &[u8]) 
     let mut packet = match (source.parse().unwrap(), destination.parse().unwrap()) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
             let length = u16::try_from(20 + payload.len()).unwrap().to_be_bytes();
-            let mut header = vec![
-                0x45, 0, length[0], length[1], 0xAB, 0xC0, 0x40, 0, 63, protocol,
-            ];
+            let mut header = vec![0x45, 0, length[0], length[1], 0xAB, 0xC0, 0x40, 0, 63, protocol];
             header.extend([0, 0]);
             header.extend(source.octets());
             header.extend(destination.octets());
@@ -57,11 +55,7 @@ pub(crate) const V4: (&str, &str) = ("10.0.0.1", "10.0.0.2");
 pub(crate) const V6: (&str, &str) = ("fd00::1", "fd00::2");
 
 fn addresses(packet: &[u8]) -> &[u8] {
-    if packet[0] >> 4 == 4 {
-        &packet[12..20]
-    } else {
-        &packet[8..40]
-    }
+    if packet[0] >> 4 == 4 { &packet[12..20] } else { &packet[8..40] }
 }
 
 /// Whether a transport checksum is right; `at` is where the transport header begins.
@@ -125,10 +119,7 @@ pub(crate) fn tunnel_v4() -> Mode {
 
 pub(crate) fn tunnel_v6() -> Mode {
     let (source, destination) = ("2001:db8::1", "2001:db8::2");
-    Mode::Tunnel(TunnelHeader::new(
-        source.parse().unwrap(),
-        destination.parse().unwrap(),
-    ))
+    Mode::Tunnel(TunnelHeader::new(source.parse().unwrap(), destination.parse().unwrap()))
 }
 
 /// A database that seals all packets by one association and opens by another of the same keys.
@@ -136,10 +127,7 @@ pub(crate) fn database(outbound: Parameters, inbound: Parameters) -> (Database, 
     let mut database = Database::new();
     let outbound = OutboundAssociation::new(outbound, NOW).unwrap();
     let id = database.add_outbound(outbound);
-    database.add_policy(Policy {
-        selectors: Selectors::default(),
-        action: Action::Protect(id),
-    });
+    database.add_policy(Policy { selectors: Selectors::default(), action: Action::Protect(id) });
     let inbound = InboundAssociation::new(inbound, NOW).unwrap();
     database.add_inbound(inbound).unwrap();
     (database, id)

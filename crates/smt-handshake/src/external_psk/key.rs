@@ -107,10 +107,7 @@ impl RegisteredKey {
 
     /// The identities of this end and of its peer.
     pub fn ends(&self) -> KeyEnds<'_> {
-        KeyEnds {
-            own: &self.own,
-            peer: &self.peer,
-        }
+        KeyEnds { own: &self.own, peer: &self.peer }
     }
 
     /// The suite of its sessions.
@@ -141,15 +138,11 @@ impl RegisteredKey {
         }
         for identity in [ends.own, ends.peer] {
             if !(1..=KEY_IDENTITY_LEN_MAX).contains(&identity.len()) {
-                return Err(RegisteredKeyError::IdentityLength {
-                    len: identity.len(),
-                });
+                return Err(RegisteredKeyError::IdentityLength { len: identity.len() });
             }
         }
         if ends.own == ends.peer {
-            return Err(RegisteredKeyError::OneEnd {
-                identity: ends.own.to_owned(),
-            });
+            return Err(RegisteredKeyError::OneEnd { identity: ends.own.to_owned() });
         }
         let import = |client: &str, server: &str| {
             let identity = ImportedIdentity {

@@ -34,10 +34,7 @@ impl Adopter {
     /// # Errors
     /// [`HandoverError::Random`].
     pub fn new() -> Result<Self, HandoverError> {
-        Ok(Self(Arc::new(Inner {
-            id: AdopterId(random()?),
-            values: Mutex::default(),
-        })))
+        Ok(Self(Arc::new(Inner { id: AdopterId(random()?), values: Mutex::default() })))
     }
 
     /// The id for which sessions are to be handed over. It is no secret.
@@ -68,21 +65,14 @@ impl Adopter {
         side: Side,
     ) -> Result<Attempt, HandshakeFailure> {
         // Made first: it gives the value back if anything fails.
-        let exchange = AdoptedExchange {
-            inner: exchange,
-            adopted,
-            side,
-            adopter: Arc::clone(&self.0),
-        };
+        let exchange =
+            AdoptedExchange { inner: exchange, adopted, side, adopter: Arc::clone(&self.0) };
         let random = random().map_err(|error| environment(error.to_string()))?;
         let key = &exchange.adopted.key;
         Ok(Attempt {
             kind: smt_wire::KeyExchange::Registered,
             suites: vec![key.suite()],
-            key: Some(NamedKey {
-                name: key.name().to_vec(),
-                random,
-            }),
+            key: Some(NamedKey { name: key.name().to_vec(), random }),
             early_max: 0,
             exchange: Box::new(exchange),
         })
@@ -91,9 +81,7 @@ impl Adopter {
 
 impl fmt::Debug for Adopter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Adopter")
-            .field("id", &self.id())
-            .finish_non_exhaustive()
+        f.debug_struct("Adopter").field("id", &self.id()).finish_non_exhaustive()
     }
 }
 

@@ -76,9 +76,7 @@ impl HandoverTerms {
         Ok(Self {
             client: AdopterId(client),
             server: AdopterId(take(rest).0),
-            suite: suite.ok_or(HandoverError::Malformed {
-                what: "its suite is unknown",
-            })?,
+            suite: suite.ok_or(HandoverError::Malformed { what: "its suite is unknown" })?,
             valid_until: WallTime::from_secs(u64::from_be_bytes(valid_until)),
             number: u64::from_be_bytes(number),
         })
@@ -171,10 +169,7 @@ impl Handover {
     pub(super) fn key(&self) -> Result<RegisteredKey, HandoverError> {
         let own = self.terms.adopter(self.side).to_string();
         let peer = self.terms.adopter(self.side.peer()).to_string();
-        let ends = KeyEnds {
-            own: &own,
-            peer: &peer,
-        };
+        let ends = KeyEnds { own: &own, peer: &peer };
         let suite = self.terms.suite;
         let key = RegisteredKey::from_secret(&self.name, ends, suite, &self.secret[..])?;
         Ok(key)
@@ -218,10 +213,7 @@ impl Handover {
         }
         let ([version, side], rest) = take(rest);
         if version != VERSION {
-            return Err(HandoverError::Version {
-                found: version,
-                known: VERSION,
-            });
+            return Err(HandoverError::Version { found: version, known: VERSION });
         }
         let side = match side {
             0 => Side::Client,
@@ -356,29 +348,16 @@ mod tests {
     fn a_value_shows_no_secret() {
         let shown = format!("{:?}", value());
         assert!(shown.contains("web-7.example") && shown.contains("000102030405"));
-        assert!(
-            !shown.contains("10111213") && !shown.contains("16, 17, 18"),
-            "{shown}"
-        );
+        assert!(!shown.contains("10111213") && !shown.contains("16, 17, 18"), "{shown}");
     }
 
     // SMT [7.5-2]
     #[test]
     fn each_term_is_in_the_context() {
         let others = [
-            HandoverTerms {
-                client: TERMS.server,
-                server: TERMS.client,
-                ..TERMS
-            },
-            HandoverTerms {
-                suite: Suite::Aes128Gcm,
-                ..TERMS
-            },
-            HandoverTerms {
-                valid_until: WallTime::from_secs(1),
-                ..TERMS
-            },
+            HandoverTerms { client: TERMS.server, server: TERMS.client, ..TERMS },
+            HandoverTerms { suite: Suite::Aes128Gcm, ..TERMS },
+            HandoverTerms { valid_until: WallTime::from_secs(1), ..TERMS },
             HandoverTerms { number: 8, ..TERMS },
         ];
         for other in others {

@@ -26,15 +26,8 @@ struct Pool {
 
 impl PooledGroup {
     pub(crate) const fn new(inner: &'static dyn SupportedKxGroup, is_diffie_hellman: bool) -> Self {
-        let pool = Pool {
-            ready: Vec::new(),
-            keepers: Vec::new(),
-        };
-        Self {
-            inner,
-            is_diffie_hellman,
-            pool: Mutex::new(pool),
-        }
+        let pool = Pool { ready: Vec::new(), keepers: Vec::new() };
+        Self { inner, is_diffie_hellman, pool: Mutex::new(pool) }
     }
 
     /// Tells this keeper of key pairs that are taken.

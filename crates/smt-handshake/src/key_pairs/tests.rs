@@ -61,9 +61,7 @@ fn no_key_pair_is_given_twice_whether_the_pool_is_full_or_empty() {
     let (_, group) = group(true);
     let _pool = KeyPairPool::of(vec![group], 4).unwrap();
     until(|| group.ready() == 4);
-    let shares: BTreeSet<_> = (0..20)
-        .map(|_| group.start().unwrap().pub_key().to_vec())
-        .collect();
+    let shares: BTreeSet<_> = (0..20).map(|_| group.start().unwrap().pub_key().to_vec()).collect();
     assert_eq!(shares.len(), 20);
 }
 

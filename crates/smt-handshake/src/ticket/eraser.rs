@@ -53,13 +53,7 @@ impl Drop for Eraser {
 impl Shared {
     fn run(&self, erase: &dyn Fn()) {
         let mut state = self.lock();
-        while let Some(end) = state
-            .ends
-            .iter()
-            .min()
-            .copied()
-            .filter(|_| !state.is_dropped)
-        {
+        while let Some(end) = state.ends.iter().min().copied().filter(|_| !state.is_dropped) {
             let now = Instant::now();
             if now < end {
                 let waited = self.changed.wait_timeout(state, end - now);

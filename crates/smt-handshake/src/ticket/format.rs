@@ -46,10 +46,7 @@ pub(super) struct Requirements {
 impl TicketContent {
     /// The flags as a byte.
     fn flags(&self) -> u8 {
-        let Requirements {
-            forward_secrecy,
-            client_certificate,
-        } = self.requires;
+        let Requirements { forward_secrecy, client_certificate } = self.requires;
         let flags = [forward_secrecy, client_certificate, self.takes_early_data];
         let set = (0..).zip(flags).filter(|(_, is_set)| *is_set);
         set.map(|(at, _)| 1 << at).sum()
@@ -77,10 +74,7 @@ impl Ticket {
         Ok(Self {
             bytes: bytes.to_vec(),
             content,
-            signature: Signature {
-                scheme,
-                bytes: signature,
-            },
+            signature: Signature { scheme, bytes: signature },
         })
     }
 
@@ -152,11 +146,7 @@ impl Ticket {
         let mut bytes = content.bytes()?;
         bytes.extend_from_slice(&signature.scheme.to_be_bytes());
         put_long(&mut bytes, &signature.bytes)?;
-        Some(Self {
-            bytes,
-            content,
-            signature,
-        })
+        Some(Self { bytes, content, signature })
     }
 
     /// The bytes under the signature.
@@ -170,11 +160,8 @@ impl TicketContent {
     /// The bytes under the signature; `None` if a part is too long.
     pub(super) fn bytes(&self) -> Option<Vec<u8>> {
         let mut out = vec![FORMAT, group_code(self.group)];
-        let suites: Vec<u8> = self
-            .suites
-            .iter()
-            .flat_map(|suite| suite.code().to_be_bytes())
-            .collect();
+        let suites: Vec<u8> =
+            self.suites.iter().flat_map(|suite| suite.code().to_be_bytes()).collect();
         put_short(&mut out, &suites)?;
         out.extend_from_slice(&self.id);
         out.extend_from_slice(&self.not_before.to_be_bytes());
@@ -203,10 +190,7 @@ impl TicketContent {
             return Err(TicketError("it names no suite"));
         }
         let (id, not_before, not_after) = (reader.array()?, reader.u64()?, reader.u64()?);
-        if not_after
-            .checked_sub(not_before)
-            .is_none_or(|life| life > TICKET_LIFE_MAX)
-        {
+        if not_after.checked_sub(not_before).is_none_or(|life| life > TICKET_LIFE_MAX) {
             return Err(TicketError("it is for longer than an hour, or for no time"));
         }
         let flags = reader.u8()?;
@@ -217,10 +201,7 @@ impl TicketContent {
         let mut names = Vec::new();
         while !rest.is_empty() {
             let name = std::str::from_utf8(rest.short()?);
-            names.push(
-                name.map_err(|_| TicketError("a name is no text"))?
-                    .to_owned(),
-            );
+            names.push(name.map_err(|_| TicketError("a name is no text"))?.to_owned());
         }
         Ok(Self {
             group,
@@ -239,10 +220,8 @@ impl TicketContent {
 
 impl Requirements {
     fn of(flags: u8) -> Option<Self> {
-        (flags < 8).then_some(Self {
-            forward_secrecy: flags & 1 != 0,
-            client_certificate: flags & 2 != 0,
-        })
+        (flags < 8)
+            .then_some(Self { forward_secrecy: flags & 1 != 0, client_certificate: flags & 2 != 0 })
     }
 }
 

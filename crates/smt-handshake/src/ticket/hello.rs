@@ -112,11 +112,7 @@ impl std::fmt::Display for Refusal {
 impl ServerHello {
     /// The bytes before `finished`; `None` if a share is too long.
     pub(super) fn hello_bytes(&self) -> Option<Vec<u8>> {
-        let mut out = vec![if self.takes_early {
-            TAKEN_WITH_EARLY
-        } else {
-            TAKEN
-        }];
+        let mut out = vec![if self.takes_early { TAKEN_WITH_EARLY } else { TAKEN }];
         out.extend_from_slice(&self.random);
         put_long(&mut out, &self.ephemeral)?;
         Some(out)
@@ -168,9 +164,7 @@ pub(super) fn hash_of_hellos(
 }
 
 fn length(params: &[u8]) -> [u8; 4] {
-    u32::try_from(params.len())
-        .expect("params are a part of a flight")
-        .to_be_bytes()
+    u32::try_from(params.len()).expect("params are a part of a flight").to_be_bytes()
 }
 
 /// No hash of TLS or of registered keys begins so.

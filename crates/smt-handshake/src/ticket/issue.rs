@@ -92,10 +92,7 @@ impl TicketIssuer {
         if let Some((_, what)) = wrong.into_iter().find(|(is_wrong, _)| *is_wrong) {
             return Err(caller(format!("the plan of the tickets has {what}")));
         }
-        Ok(Self {
-            certified: identity.certified(),
-            plan,
-        })
+        Ok(Self { certified: identity.certified(), plan })
     }
 
     /// A ticket that is good from `now` on, with a fresh key.
@@ -140,8 +137,6 @@ impl TicketIssuer {
 /// No key.
 impl std::fmt::Debug for TicketIssuer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TicketIssuer")
-            .field("plan", &self.plan)
-            .finish_non_exhaustive()
+        f.debug_struct("TicketIssuer").field("plan", &self.plan).finish_non_exhaustive()
     }
 }

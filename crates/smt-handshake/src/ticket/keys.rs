@@ -24,12 +24,7 @@ pub struct TicketKey {
 
 impl TicketKey {
     pub(super) fn new(ticket: Ticket, key: StaticKey) -> Self {
-        Self {
-            hash: ticket.hash(),
-            ticket,
-            key,
-            seen: ReplayMemory::default(),
-        }
+        Self { hash: ticket.hash(), ticket, key, seen: ReplayMemory::default() }
     }
 
     /// Whether the ticket is over at `now`, a client's clock that is late allowed for.
@@ -94,8 +89,7 @@ impl TicketKeys {
         self.0.eraser.at(until, move || {
             if let Some(set) = set.upgrade() {
                 let now = Instant::now();
-                set.write()
-                    .retain(|held| held.until.is_none_or(|until| until > now));
+                set.write().retain(|held| held.until.is_none_or(|until| until > now));
             }
         });
     }
@@ -167,19 +161,13 @@ mod tests {
             id: [7; 16],
             not_before: NOW,
             not_after: NOW + 3_600,
-            requires: Requirements {
-                forward_secrecy: false,
-                client_certificate: false,
-            },
+            requires: Requirements { forward_secrecy: false, client_certificate: false },
             takes_early_data: false,
             share: key.share().to_vec(),
             names: vec!["a.example".to_owned()],
             chain_hash: [7; 32],
         };
-        let signature = Signature {
-            scheme: 0x0807,
-            bytes: vec![7; 64],
-        };
+        let signature = Signature { scheme: 0x0807, bytes: vec![7; 64] };
         TicketKey::new(Ticket::signed(content, signature).expect("a ticket"), key)
     }
 

@@ -59,19 +59,13 @@ impl TicketClient {
 
     /// Shows another identity from now on, or none.
     pub fn set_identity(&self, identity: Option<&Identity>) {
-        *self
-            .identity
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = identity
+        *self.identity.write().unwrap_or_else(PoisonError::into_inner) = identity
             .filter(|identity| identity.form() == Form::Certificate)
             .map(Identity::certified);
     }
 
     fn identity(&self) -> Option<CertifiedKey> {
-        self.identity
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.identity.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Accepts these suites alone, preferred first.
@@ -146,9 +140,7 @@ impl KeyExchangeProvider for TicketClient {
     }
 
     fn server(&self, _: &[u8], _: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
-        Err(caller(
-            "this endpoint is only a client: give it a TicketServer to answer".to_owned(),
-        ))
+        Err(caller("this endpoint is only a client: give it a TicketServer to answer".to_owned()))
     }
 }
 
@@ -173,11 +165,7 @@ impl TicketServer {
             clients: client_verifier(client_auth, &provider)?,
             algorithms: provider.signature_verification_algorithms,
         };
-        Ok(Self {
-            suites: Algorithms::default().suites,
-            side: RwLock::new(side),
-            provider,
-        })
+        Ok(Self { suites: Algorithms::default().suites, side: RwLock::new(side), provider })
     }
 
     /// Judges clients that begin from now on by this.
@@ -194,10 +182,7 @@ impl TicketServer {
     }
 
     fn side(&self) -> ServerSide {
-        self.side
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.side.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

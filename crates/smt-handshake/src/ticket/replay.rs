@@ -14,10 +14,7 @@ pub(super) struct ReplayMemory {
 
 impl ReplayMemory {
     const fn of(most: usize) -> Self {
-        Self {
-            seen: Mutex::new(BTreeSet::new()),
-            most,
-        }
+        Self { seen: Mutex::new(BTreeSet::new()), most }
     }
 
     /// Whether a random is seen for the first time. It is from now on seen; if there is no memory
@@ -55,9 +52,8 @@ mod tests {
     fn one_of_several_threads_that_show_a_random_is_first() {
         let memory = ReplayMemory::default();
         let firsts: usize = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..4)
-                .map(|_| scope.spawn(|| usize::from(memory.is_first([7; 32]))))
-                .collect();
+            let threads: Vec<_> =
+                (0..4).map(|_| scope.spawn(|| usize::from(memory.is_first([7; 32])))).collect();
             let joined = threads.into_iter().map(|thread| thread.join());
             joined.map(Result::unwrap_or_default).sum()
         });

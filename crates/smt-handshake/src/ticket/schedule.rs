@@ -152,10 +152,7 @@ impl Secret {
         let mut bytes = Zeroizing::new(vec![0; self.bytes.len()]);
         let label = format!("smt tk {label}");
         self.prk().expand_label(&label, context, &mut bytes);
-        Self {
-            suite: self.suite,
-            bytes,
-        }
+        Self { suite: self.suite, bytes }
     }
 
     /// A secret of the session, which [`HandshakeSecret::session_secrets`] wants.

@@ -58,12 +58,7 @@ impl StaticKey {
     ) -> Result<Self, BadShare> {
         let public = curve.compute_public_key().map_err(|_| BadShare)?;
         share.extend_from_slice(public.as_ref());
-        Ok(Self {
-            group,
-            curve,
-            kem,
-            share,
-        })
+        Ok(Self { group, curve, kem, share })
     }
 
     /// The public share, as a client's share of the group in TLS.
@@ -79,9 +74,8 @@ impl StaticKey {
         let mut secret = Zeroizing::new(Vec::with_capacity(64));
         let mut on_curve = peer;
         if let Some(kem) = &self.kem {
-            let (ciphertext, rest) = peer
-                .split_at_checked(ML_KEM_768_CIPHERTEXT)
-                .ok_or(BadShare)?;
+            let (ciphertext, rest) =
+                peer.split_at_checked(ML_KEM_768_CIPHERTEXT).ok_or(BadShare)?;
             let shared = kem.decapsulate(Ciphertext::from(ciphertext));
             secret.extend_from_slice(shared.map_err(|_| BadShare)?.as_ref());
             on_curve = rest;
@@ -102,9 +96,7 @@ impl StaticKey {
 /// No byte of the private key.
 impl std::fmt::Debug for StaticKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("StaticKey")
-            .field("group", &self.group)
-            .finish_non_exhaustive()
+        f.debug_struct("StaticKey").field("group", &self.group).finish_non_exhaustive()
     }
 }
 

@@ -41,10 +41,7 @@ struct Servers {
 impl Servers {
     fn new(trust: Trust, provider: &Arc<CryptoProvider>) -> Result<Self, TlsConfigError> {
         check_form(trust.form())?;
-        Ok(Self {
-            judges_dates: trust.judges_dates(),
-            verifier: server_verifier(trust, provider)?,
-        })
+        Ok(Self { judges_dates: trust.judges_dates(), verifier: server_verifier(trust, provider)? })
     }
 }
 
@@ -66,10 +63,7 @@ impl TicketVerifier {
     /// [`TlsConfigError`] if the trust cannot be used.
     pub fn new(trust: Trust) -> Result<Self, TlsConfigError> {
         let provider = Arc::new(Algorithms::default().provider());
-        Ok(Self {
-            servers: Arc::new(RwLock::new(Servers::new(trust, &provider)?)),
-            provider,
-        })
+        Ok(Self { servers: Arc::new(RwLock::new(Servers::new(trust, &provider)?)), provider })
     }
 
     /// Judges tickets by another trust from now on, in all clones. Tickets that were verified stay
@@ -103,14 +97,9 @@ impl TicketVerifier {
     ) -> Result<VerifiedTicket, HandshakeFailure> {
         let ticket = Ticket::from_bytes(ticket).map_err(|error| refused(error.to_string()))?;
         let name = ServerName::try_from(server_name.to_owned()).map_err(|_| {
-            caller(format!(
-                "{server_name:?} is no server name: give a DNS name or an IP address"
-            ))
+            caller(format!("{server_name:?} is no server name: give a DNS name or an IP address"))
         })?;
-        if !ticket
-            .names()
-            .any(|of| of.eq_ignore_ascii_case(server_name))
-        {
+        if !ticket.names().any(|of| of.eq_ignore_ascii_case(server_name)) {
             return Err(refused(format!("the ticket is not for {server_name:?}")));
         }
         check_time(&ticket, now)?;
@@ -182,9 +171,5 @@ fn check_time(ticket: &Ticket, now: WallTime) -> Result<(), HandshakeFailure> {
 }
 
 fn refused(text: String) -> HandshakeFailure {
-    HandshakeFailure {
-        fault: Fault::Peer,
-        kind: FailureKind::CertificateRefused,
-        text,
-    }
+    HandshakeFailure { fault: Fault::Peer, kind: FailureKind::CertificateRefused, text }
 }

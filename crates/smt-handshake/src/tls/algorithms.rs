@@ -35,11 +35,7 @@ impl Default for Algorithms {
 impl Algorithms {
     pub(crate) fn provider(&self) -> CryptoProvider {
         CryptoProvider {
-            cipher_suites: self
-                .suites
-                .iter()
-                .map(|suite| cipher_suite(*suite))
-                .collect(),
+            cipher_suites: self.suites.iter().map(|suite| cipher_suite(*suite)).collect(),
             kx_groups: self.groups.iter().map(|group| group.kx_group()).collect(),
             ..default_provider()
         }
@@ -94,15 +90,9 @@ mod tests {
         #[test]
         fn order_is_kept_and_every_suite_has_its_tls_number() {
             for suites in [Suite::ALL.to_vec(), Suite::ALL.into_iter().rev().collect()] {
-                let algorithms = Algorithms {
-                    suites,
-                    ..Algorithms::default()
-                };
+                let algorithms = Algorithms { suites, ..Algorithms::default() };
                 let provider = algorithms.provider();
-                let codes = provider
-                    .cipher_suites
-                    .iter()
-                    .map(|suite| u16::from(suite.suite()));
+                let codes = provider.cipher_suites.iter().map(|suite| u16::from(suite.suite()));
                 let wanted = algorithms.suites.iter().map(|suite| suite.code());
                 assert!(codes.eq(wanted));
             }

@@ -52,10 +52,7 @@ pub(crate) fn text(error: &CertificateError, peer: Side) -> String {
             (_, Some(defect)) => of_defect(defect, peer),
             _ => damaged(peer),
         },
-        C::NotValidForNameContext {
-            expected,
-            presented,
-        } => format!(
+        C::NotValidForNameContext { expected, presented } => format!(
             "the {peer} was called by the name {:?}, but its certificate is for {}; call it by a \
             name that it has, or give it a certificate with this one",
             expected.to_str(),
@@ -113,11 +110,8 @@ fn wrong_id(wrong: &WrongId, peer: Side) -> String {
     let presented = match wrong.presented.as_slice() {
         [] => "it has no URI at all".to_owned(),
         all => {
-            let shown: Vec<String> = all
-                .iter()
-                .take(SHOWN_MAX)
-                .map(|uri| format!("{uri:?}"))
-                .collect();
+            let shown: Vec<String> =
+                all.iter().take(SHOWN_MAX).map(|uri| format!("{uri:?}")).collect();
             format!("it has {}, and exactly one counts", shown.join(", "))
         }
     };
@@ -205,11 +199,7 @@ fn purposes(presented: &[ExtendedKeyPurpose]) -> String {
         other => other.to_string(),
     };
     let words: Vec<String> = presented.iter().take(SHOWN_MAX).map(word).collect();
-    if words.is_empty() {
-        "nothing".to_owned()
-    } else {
-        words.join(", ")
-    }
+    if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
 }
 
 /// The names that a certificate has. webpki gives them as `DnsName("a.example")`, and IPv6
@@ -239,16 +229,9 @@ fn names(presented: &[String]) -> String {
 
 /// A time span in its largest unit.
 fn duration(seconds: u64) -> String {
-    let units = [
-        (86_400, "day"),
-        (3_600, "hour"),
-        (60, "minute"),
-        (1, "second"),
-    ];
-    let (size, unit) = units
-        .into_iter()
-        .find(|(size, _)| seconds >= *size)
-        .unwrap_or((1, "second"));
+    let units = [(86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second")];
+    let (size, unit) =
+        units.into_iter().find(|(size, _)| seconds >= *size).unwrap_or((1, "second"));
     let count = seconds / size;
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {unit}{plural}")
@@ -266,12 +249,7 @@ mod tests {
     mod duration {
         #[test]
         fn the_largest_unit_is_used() {
-            let spans = [
-                (0, "0 seconds"),
-                (1, "1 second"),
-                (119, "1 minute"),
-                (7_200, "2 hours"),
-            ];
+            let spans = [(0, "0 seconds"), (1, "1 second"), (119, "1 minute"), (7_200, "2 hours")];
             for (seconds, text) in spans {
                 assert_eq!(super::super::duration(seconds), text);
             }

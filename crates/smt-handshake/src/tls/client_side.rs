@@ -65,10 +65,7 @@ impl ClientSide {
         let mut config = self.config.without_resumption();
         config.dangerous().set_certificate_verifier(verifier);
         config.enable_sni = false;
-        Ok(ServerCall {
-            config: Arc::new(config),
-            name,
-        })
+        Ok(ServerCall { config: Arc::new(config), name })
     }
 }
 
@@ -76,11 +73,7 @@ impl ClientSide {
 /// have one, in case that the library keeps something by name.
 fn name_for(id: &SpiffeId) -> ServerName<'static> {
     let hash = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, id.as_str().as_bytes());
-    let hex: String = hash
-        .as_ref()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let hex: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
     let (one, other) = hex.split_at(hex.len() / 2);
     let name = format!("{one}.{other}.spiffe.invalid");
     ServerName::try_from(name).expect("hexadecimal labels of 32 letters are a DNS name")

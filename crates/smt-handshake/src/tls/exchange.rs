@@ -98,11 +98,7 @@ impl TlsExchange {
             Connection::Client(_) => Side::Client,
             Connection::Server(_) => Side::Server,
         };
-        let Terms {
-            dates,
-            tickets,
-            peer_form,
-        } = terms;
+        let Terms { dates, tickets, peer_form } = terms;
         Self {
             connection,
             side,
@@ -202,15 +198,10 @@ impl TlsExchange {
                 failure::from_tls(&error, self.side)
             })?;
             if state.plaintext_bytes_to_read() > 0 {
-                return Err(malformed(format!(
-                    "the {peer} sent application data through TLS"
-                )));
+                return Err(malformed(format!("the {peer} sent application data through TLS")));
             }
             if state.peer_has_closed() || taken == 0 {
-                return Err(failure::alert_received(
-                    AlertDescription::CloseNotify,
-                    self.side,
-                ));
+                return Err(failure::alert_received(AlertDescription::CloseNotify, self.side));
             }
         }
         Ok(())
@@ -222,12 +213,9 @@ impl TlsExchange {
         if self.side == Side::Client || self.connection.negotiated_key_exchange_group().is_none() {
             return Ok(());
         }
-        let checked = self
-            .check_alpn()
-            .map_err(|no| (AlertDescription::NoApplicationProtocol, no));
+        let checked = self.check_alpn().map_err(|no| (AlertDescription::NoApplicationProtocol, no));
         let checked = checked.and_then(|()| {
-            self.check_suites()
-                .map_err(|no| (AlertDescription::IllegalParameter, no))
+            self.check_suites().map_err(|no| (AlertDescription::IllegalParameter, no))
         });
         checked.map_err(|(alert, failure)| {
             self.alert = Alert::Clear(alert);
@@ -243,9 +231,7 @@ impl TlsExchange {
             return Ok(());
         }
         let peer = self.side.peer();
-        Err(malformed(format!(
-            "flight {flight} of the {peer} ends in the middle of a TLS message"
-        )))
+        Err(malformed(format!("flight {flight} of the {peer} ends in the middle of a TLS message")))
     }
 
     /// rustls refuses a wrong protocol but not a missing one (RFC 7301 §3.2).
@@ -293,9 +279,7 @@ impl TlsExchange {
             Side::Server => parameter_hash(&AwsLc, peer, own),
         };
         let secrets = SessionSecrets::from_exporter(self.suite()?, &hash, |out, label, context| {
-            self.connection
-                .export_keying_material(out, label.as_bytes(), Some(context))
-                .map(|_| ())
+            self.connection.export_keying_material(out, label.as_bytes(), Some(context)).map(|_| ())
         })
         .map_err(|error| environment(format!("TLS exports no secrets: {error}")))?;
         let group = self.connection.negotiated_key_exchange_group();
@@ -303,9 +287,7 @@ impl TlsExchange {
             secrets,
             peer: self.peer(),
             own_expires: self.dates.own,
-            key_exchange: group
-                .and_then(|group| group.name().as_str())
-                .unwrap_or("unknown group"),
+            key_exchange: group.and_then(|group| group.name().as_str()).unwrap_or("unknown group"),
             early_taken: false,
         })
     }
@@ -316,10 +298,7 @@ impl TlsExchange {
     fn peer(&self) -> PeerIdentity {
         let shown = self.connection.peer_certificates().unwrap_or_default();
         let first = shown.first();
-        let identity = PeerIdentity {
-            is_resumed: self.is_resumed(),
-            ..PeerIdentity::default()
-        };
+        let identity = PeerIdentity { is_resumed: self.is_resumed(), ..PeerIdentity::default() };
         match self.peer_form {
             Form::Certificate => PeerIdentity {
                 certificates: shown.iter().map(|der| der.to_vec()).collect(),
@@ -328,19 +307,16 @@ impl TlsExchange {
                     .and_then(|leaf| PeerCertificate::expiry(leaf)),
                 ..identity
             },
-            Form::RawPublicKey => PeerIdentity {
-                public_key: first.map(|key| key.as_ref().into()),
-                ..identity
-            },
+            Form::RawPublicKey => {
+                PeerIdentity { public_key: first.map(|key| key.as_ref().into()), ..identity }
+            }
         }
     }
 
     /// Takes a whole flight of the peer.
     fn take(&mut self, flight: u8, params: &[u8], bytes: &[u8]) -> Result<(), HandshakeFailure> {
         if self.state == State::Failed {
-            return Err(malformed(
-                "a flight came after the attempt had failed".to_owned(),
-            ));
+            return Err(malformed("a flight came after the attempt had failed".to_owned()));
         }
         let taken = self.take_flight(flight, params, bytes);
         if taken.is_err() {
@@ -354,9 +330,7 @@ impl TlsExchange {
     fn next_flight(&mut self) -> Option<Vec<u8>> {
         let mut flight = Vec::new();
         while self.connection.wants_write() {
-            self.connection
-                .write_tls(&mut flight)
-                .expect("writing to a Vec cannot fail");
+            self.connection.write_tls(&mut flight).expect("writing to a Vec cannot fail");
         }
         match (self.state, std::mem::take(&mut self.alert)) {
             (State::Failed, Alert::None) => None,
@@ -373,21 +347,13 @@ impl KeyExchange for TlsExchange {
                 self.own_params = Some(own_params.to_vec());
                 Ok(())
             }
-            Input::Flight {
-                number,
-                params,
-                bytes,
-            } => self.take(number, params, bytes),
+            Input::Flight { number, params, bytes } => self.take(number, params, bytes),
         };
         let send = self.next_flight();
         let finished = self.finished.take();
         if self.side == Side::Server && finished.is_some() {
             // The client is done: what TLS has left are tickets.
-            return Ok(Step {
-                finished,
-                parting: send,
-                ..Step::default()
-            });
+            return Ok(Step { finished, parting: send, ..Step::default() });
         }
         Step::of(taken, send, finished)
     }

@@ -29,9 +29,9 @@ pub(crate) fn from_tls(error: &Error, side: Side) -> HandshakeFailure {
             "the {peer} does not offer the protocol smt/1 in TLS (ALPN); is it another program?"
         )),
         Error::PeerIncompatible(error) => nothing_common(incompatible(error, side)),
-        Error::FailedToGetCurrentTime | Error::FailedToGetRandomBytes => environment(format!(
-            "this host has no clock or no randomness for TLS: {error}"
-        )),
+        Error::FailedToGetCurrentTime | Error::FailedToGetRandomBytes => {
+            environment(format!("this host has no clock or no randomness for TLS: {error}"))
+        }
         other => malformed(format!(
             "the {peer} sent no valid TLS 1.3 handshake, or somebody forged a packet: {other}"
         )),
@@ -59,9 +59,9 @@ pub(crate) fn alert_received(alert: AlertDescription, side: Side) -> HandshakeFa
             "not made for a {side}; use one whose extended key usage allows that, e.g. by \
             `smt keys {side}`"
         )),
-        A::AccessDenied => refused(&format!(
-            "access denied; it is none of those that the {peer} has pinned"
-        )),
+        A::AccessDenied => {
+            refused(&format!("access denied; it is none of those that the {peer} has pinned"))
+        }
         A::CertificateRevoked => refused("revoked; renew it"),
         A::CertificateUnknown => refused(&format!(
             "the {peer} gives no reason but in its log; it may be an authority's certificate \
@@ -96,19 +96,11 @@ pub(crate) fn alert_received(alert: AlertDescription, side: Side) -> HandshakeFa
             };
         }
     };
-    HandshakeFailure {
-        fault: Fault::Caller,
-        kind: FailureKind::AlertReceived,
-        text,
-    }
+    HandshakeFailure { fault: Fault::Caller, kind: FailureKind::AlertReceived, text }
 }
 
 fn refused(text: String) -> HandshakeFailure {
-    HandshakeFailure {
-        fault: Fault::Peer,
-        kind: FailureKind::CertificateRefused,
-        text,
-    }
+    HandshakeFailure { fault: Fault::Peer, kind: FailureKind::CertificateRefused, text }
 }
 
 fn incompatible(error: &PeerIncompatible, side: Side) -> String {

@@ -52,11 +52,7 @@ pub(crate) struct SessionsPlan {
 
 impl<V> Sessions<V> {
     fn new(plan: SessionsPlan, time: Arc<ToldTime>) -> Arc<Self> {
-        Arc::new(Self {
-            store: Mutex::new(Store::new(plan.memory, plan.of_name)),
-            time,
-            plan,
-        })
+        Arc::new(Self { store: Mutex::new(Store::new(plan.memory, plan.of_name)), time, plan })
     }
 
     const fn is_off(&self) -> bool {

@@ -42,9 +42,7 @@ pub(crate) fn server_verifier(
             builder = builder.allow_unknown_revocation_status();
         }
     }
-    let chains = builder
-        .build()
-        .map_err(|error| TlsConfigError::Trust(error.to_string()))?;
+    let chains = builder.build().map_err(|error| TlsConfigError::Trust(error.to_string()))?;
     Ok(Arc::new(Verifier::new(ServerChains(chains), algorithms)))
 }
 
@@ -70,10 +68,7 @@ pub(crate) fn client_verifier(
         Anchors::Roots(roots) => roots,
         Anchors::Pinned(known) => {
             check_no_lists(trust.revocation.as_ref())?;
-            let pinned = Pinned {
-                known,
-                is_mandatory,
-            };
+            let pinned = Pinned { known, is_mandatory };
             return Ok(Some(Arc::new(Verifier::new(pinned, algorithms))));
         }
     };
@@ -85,18 +80,9 @@ pub(crate) fn client_verifier(
             builder = builder.allow_unknown_revocation_status();
         }
     }
-    let builder = if is_mandatory {
-        builder
-    } else {
-        builder.allow_unauthenticated()
-    };
-    let chains = builder
-        .build()
-        .map_err(|error| TlsConfigError::Trust(error.to_string()))?;
-    Ok(Some(Arc::new(Verifier::new(
-        ClientChains(chains),
-        algorithms,
-    ))))
+    let builder = if is_mandatory { builder } else { builder.allow_unauthenticated() };
+    let chains = builder.build().map_err(|error| TlsConfigError::Trust(error.to_string()))?;
+    Ok(Some(Arc::new(Verifier::new(ClientChains(chains), algorithms))))
 }
 
 /// Judges the servers of one SPIFFE ID.

@@ -101,10 +101,7 @@ impl<C: ServerCheck> ServerCertVerifier for Verifier<C> {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let shown = Shown {
-            leaf,
-            intermediates,
-        };
+        let shown = Shown { leaf, intermediates };
         self.check.check_server(shown, name, ocsp_response, now)?;
         Ok(ServerCertVerified::assertion())
     }
@@ -151,10 +148,7 @@ impl<C: ClientCheck> ClientCertVerifier for Verifier<C> {
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
-        let shown = Shown {
-            leaf,
-            intermediates,
-        };
+        let shown = Shown { leaf, intermediates };
         self.check.check_client(shown, now)?;
         Ok(ClientCertVerified::assertion())
     }

@@ -59,10 +59,7 @@ impl ServerCheck for ServerChains {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<(), Error> {
-        let Shown {
-            leaf,
-            intermediates,
-        } = shown;
+        let Shown { leaf, intermediates } = shown;
         self.0
             .verify_server_cert(leaf, intermediates, name, ocsp_response, now)
             .map(|_| ())

@@ -31,10 +31,7 @@ pub(crate) struct Pinned {
 impl Pinned {
     /// Accepts servers, which always show a leaf.
     pub(crate) fn servers(known: Known) -> Self {
-        Self {
-            known,
-            is_mandatory: true,
-        }
+        Self { known, is_mandatory: true }
     }
 
     /// Leaves are public: the comparison need not be constant in time.

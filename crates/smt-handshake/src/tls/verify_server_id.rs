@@ -55,30 +55,18 @@ impl ServerCheck for ServerOfId {
         if certificate.spiffe_id() == Some(self.id.as_str()) {
             return Ok(());
         }
-        let wrong = WrongId {
-            expected: self.id.clone(),
-            presented: certificate.uris,
-        };
+        let wrong = WrongId { expected: self.id.clone(), presented: certificate.uris };
         Err(CertificateError::Other(OtherError(Arc::new(wrong))).into())
     }
 }
 
 impl Issuers {
     fn check_chain(&self, shown: Shown<'_>, now: UnixTime) -> Result<(), webpki::Error> {
-        let Self::Roots {
-            roots,
-            revocation,
-            algorithms,
-        } = self
-        else {
+        let Self::Roots { roots, revocation, algorithms } = self else {
             return Err(webpki::Error::UnknownIssuer);
         };
-        let lists = revocation
-            .as_ref()
-            .map_or_else(Vec::new, RevocationLists::parsed);
-        let options = revocation
-            .as_ref()
-            .and_then(|revocation| revocation.options(&lists));
+        let lists = revocation.as_ref().map_or_else(Vec::new, RevocationLists::parsed);
+        let options = revocation.as_ref().and_then(|revocation| revocation.options(&lists));
         EndEntityCert::try_from(shown.leaf)?.verify_for_usage(
             algorithms.all,
             &roots.roots,

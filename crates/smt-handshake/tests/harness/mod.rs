@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Runs a whole key exchange in memory, through the traits that the core uses.
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "each test file uses its own part"
-)]
+#![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
 use std::time::{Duration, SystemTime};
 
@@ -43,21 +39,13 @@ impl Outcome {
     /// The client's failure.
     #[track_caller]
     pub fn client_failure(&self) -> HandshakeFailure {
-        self.client
-            .as_ref()
-            .err()
-            .cloned()
-            .expect("the client fails")
+        self.client.as_ref().err().cloned().expect("the client fails")
     }
 
     /// The server's failure.
     #[track_caller]
     pub fn server_failure(&self) -> HandshakeFailure {
-        self.server
-            .as_ref()
-            .err()
-            .cloned()
-            .expect("the server fails")
+        self.server.as_ref().err().cloned().expect("the server fails")
     }
 }
 
@@ -75,11 +63,7 @@ pub struct Flight {
 impl Flight {
     /// A flight as a test makes it.
     pub fn of(number: u8, params: &[u8], bytes: &[u8]) -> Self {
-        Self {
-            number,
-            params: params.to_vec(),
-            bytes: bytes.to_vec(),
-        }
+        Self { number, params: params.to_vec(), bytes: bytes.to_vec() }
     }
 }
 
@@ -148,11 +132,7 @@ impl Side {
             1 | 2 => self.params.clone(),
             _ => Vec::new(),
         };
-        self.send.take().map(|bytes| Flight {
-            number,
-            params,
-            bytes,
-        })
+        self.send.take().map(|bytes| Flight { number, params, bytes })
     }
 
     /// Takes what the last step wants sent beside CONFIRM, as the flight of this number.
@@ -175,12 +155,7 @@ impl Side {
 
     fn step(&mut self, input: Input<'_>) -> Result<(), HandshakeFailure> {
         match self.exchange.step(input) {
-            Ok(Step {
-                send,
-                finished,
-                early,
-                parting,
-            }) => {
+            Ok(Step { send, finished, early, parting }) => {
                 (self.send, self.finished, self.early) = (send, finished, early);
                 self.parting = parting;
                 Ok(())
@@ -214,10 +189,7 @@ pub fn run_at(
     server: &dyn KeyExchangeProvider,
     network: impl FnMut(&mut Flight),
 ) -> Outcome {
-    let request = ClientRequest {
-        wall,
-        ..ClientRequest::new(NAME)
-    };
+    let request = ClientRequest { wall, ..ClientRequest::new(NAME) };
     run_request(request, client, server, network)
 }
 
@@ -231,24 +203,14 @@ pub fn run_request(
     let mut client = Side::begun(client.client(request).unwrap(), 1);
     let mut flight = client.flight(1).expect("flight 1");
     network(&mut flight);
-    let mut outcome = Outcome {
-        client: Err(unfinished()),
-        server: Err(unfinished()),
-        flights: 1,
-    };
+    let mut outcome = Outcome { client: Err(unfinished()), server: Err(unfinished()), flights: 1 };
     let mut server = match server.server(&flight.params, request.wall) {
         Ok(attempt) => Side::begun(attempt, 2),
         Err(failure) => {
-            return Outcome {
-                server: Err(failure),
-                ..outcome
-            };
+            return Outcome { server: Err(failure), ..outcome };
         }
     };
-    assert!(
-        server.flight(2).is_none(),
-        "a server has not begun to speak"
-    );
+    assert!(server.flight(2).is_none(), "a server has not begun to speak");
     loop {
         let (receiver, result) = match flight.number % 2 {
             1 => (&mut server, &mut outcome.server),
@@ -325,11 +287,7 @@ pub fn providers(client: &Algorithms, server: &Algorithms) -> (TlsProvider, TlsP
 pub fn days(from: i64, to: i64) -> Validity {
     let at = |days: i64| {
         let span = Duration::from_secs(days.unsigned_abs() * 86_400);
-        if days < 0 {
-            SystemTime::now() - span
-        } else {
-            SystemTime::now() + span
-        }
+        if days < 0 { SystemTime::now() - span } else { SystemTime::now() + span }
     };
     Validity::between(at(from), at(to)).unwrap()
 }
@@ -348,13 +306,9 @@ pub struct Random(u64);
 impl Random {
     /// From `SMT_SEED`, or from the clock; prints it.
     pub fn from_env() -> Self {
-        let seed = std::env::var("SMT_SEED")
-            .ok()
-            .and_then(|seed| seed.parse().ok());
+        let seed = std::env::var("SMT_SEED").ok().and_then(|seed| seed.parse().ok());
         let seed = seed.unwrap_or_else(|| {
-            let now = SystemTime::now()
-                .duration_since(SystemTime::UNIX_EPOCH)
-                .unwrap();
+            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
             now.as_nanos() as u64
         });
         println!("SMT_SEED={seed}");

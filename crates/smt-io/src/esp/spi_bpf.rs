@@ -13,11 +13,8 @@ use std::io;
 /// Makes the sockets of one UDP port be chosen by the SPI, which a datagram begins with. A datagram
 /// without an SPI is for the first.
 pub(super) fn select_by_spi(socket: &Socket, count: u16) -> io::Result<()> {
-    let mut program = [
-        step(LOAD_WORD, 0),
-        step(MODULO, u32::from(count.max(1))),
-        step(RETURN_A, 0),
-    ];
+    let mut program =
+        [step(LOAD_WORD, 0), step(MODULO, u32::from(count.max(1))), step(RETURN_A, 0)];
     attach(socket, libc::SO_ATTACH_REUSEPORT_CBPF, &mut program)
 }
 

@@ -22,14 +22,9 @@ pub(super) fn send_packets(
     let names: [Option<SockAddr>; PACKETS_PER_CALL] =
         std::array::from_fn(|at| packets.get(at).map(|packet| SockAddr::from(packet.to)));
     let mut parts: [libc::iovec; PACKETS_PER_CALL] = std::array::from_fn(|at| {
-        let packet = packets
-            .get(at)
-            .and_then(|packet| bytes.get(packet.range.clone()));
+        let packet = packets.get(at).and_then(|packet| bytes.get(packet.range.clone()));
         let packet = packet.unwrap_or_default();
-        libc::iovec {
-            iov_base: packet.as_ptr().cast_mut().cast(),
-            iov_len: packet.len(),
-        }
+        libc::iovec { iov_base: packet.as_ptr().cast_mut().cast(), iov_len: packet.len() }
     });
     // SAFETY: all-zero bytes are valid `mmsghdr`s: null pointers and zero lengths.
     let mut messages: [libc::mmsghdr; PACKETS_PER_CALL] = unsafe { std::mem::zeroed() };
@@ -57,11 +52,7 @@ pub(super) fn send_packets(
 
 /// Waits until a socket takes something again, at most so long. A signal ends the wait.
 pub(super) fn wait_writable(descriptor: BorrowedFd<'_>, limit: Duration) -> io::Result<()> {
-    let mut entry = libc::pollfd {
-        fd: descriptor.as_raw_fd(),
-        events: libc::POLLOUT,
-        revents: 0,
-    };
+    let mut entry = libc::pollfd { fd: descriptor.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
     let limit = c_int::try_from(limit.as_millis()).unwrap_or(c_int::MAX);
     // SAFETY: one entry, live and exclusively borrowed.
     if unsafe { libc::poll(&raw mut entry, 1, limit) } < 0 {

@@ -59,9 +59,7 @@ impl EspUdpSocket {
         bind_to_device(&socket, options.device.as_deref())?;
         let count = options.sharing.count;
         if count > 1 {
-            socket
-                .set_reuse_port(true)
-                .map_err(preparing("share a port"))?;
+            socket.set_reuse_port(true).map_err(preparing("share a port"))?;
         }
         let bound = socket.bind(&SockAddr::from(options.local));
         bound.map_err(EspSocketError::binding(options.local))?;
@@ -69,9 +67,7 @@ impl EspUdpSocket {
             let attached = spi_bpf::select_by_spi(&socket, count);
             attached.map_err(preparing("spread packets by SPI"))?;
         }
-        let local = socket
-            .local_addr()
-            .map_err(preparing("ask for its address"))?;
+        let local = socket.local_addr().map_err(preparing("ask for its address"))?;
         Ok(Self {
             socket,
             local: local.as_socket().unwrap_or(options.local),
@@ -183,10 +179,7 @@ mod tests {
         let (mut all, mut buffer) = (Vec::new(), vec![0; 65_536]);
         while all.len() < bytes {
             crate::udp::wait_readable([socket.as_fd()], Duration::from_secs(10)).unwrap();
-            let arrival = socket
-                .receive(&mut buffer)
-                .unwrap()
-                .expect("it was readable");
+            let arrival = socket.receive(&mut buffer).unwrap().expect("it was readable");
             all.extend_from_slice(&buffer[..arrival.length]);
         }
         all

@@ -35,10 +35,7 @@ pub(super) struct FaultLine {
 
 impl FaultLine {
     pub(super) fn new(rule: impl FnMut(&mut Vec<u8>) -> Fault + Send + 'static) -> Self {
-        Self {
-            rule: Box::new(rule),
-            held: Vec::new(),
-        }
+        Self { rule: Box::new(rule), held: Vec::new() }
     }
 
     /// Applies the rule to each of `datagrams` and gives those that go on, in their new order.
@@ -80,9 +77,6 @@ impl FaultLine {
 
 impl fmt::Debug for FaultLine {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("FaultLine")
-            .field("held", &self.held.len())
-            .finish_non_exhaustive()
+        formatter.debug_struct("FaultLine").field("held", &self.held.len()).finish_non_exhaustive()
     }
 }

@@ -95,16 +95,11 @@ impl Mailbox {
         let mut queue = self.lock();
         if let Wait::AtMost(limit) = wait {
             queue.waiting += 1;
-            let waited = self
-                .arrived
-                .wait_timeout_while(queue, limit, |queue| queue.is_idle());
+            let waited = self.arrived.wait_timeout_while(queue, limit, |queue| queue.is_idle());
             queue = waited.unwrap_or_else(PoisonError::into_inner).0;
             queue.waiting -= 1;
         }
-        let mut taken = Taken {
-            unreachable: queue.unreachable.take(),
-            ..Taken::default()
-        };
+        let mut taken = Taken { unreachable: queue.unreachable.take(), ..Taken::default() };
         if taken.unreachable.is_some() {
             self.quieten(&queue);
             return taken;

@@ -19,10 +19,7 @@ impl MemoryNetwork {
     /// A network without ends.
     #[must_use]
     pub fn new(options: MemoryOptions) -> Self {
-        Self {
-            options,
-            mailboxes: Arc::default(),
-        }
+        Self { options, mailboxes: Arc::default() }
     }
 
     /// Joins the network at `address`, until the carrier is dropped.
@@ -41,29 +38,17 @@ impl MemoryNetwork {
     }
 
     pub(super) fn mailbox(&self, address: SocketAddr) -> Option<Arc<Mailbox>> {
-        let mailboxes = self
-            .mailboxes
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mailboxes = self.mailboxes.read().unwrap_or_else(PoisonError::into_inner);
         mailboxes.get(&address).cloned()
     }
 
     pub(super) fn register(&self, address: SocketAddr, mailbox: &Arc<Mailbox>) {
-        let mut mailboxes = self
-            .mailboxes
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        assert!(
-            !mailboxes.contains_key(&address),
-            "the address {address} is taken"
-        );
+        let mut mailboxes = self.mailboxes.write().unwrap_or_else(PoisonError::into_inner);
+        assert!(!mailboxes.contains_key(&address), "the address {address} is taken");
         mailboxes.insert(address, Arc::clone(mailbox));
     }
 
     pub(super) fn unregister(&self, address: &SocketAddr) {
-        self.mailboxes
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(address);
+        self.mailboxes.write().unwrap_or_else(PoisonError::into_inner).remove(address);
     }
 }

@@ -26,11 +26,7 @@ fn drain(carrier: &MemoryCarrier) -> Vec<Vec<Vec<u8>>> {
 
 /// The first byte of every datagram that is there.
 fn drain_marks(carrier: &MemoryCarrier) -> Vec<u8> {
-    drain(carrier)
-        .concat()
-        .iter()
-        .map(|bytes| bytes[0])
-        .collect()
+    drain(carrier).concat().iter().map(|bytes| bytes[0]).collect()
 }
 
 mod receive {
@@ -41,10 +37,7 @@ mod receive {
         let (left, right) = MemoryCarrier::pair();
         send(&left, &right, &[1; 10], 4);
         send(&left, &right, &[2; 4], 4);
-        assert_eq!(
-            drain(&right),
-            [vec![vec![1; 4], vec![1; 4], vec![1; 2]], vec![vec![2; 4]]]
-        );
+        assert_eq!(drain(&right), [vec![vec![1; 4], vec![1; 4], vec![1; 2]], vec![vec![2; 4]]]);
     }
 
     #[test]
@@ -64,10 +57,7 @@ mod receive {
         send(&second, &third, &[2; 4], 4);
         let mut buffer = [0; 64];
         for sender in [&first, &second] {
-            let received = third
-                .receive_into(&mut buffer, Wait::Never)
-                .unwrap()
-                .unwrap();
+            let received = third.receive_into(&mut buffer, Wait::Never).unwrap().unwrap();
             assert_eq!(received.path.remote, sender.local_address());
             assert_eq!(received.length, 4);
         }
@@ -99,10 +89,7 @@ mod receive {
         send(&left, &right, &[1; 70_000], 70_000);
         send(&left, &right, b"next", 4);
         let mut buffer = [0; 64];
-        right
-            .receive_into(&mut buffer, Wait::Never)
-            .unwrap()
-            .unwrap();
+        right.receive_into(&mut buffer, Wait::Never).unwrap().unwrap();
         assert_eq!(&buffer[..4], b"next");
         assert_eq!(right.statistics().datagrams_truncated, 1);
     }
@@ -148,16 +135,10 @@ mod send {
         let server = server.also_at(called);
         let mut transmit = Transmit::new(Path::to(called), 4);
         client.send_bytes(&transmit, b"ping").unwrap();
-        let received = server
-            .receive_into(&mut [0; 64], Wait::Never)
-            .unwrap()
-            .unwrap();
+        let received = server.receive_into(&mut [0; 64], Wait::Never).unwrap().unwrap();
         transmit.path = received.path;
         server.send_bytes(&transmit, b"pong").unwrap();
-        let answer = client
-            .receive_into(&mut [0; 64], Wait::Never)
-            .unwrap()
-            .unwrap();
+        let answer = client.receive_into(&mut [0; 64], Wait::Never).unwrap().unwrap();
         assert_eq!(answer.path.remote, called);
     }
 
@@ -169,9 +150,7 @@ mod send {
         drop(right);
         let transmit = Transmit::new(Path::to(remote), 4);
         left.send_bytes(&transmit, b"ping").unwrap();
-        let hint = ReceiveError::Unreachable {
-            remote: Some(remote),
-        };
+        let hint = ReceiveError::Unreachable { remote: Some(remote) };
         assert_eq!(left.receive_into(&mut [0; 64], SOON), Err(hint));
         assert_eq!(left.receive_into(&mut [0; 64], Wait::Never), Ok(None));
     }
@@ -307,14 +286,8 @@ mod marks {
             [Fault::Deliver, Fault::Mark, Fault::Mark, Fault::Trim(1)][count - 1]
         });
         send(&left, &right, &[1; 16], 4);
-        let ce = Marks {
-            ecn: Ecn::Ce,
-            ..Marks::NONE
-        };
-        let trimmed = Marks {
-            trimmed: true,
-            ..Marks::NONE
-        };
+        let ce = Marks { ecn: Ecn::Ce, ..Marks::NONE };
+        let trimmed = Marks { trimmed: true, ..Marks::NONE };
         assert_eq!(marks(&right), [(Marks::NONE, 4), (ce, 8), (trimmed, 1)]);
     }
 }

@@ -60,14 +60,10 @@ impl NativeError {
     pub(super) fn opening(bound: IpAddr) -> impl FnOnce(io::Error) -> Self {
         move |reason| match (reason.kind(), reason.raw_os_error()) {
             (io::ErrorKind::PermissionDenied, _) => Self::NotPermitted { reason },
-            (_, Some(libc::EAFNOSUPPORT)) => Self::NoSuchVersion {
-                version: if bound.is_ipv4() { 4 } else { 6 },
-                reason,
-            },
-            _ => Self::Prepare {
-                step: "open",
-                reason,
-            },
+            (_, Some(libc::EAFNOSUPPORT)) => {
+                Self::NoSuchVersion { version: if bound.is_ipv4() { 4 } else { 6 }, reason }
+            }
+            _ => Self::Prepare { step: "open", reason },
         }
     }
 }

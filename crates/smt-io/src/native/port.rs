@@ -44,10 +44,7 @@ impl ReservedPort {
         }
         socket.bind(&SockAddr::from(address))?;
         let bound = socket.local_addr()?.as_socket();
-        Ok(Self {
-            _socket: socket,
-            address: bound.unwrap_or(address),
-        })
+        Ok(Self { _socket: socket, address: bound.unwrap_or(address) })
     }
 
     pub(super) fn number(&self) -> u16 {

@@ -40,17 +40,11 @@ impl RawSocket {
             receive_offload: false,
         };
         prepare(&socket, preparation).map_err(NativeError::preparing("forbid fragments"))?;
-        let wanted = BufferBytes {
-            receive: options.receive_buffer_bytes,
-            send: options.send_buffer_bytes,
-        };
+        let wanted =
+            BufferBytes { receive: options.receive_buffer_bytes, send: options.send_buffer_bytes };
         let buffers =
             size_buffers(&socket, wanted).map_err(NativeError::preparing("size the buffers"))?;
-        Ok(Self {
-            socket,
-            bound,
-            buffers,
-        })
+        Ok(Self { socket, bound, buffers })
     }
 
     /// Begins to receive what is for this port and shard.
@@ -60,10 +54,7 @@ impl RawSocket {
         let bound = SocketAddr::new(self.bound, 0);
         self.socket
             .bind(&SockAddr::from(bound))
-            .map_err(|reason| NativeError::Bind {
-                address: port.address,
-                reason,
-            })
+            .map_err(|reason| NativeError::Bind { address: port.address, reason })
     }
 
     /// Whether packets to this address leave by it.
@@ -128,10 +119,8 @@ impl RawSocket {
             IpAddr::V6(_) => packet,
         };
         let (header, datagram) = NativeHeader::parse(native)?;
-        (header.destination == port).then_some(Place {
-            source_port: header.source,
-            start: packet.len() - datagram.len(),
-        })
+        (header.destination == port)
+            .then_some(Place { source_port: header.source, start: packet.len() - datagram.len() })
     }
 
     /// Gives the packet of a segment its own offset (SPEC §15.2). A packet without a place in any
@@ -156,10 +145,8 @@ impl RawSocket {
             None => Path::to(remote),
         };
         let class = incoming.traffic_class.unwrap_or_default();
-        Arrival::datagram(path, &buffer[place.start..incoming.length]).with_marks(Marks {
-            trimmed: false,
-            ecn: Ecn::of_traffic_class(class),
-        })
+        Arrival::datagram(path, &buffer[place.start..incoming.length])
+            .with_marks(Marks { trimmed: false, ecn: Ecn::of_traffic_class(class) })
     }
 }
 

@@ -20,10 +20,7 @@ pub(super) struct ControlBuffer {
 
 impl ControlBuffer {
     pub(super) const fn new() -> Self {
-        Self {
-            bytes: [0; CAPACITY],
-            used: 0,
-        }
+        Self { bytes: [0; CAPACITY], used: 0 }
     }
 
     /// Appends a message.
@@ -59,9 +56,7 @@ impl ControlBuffer {
 
     /// The messages in the first `length` bytes, each as (level, type) and value.
     pub(super) fn read(&self, length: usize) -> Messages<'_> {
-        Messages {
-            rest: &self.bytes[..length.min(CAPACITY)],
-        }
+        Messages { rest: &self.bytes[..length.min(CAPACITY)] }
     }
 }
 
@@ -111,10 +106,7 @@ mod tests {
             buffer.push(SocketOption::new(1, 2), &[3; 2]);
             buffer.push(SocketOption::new(4, 5), &[6; 20]);
             let messages: Vec<_> = buffer.read(buffer.used).collect();
-            assert_eq!(
-                messages,
-                [((1, 2), &[3_u8; 2][..]), ((4, 5), &[6_u8; 20][..])]
-            );
+            assert_eq!(messages, [((1, 2), &[3_u8; 2][..]), ((4, 5), &[6_u8; 20][..])]);
         }
 
         #[test]

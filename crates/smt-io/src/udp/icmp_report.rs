@@ -72,12 +72,7 @@ mod tests {
         #[test]
         fn whatever_a_second_call_does_not_meet_was_a_report() {
             let other = ErrnoClass::Other(libc::EPERM);
-            for class in [
-                other,
-                REFUSED,
-                ErrnoClass::TooLarge,
-                ErrnoClass::Unreachable,
-            ] {
+            for class in [other, REFUSED, ErrnoClass::TooLarge, ErrnoClass::Unreachable] {
                 assert_eq!(told(class, Ok(())), ((Ok(()), Some(class)), 2));
             }
         }

@@ -150,10 +150,7 @@ pub(crate) fn receive(
 ) -> io::Result<Incoming> {
     let mut name = SockAddrStorage::zeroed();
     let mut control = ControlBuffer::new();
-    let mut bytes = libc::iovec {
-        iov_base: buffer.as_mut_ptr().cast(),
-        iov_len: buffer.len(),
-    };
+    let mut bytes = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     let mut message = empty_message();
     message.msg_name = (&raw mut name).cast();
     message.msg_namelen = name.size_of();
@@ -208,12 +205,7 @@ pub(crate) fn wait_readable<const N: usize>(
     // SAFETY: the entries are live and exclusively borrowed; `limit` is live; no signal mask is
     // given.
     let outcome = unsafe {
-        libc::ppoll(
-            entries.as_mut_ptr(),
-            N as libc::nfds_t,
-            &raw const limit,
-            std::ptr::null(),
-        )
+        libc::ppoll(entries.as_mut_ptr(), N as libc::nfds_t, &raw const limit, std::ptr::null())
     };
     if outcome < 0 {
         let error = io::Error::last_os_error();
@@ -245,9 +237,7 @@ pub(crate) fn path_mtu(socket: &Socket, ipv4: bool) -> io::Result<usize> {
 /// Datagrams that the kernel dropped because the receive buffer was full.
 pub(crate) fn dropped(socket: &Socket) -> u64 {
     let counts = SO_MEMINFO.read_array::<MEMINFO_FIELDS>(socket.as_fd());
-    counts.map_or(0, |counts| {
-        u64::from(counts[libc::SK_MEMINFO_DROPS as usize].cast_unsigned())
-    })
+    counts.map_or(0, |counts| u64::from(counts[libc::SK_MEMINFO_DROPS as usize].cast_unsigned()))
 }
 
 fn note_control(arrival: &mut Incoming, option: (c_int, c_int), value: &[u8]) {

@@ -33,10 +33,7 @@ pub(super) struct Batch<'a> {
 
 impl OffloadState {
     pub(super) const fn new(segmentation: bool) -> Self {
-        Self {
-            segmentation: AtomicBool::new(segmentation),
-            traffic_class: AtomicBool::new(true),
-        }
+        Self { segmentation: AtomicBool::new(segmentation), traffic_class: AtomicBool::new(true) }
     }
 
     pub(super) fn has_segmentation(&self) -> bool {
@@ -72,10 +69,7 @@ impl OffloadState {
                 Err(class) => return Err(class),
             }
         }
-        attempt(Batch {
-            traffic_class: None,
-            ..first
-        })?;
+        attempt(Batch { traffic_class: None, ..first })?;
         self.traffic_class.store(false, Ordering::Relaxed);
         counters.traffic_class_refused.add(1);
         Ok(first.bytes.len())
@@ -86,10 +80,7 @@ impl<'a> Batch<'a> {
     /// The first datagram alone.
     fn first(self) -> Self {
         let end = self.segment_size.min(self.bytes.len());
-        Self {
-            bytes: &self.bytes[..end],
-            ..self
-        }
+        Self { bytes: &self.bytes[..end], ..self }
     }
 
     /// Whether anything is attached that could be left out.
@@ -114,11 +105,7 @@ mod tests {
         fn sent(
             attempt: impl Fn(Batch<'_>) -> Result<(), ErrnoClass>,
         ) -> (Result<usize, ErrnoClass>, usize, OffloadState, Sending) {
-            let batch = Batch {
-                bytes: &[7; 10],
-                segment_size: 4,
-                traffic_class: Some(0xe0),
-            };
+            let batch = Batch { bytes: &[7; 10], segment_size: 4, traffic_class: Some(0xe0) };
             let (offload_state, counters) = (OffloadState::new(true), Sending::default());
             let calls = Cell::new(0);
             let outcome = offload_state.send(batch, &counters, |batch| {
@@ -141,13 +128,8 @@ mod tests {
 
         #[test]
         fn refused_segmentation_is_remembered_and_the_class_kept() {
-            let (outcome, calls, offload_state, counters) = sent(|batch| {
-                if is_segmented(&batch) {
-                    REFUSED
-                } else {
-                    Ok(())
-                }
-            });
+            let (outcome, calls, offload_state, counters) =
+                sent(|batch| if is_segmented(&batch) { REFUSED } else { Ok(()) });
             assert_eq!((outcome, calls), (Ok(4), 2));
             assert!(!offload_state.has_segmentation() && offload_state.has_traffic_class());
             assert_eq!(counters.segmentation_refused.value(), 1);
@@ -155,13 +137,8 @@ mod tests {
 
         #[test]
         fn refused_class_is_remembered_and_segmentation_kept() {
-            let (outcome, calls, offload_state, counters) = sent(|batch| {
-                if batch.traffic_class.is_some() {
-                    REFUSED
-                } else {
-                    Ok(())
-                }
-            });
+            let (outcome, calls, offload_state, counters) =
+                sent(|batch| if batch.traffic_class.is_some() { REFUSED } else { Ok(()) });
             assert_eq!((outcome, calls), (Ok(4), 3));
             assert!(offload_state.has_segmentation() && !offload_state.has_traffic_class());
             assert_eq!(counters.traffic_class_refused.value(), 1);
@@ -182,10 +159,7 @@ mod tests {
         #[test]
         fn refusal_of_everything_teaches_nothing() {
             let (outcome, calls, offload_state, counters) = sent(|_| REFUSED);
-            assert_eq!(
-                (outcome, calls),
-                (Err(ErrnoClass::Refused(libc::EINVAL)), 3)
-            );
+            assert_eq!((outcome, calls), (Err(ErrnoClass::Refused(libc::EINVAL)), 3));
             assert!(offload_state.has_segmentation() && offload_state.has_traffic_class());
             assert_eq!(counters.segmentation_refused.value(), 0);
             assert_eq!(counters.traffic_class_refused.value(), 0);

@@ -18,10 +18,7 @@ use std::time::Duration;
 /// Forbids fragments; there are no offloads to turn on.
 pub(crate) fn prepare(socket: &Socket, preparation: Preparation) -> io::Result<Offloads> {
     forbid_fragments(socket, preparation.family)?;
-    Ok(Offloads {
-        segmentation: false,
-        receive: false,
-    })
+    Ok(Offloads { segmentation: false, receive: false })
 }
 
 /// There is no portable way to learn of reports about any peer.
@@ -45,10 +42,7 @@ pub(crate) fn size_buffers(socket: &Socket, wanted: BufferBytes) -> io::Result<B
     // current size then stays, and is reported.
     let _ = socket.set_recv_buffer_size(wanted.receive);
     let _ = socket.set_send_buffer_size(wanted.send);
-    Ok(BufferBytes {
-        receive: socket.recv_buffer_size()?,
-        send: socket.send_buffer_size()?,
-    })
+    Ok(BufferBytes { receive: socket.recv_buffer_size()?, send: socket.send_buffer_size()? })
 }
 
 /// Whether this process may size buffers past the host's limit: there is no such call.

@@ -105,16 +105,11 @@ impl UdpCarrier {
         receiving.note(arrival.length, arrival.segment_size);
         let local = arrival.local.or_else(|| self.only_local());
         Received {
-            path: Path {
-                local,
-                ..Path::to(arrival.from)
-            },
+            path: Path { local, ..Path::to(arrival.from) },
             length: arrival.length,
             segment_size: arrival.segment_size,
             marks: Marks {
-                ecn: arrival
-                    .traffic_class
-                    .map_or(Ecn::NotEct, Ecn::of_traffic_class),
+                ecn: arrival.traffic_class.map_or(Ecn::NotEct, Ecn::of_traffic_class),
                 ..Marks::NONE
             },
         }
@@ -139,16 +134,12 @@ impl UdpCarrier {
     /// no use.
     fn unreachable(&self) -> Option<ReceiveError> {
         let Some(queue) = &self.report_queue else {
-            return Some(ReceiveError::Unreachable {
-                remote: self.connected,
-            });
+            return Some(ReceiveError::Unreachable { remote: self.connected });
         };
         let (remote, has_more) = queue.next()?;
         if has_more {
             self.hint_pending.store(true, Ordering::Relaxed);
         }
-        Some(ReceiveError::Unreachable {
-            remote: Some(remote),
-        })
+        Some(ReceiveError::Unreachable { remote: Some(remote) })
     }
 }

@@ -31,9 +31,7 @@ impl UdpCarrier {
         let bytes = batch.bytes;
         let remote = transmit.path.remote;
         if self.connected.is_some_and(|connected| connected != remote) {
-            return Err(SendError::Other {
-                code: libc::EISCONN,
-            });
+            return Err(SendError::Other { code: libc::EISCONN });
         }
         let mut sent = 0;
         while sent < bytes.len() {
@@ -52,8 +50,7 @@ impl UdpCarrier {
             traffic_class: self.class_to_attach(transmit.priority),
         };
         let counters = &self.counters.sending;
-        self.offload_state
-            .send(batch, counters, |batch| self.attempt(transmit.path, batch))
+        self.offload_state.send(batch, counters, |batch| self.attempt(transmit.path, batch))
     }
 
     /// Sends `batch` by one call, or a second one if the first may have told of the past only.
@@ -101,9 +98,7 @@ impl UdpCarrier {
                 Err(class) => return Err(class),
             }
         }
-        self.counters
-            .sending
-            .note(batch.bytes.len(), batch.segment_size);
+        self.counters.sending.note(batch.bytes.len(), batch.segment_size);
         Ok(())
     }
 

@@ -43,11 +43,7 @@ impl Group {
         has_selector: bool,
     ) -> io::Result<Self> {
         let inboxes = (0..count).map(|_| Inbox::new(!has_selector));
-        Ok(Self {
-            inboxes: inboxes.collect::<io::Result<_>>()?,
-            has_selector,
-            _sockets: sockets,
-        })
+        Ok(Self { inboxes: inboxes.collect::<io::Result<_>>()?, has_selector, _sockets: sockets })
     }
 }
 
@@ -74,10 +70,7 @@ impl ShardSocket {
     fn sort(&self, received: Received, buffer: &mut [u8]) -> (Received, usize) {
         let number_at = |buffer: &[u8], from: usize| {
             let end = received.length.min(from + received.segment_size.max(1));
-            (
-                Shard::of_datagram(&buffer[from..end], self.shard.count()),
-                end,
-            )
+            (Shard::of_datagram(&buffer[from..end], self.shard.count()), end)
         };
         let (mut from, mut kept, mut strays) = (0, 0, 0);
         while from < received.length {

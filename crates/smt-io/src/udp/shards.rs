@@ -39,17 +39,13 @@ impl UdpCarrier {
                 carriers.push(carriers[0].beside());
             }
         }
-        let sockets: Vec<Arc<Socket>> = carriers
-            .iter()
-            .map(|carrier| Arc::clone(&carrier.socket))
-            .collect();
+        let sockets: Vec<Arc<Socket>> =
+            carriers.iter().map(|carrier| Arc::clone(&carrier.socket)).collect();
         let group = Group::new(count, sockets, has_selector);
         let group = Arc::new(group.map_err(OpenError::preparing("make the inboxes of shards"))?);
         for (number, carrier) in (0..count).zip(&mut carriers) {
-            carrier.shard_socket = Some(ShardSocket {
-                shard: Shard::new(number, count),
-                group: Arc::clone(&group),
-            });
+            carrier.shard_socket =
+                Some(ShardSocket { shard: Shard::new(number, count), group: Arc::clone(&group) });
         }
         Ok(carriers)
     }
@@ -77,10 +73,7 @@ impl UdpCarrier {
 }
 
 fn assert_count(count: u16) {
-    assert!(
-        Shard::is_count(count),
-        "shards are a power of two, at most 256"
-    );
+    assert!(Shard::is_count(count), "shards are a power of two, at most 256");
 }
 
 /// Binds a socket for each further shard. False: this system cannot choose among them.

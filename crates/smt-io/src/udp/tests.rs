@@ -52,12 +52,7 @@ fn collect(carrier: &UdpCarrier, length: usize) -> (Vec<Vec<u8>>, usize) {
         let received = received.expect("everything sent on loopback arrives");
         total += received.length;
         batches += 1;
-        datagrams.extend(
-            received
-                .arrival(&buffer)
-                .segments()
-                .map(|bytes| bytes.to_vec()),
-        );
+        datagrams.extend(received.arrival(&buffer).segments().map(|bytes| bytes.to_vec()));
     }
     (datagrams, batches)
 }

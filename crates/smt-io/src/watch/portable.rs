@@ -19,10 +19,7 @@ impl CarrierWatch {
     /// # Errors
     /// This one does not fail.
     pub fn new(carrier: Arc<dyn Carrier>) -> io::Result<Self> {
-        Ok(Self {
-            carrier,
-            is_on: true,
-        })
+        Ok(Self { carrier, is_on: true })
     }
 
     /// The descriptors that the runtime is to poll for reading.
@@ -49,9 +46,6 @@ impl CarrierWatch {
 
 impl std::fmt::Debug for CarrierWatch {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_struct("CarrierWatch")
-            .field("is_on", &self.is_on)
-            .finish_non_exhaustive()
+        formatter.debug_struct("CarrierWatch").field("is_on", &self.is_on).finish_non_exhaustive()
     }
 }

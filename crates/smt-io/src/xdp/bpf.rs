@@ -154,12 +154,7 @@ fn call<T: Attributes>(command: c_int, attributes: &T) -> io::Result<c_long> {
     // SAFETY: the attributes are live, have the layout that the command reads, and their size is
     // given; the kernel takes what follows in the union as zeros.
     let outcome = unsafe {
-        libc::syscall(
-            libc::SYS_bpf,
-            command,
-            std::ptr::from_ref(attributes),
-            size_of::<T>(),
-        )
+        libc::syscall(libc::SYS_bpf, command, std::ptr::from_ref(attributes), size_of::<T>())
     };
     match outcome {
         ..0 => Err(io::Error::last_os_error()),

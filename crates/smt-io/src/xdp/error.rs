@@ -73,11 +73,7 @@ impl XdpError {
         let interface = interface.to_owned();
         move |reason| match reason.raw_os_error() {
             Some(libc::EPERM | libc::EACCES) => Self::NotPermitted { step, reason },
-            Some(libc::EBUSY | libc::EEXIST) => Self::InUse {
-                interface,
-                step,
-                reason,
-            },
+            Some(libc::EBUSY | libc::EEXIST) => Self::InUse { interface, step, reason },
             _ => Self::Prepare { step, reason },
         }
     }

@@ -58,10 +58,7 @@ impl Headers {
         ethernet[..6].copy_from_slice(&self.hardware_target);
         ethernet[6..12].copy_from_slice(&self.hardware_source);
         ethernet[12..].copy_from_slice(&kind.to_be_bytes());
-        let header = NativeHeader {
-            source: self.source.port(),
-            destination: self.target.port(),
-        };
+        let header = NativeHeader { source: self.source.port(), destination: self.target.port() };
         native.copy_from_slice(&header.to_bytes());
         rest.copy_from_slice(datagram);
         length
@@ -171,9 +168,7 @@ fn parse_ipv6(ip: &[u8]) -> Option<IpHeader> {
 /// The checksum's sum (RFC 1071).
 fn ones_complement_sum(bytes: &[u8]) -> u16 {
     let words = bytes.chunks_exact(2);
-    let mut sum: u32 = words
-        .map(|word| u32::from(word[0]) << 8 | u32::from(word[1]))
-        .sum();
+    let mut sum: u32 = words.map(|word| u32::from(word[0]) << 8 | u32::from(word[1])).sum();
     while sum > 0xFFFF {
         sum = (sum & 0xFFFF) + (sum >> 16);
     }
@@ -200,16 +195,11 @@ mod tests {
 
     #[test]
     fn a_packet_is_read_as_it_was_written_and_padding_of_the_link_is_passed_over() {
-        for headers in [
-            headers("10.0.0.1:7", "10.0.0.2:8"),
-            headers("[fd00::1]:7", "[fd00::2]:8"),
-        ] {
+        for headers in [headers("10.0.0.1:7", "10.0.0.2:8"), headers("[fd00::1]:7", "[fd00::2]:8")]
+        {
             let mut packet = [0xEE; 100];
             let length = headers.write(b"abc", &mut packet);
-            assert_eq!(
-                length,
-                ETHERNET_BYTES + Headers::ip_bytes(headers.source.is_ipv4()) + 3
-            );
+            assert_eq!(length, ETHERNET_BYTES + Headers::ip_bytes(headers.source.is_ipv4()) + 3);
             let (read, place) = Headers::parse(&packet).unwrap();
             assert_eq!((read, &packet[place]), (headers, &b"abc"[..]));
             for end in 0..length {

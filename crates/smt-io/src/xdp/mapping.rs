@@ -35,21 +35,10 @@ impl Mapping {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: the system chooses the place of a new mapping, so that no memory of the process
         // is touched.
-        let start = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                length,
-                protection,
-                flags,
-                file,
-                offset,
-            )
-        };
+        let start =
+            unsafe { libc::mmap(std::ptr::null_mut(), length, protection, flags, file, offset) };
         match NonNull::new(start.cast::<u8>()) {
-            Some(place) if start != libc::MAP_FAILED => Ok(Self {
-                start: place,
-                length,
-            }),
+            Some(place) if start != libc::MAP_FAILED => Ok(Self { start: place, length }),
             _ => Err(io::Error::last_os_error()),
         }
     }

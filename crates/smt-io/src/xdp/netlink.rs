@@ -32,10 +32,7 @@ impl Netlink {
         let protocol = Protocol::from(libc::NETLINK_ROUTE);
         let socket = Socket::new(Domain::from(libc::AF_NETLINK), Type::RAW, Some(protocol))?;
         socket.set_read_timeout(Some(ANSWER_WAIT))?;
-        Ok(Self {
-            socket,
-            buffer: vec![0; ANSWER_BYTES_MAX],
-        })
+        Ok(Self { socket, buffer: vec![0; ANSWER_BYTES_MAX] })
     }
 
     /// Asks, and takes the answers.
@@ -115,9 +112,7 @@ fn split_message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
 
 /// The kernel's word on a question that it does not answer.
 fn error_of(body: &[u8]) -> io::Result<()> {
-    let code = body
-        .first_chunk()
-        .map_or(0, |code| i32::from_ne_bytes(*code));
+    let code = body.first_chunk().map_or(0, |code| i32::from_ne_bytes(*code));
     match code {
         0 => Ok(()),
         code => Err(io::Error::from_raw_os_error(-code)),

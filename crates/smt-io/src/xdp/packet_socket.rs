@@ -91,12 +91,7 @@ impl PacketSocket {
             SEND_FRAMES,
             libc::XDP_UMEM_PGOFF_COMPLETION_RING as off_t,
         )?;
-        let received = Ring::map(
-            descriptor,
-            offsets.rx,
-            RECEIVE_FRAMES,
-            libc::XDP_PGOFF_RX_RING,
-        )?;
+        let received = Ring::map(descriptor, offsets.rx, RECEIVE_FRAMES, libc::XDP_PGOFF_RX_RING)?;
         let transmit = Ring::map(descriptor, offsets.tx, SEND_FRAMES, libc::XDP_PGOFF_TX_RING)?;
         let mut receiving = Receiving { received, fill };
         let place = |frame: u32| u64::from(frame) * FRAME_BYTES as u64;
@@ -104,26 +99,14 @@ impl PacketSocket {
             receiving.fill.push(place(frame));
         }
         let free = (RECEIVE_FRAMES..RECEIVE_FRAMES + SEND_FRAMES).map(place);
-        let sending = Sending {
-            transmit,
-            completed,
-            free: free.collect(),
-        };
+        let sending = Sending { transmit, completed, free: free.collect() };
         bind_soon(&socket, interface, queue)?;
-        Ok(Self {
-            socket,
-            frames,
-            receiving: Mutex::new(receiving),
-            sending: Mutex::new(sending),
-        })
+        Ok(Self { socket, frames, receiving: Mutex::new(receiving), sending: Mutex::new(sending) })
     }
 
     /// Receives one packet without waiting, if there is one.
     pub(super) fn receive<T>(&self, look: impl FnOnce(&mut [u8]) -> T) -> Option<T> {
-        let mut receiving = self
-            .receiving
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut receiving = self.receiving.lock().unwrap_or_else(PoisonError::into_inner);
         let descriptor = receiving.received.pop()?;
         let (start, length) = (descriptor.addr as usize, descriptor.len as usize);
         let is_inside = start
@@ -151,10 +134,7 @@ impl PacketSocket {
         while let Some(frame) = sending.completed.pop() {
             sending.free.push(frame);
         }
-        Outbox {
-            socket: self,
-            sending,
-        }
+        Outbox { socket: self, sending }
     }
 }
 
@@ -176,11 +156,7 @@ impl Outbox<'_> {
             std::slice::from_raw_parts_mut(start.as_ptr(), PACKET_BYTES_MAX)
         };
         let length = write(bytes).min(PACKET_BYTES_MAX);
-        let descriptor = xdp_desc {
-            addr: frame,
-            len: length as u32,
-            options: 0,
-        };
+        let descriptor = xdp_desc { addr: frame, len: length as u32, options: 0 };
         // The ring has room for all frames.
         self.sending.transmit.push(descriptor);
         Some(())

@@ -71,12 +71,7 @@ struct Program {
 
 impl Program {
     fn push(&mut self, code: u8, [to, from]: [u8; 2], offset: i16, immediate: i32) {
-        self.instructions.push(Instruction {
-            code,
-            registers: from << 4 | to,
-            offset,
-            immediate,
-        });
+        self.instructions.push(Instruction { code, registers: from << 4 | to, offset, immediate });
     }
 
     /// Passes the packet on if a condition holds, which ends with this instruction.
@@ -189,10 +184,7 @@ mod tests {
                 map: 5,
             });
             let end = program.len() - 2;
-            assert_eq!(
-                (program[end].code, program[end].immediate),
-                (MOVE_NUMBER, PASS)
-            );
+            assert_eq!((program[end].code, program[end].immediate), (MOVE_NUMBER, PASS));
             let jumps = [IF_GREATER, IF_LESS_OR_EQUAL, UNLESS_EQUAL, IF_ANY_OF];
             for (at, instruction) in program.iter().enumerate() {
                 if jumps.contains(&instruction.code) {

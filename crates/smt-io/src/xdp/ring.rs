@@ -68,9 +68,7 @@ impl<T: Descriptor> Ring<T> {
     fn slot(&self, number: u32) -> *mut T {
         let place = self.descriptors + (number & (self.capacity - 1)) as usize * size_of::<T>();
         // SAFETY: the masked number is below the capacity, for which the mapping has room.
-        unsafe { self.mapping.start().add(place) }
-            .cast::<T>()
-            .as_ptr()
+        unsafe { self.mapping.start().add(place) }.cast::<T>().as_ptr()
     }
 
     /// How many descriptors are in it.

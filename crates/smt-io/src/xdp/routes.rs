@@ -31,11 +31,8 @@ impl Netlink {
     pub(super) fn interface_of(&mut self, ip: IpAddr) -> io::Result<Option<Interface>> {
         let mut body = vec![family(ip)];
         body.resize(ADDRESS_BYTES, 0);
-        let addresses = self.ask(&Question {
-            kind: RTM_GETADDR,
-            is_about_all: true,
-            body: &body,
-        })?;
+        let addresses =
+            self.ask(&Question { kind: RTM_GETADDR, is_about_all: true, body: &body })?;
         let octets = octets(ip);
         let found = addresses.iter().find(|answer| {
             // The local address is told apart from the peer's only where they differ.
@@ -53,11 +50,7 @@ impl Netlink {
     fn interface(&mut self, index: u32) -> io::Result<Option<Interface>> {
         let mut body = vec![0; LINK_BYTES];
         body[4..8].copy_from_slice(&index.to_ne_bytes());
-        let links = self.ask(&Question {
-            kind: RTM_GETLINK,
-            is_about_all: false,
-            body: &body,
-        })?;
+        let links = self.ask(&Question { kind: RTM_GETLINK, is_about_all: false, body: &body })?;
         let interface = links.first().and_then(|link| {
             let name = link.attribute(LINK_BYTES, IFLA_IFNAME)?;
             let address = link.attribute(LINK_BYTES, IFLA_ADDRESS)?;
@@ -84,11 +77,8 @@ impl Netlink {
         {
             push_attribute(&mut body, RTA_OIF, &remote.scope_id().to_ne_bytes());
         }
-        let routes = self.ask(&Question {
-            kind: RTM_GETROUTE,
-            is_about_all: false,
-            body: &body,
-        })?;
+        let routes =
+            self.ask(&Question { kind: RTM_GETROUTE, is_about_all: false, body: &body })?;
         let route = routes.first().ok_or(io::ErrorKind::NotFound)?;
         let interface = route.number(ROUTE_BYTES, RTA_OIF);
         let interface = interface.ok_or(io::ErrorKind::NotFound)?;
@@ -106,16 +96,8 @@ impl Netlink {
         };
         body[4..8].copy_from_slice(&interface.to_ne_bytes());
         push_attribute(&mut body, NDA_DST, ip);
-        let unknown = NextHop {
-            interface,
-            address: None,
-            is_confirmed: false,
-        };
-        let asked = self.ask(&Question {
-            kind: RTM_GETNEIGH,
-            is_about_all: false,
-            body: &body,
-        });
+        let unknown = NextHop { interface, address: None, is_confirmed: false };
+        let asked = self.ask(&Question { kind: RTM_GETNEIGH, is_about_all: false, body: &body });
         // The kernel has no entry before it had to send something.
         let Ok(neighbours) = asked else {
             return Ok(unknown);
@@ -128,9 +110,7 @@ impl Netlink {
         let address = neighbour.attribute(NEIGHBOUR_BYTES, NDA_LLADDR);
         let is_usable = state & (NUD_INCOMPLETE | NUD_FAILED) == 0;
         Ok(NextHop {
-            address: address
-                .filter(|_| is_usable)
-                .and_then(|address| address.try_into().ok()),
+            address: address.filter(|_| is_usable).and_then(|address| address.try_into().ok()),
             is_confirmed: state & (NUD_REACHABLE | NUD_PERMANENT | NUD_NOARP) != 0,
             ..unknown
         })

@@ -40,22 +40,14 @@ impl Transport {
             host_behind_cipher: measured(length, rounds, TransportPlace::HostBehindCipher),
             device: measured(length, rounds, TransportPlace::Device),
         };
-        Self {
-            rows: [64, 256, 1_024, 4_096, 8_192, 65_536].map(row).to_vec(),
-        }
+        Self { rows: [64, 256, 1_024, 4_096, 8_192, 65_536].map(row).to_vec() }
     }
 
     /// The table, in cycles of this machine.
     #[must_use]
     pub fn table(&self, machine: &Machine) -> Table {
         let [host, behind_cipher, device] = PLACES;
-        let columns = [
-            host,
-            behind_cipher,
-            device,
-            "datagrams",
-            "PCIe bytes of the rings",
-        ];
+        let columns = [host, behind_cipher, device, "datagrams", "PCIe bytes of the rings"];
         let row = |row: &Row| {
             let cycles = row.cycles(machine);
             let mut values = cycles.map(|cycles| number(cycles.round())).to_vec();
@@ -71,11 +63,7 @@ impl Transport {
     pub fn plot(&self, machine: &Machine) -> String {
         let line = |(at, name): (usize, &str)| {
             let point = |row: &Row| (row.length as f64, row.cycles(machine)[at]);
-            Line {
-                name: name.to_owned(),
-                color: at,
-                points: self.rows.iter().map(point).collect(),
-            }
+            Line { name: name.to_owned(), color: at, points: self.rows.iter().map(point).collect() }
         };
         let plot = Plot {
             title: "A host's cycles for a call, by the place of the transport".to_owned(),
@@ -88,8 +76,4 @@ impl Transport {
 }
 
 /// The places, by what is told of them.
-const PLACES: [&str; 3] = [
-    "host does all",
-    "NIC seals and opens",
-    "transport in the NIC",
-];
+const PLACES: [&str; 3] = ["host does all", "NIC seals and opens", "transport in the NIC"];

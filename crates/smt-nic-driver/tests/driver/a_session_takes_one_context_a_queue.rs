@@ -78,17 +78,11 @@ fn the_contexts_of_a_removed_key_are_destroyed() {
 
 #[test]
 fn a_device_without_room_leaves_the_sealing_to_software() {
-    let options = DeviceOptions {
-        contexts_max: 0,
-        ..DeviceOptions::default()
-    };
+    let options = DeviceOptions { contexts_max: 0, ..DeviceOptions::default() };
     let mut rig = Rig::new(DriverConfig::default(), options);
     let session = SessionKey::new(&rig, 1);
     send(&mut rig, &session, [2, 6, 10]);
     let statistics = rig.driver.statistics();
     assert_eq!(statistics.records_in_software, 6);
-    assert_eq!(
-        statistics.contexts_created, 1,
-        "the device is not asked again at once"
-    );
+    assert_eq!(statistics.contexts_created, 1, "the device is not asked again at once");
 }

@@ -35,10 +35,7 @@ impl Carrier for Wire {
         let Some(packet) = packet else {
             return Ok(0);
         };
-        sink(Arrival::datagram(
-            Path::to("192.0.2.1:7".parse().unwrap()),
-            &packet,
-        ));
+        sink(Arrival::datagram(Path::to("192.0.2.1:7".parse().unwrap()), &packet));
         Ok(1)
     }
 
@@ -76,14 +73,7 @@ impl Host {
             Arc::clone(&keys),
             Nic::new(NicConfig::default(), TlsEngine),
         );
-        Self {
-            wire,
-            carrier,
-            keys,
-            key,
-            sealed: message.sealed(),
-            packet: rig.packets.remove(0),
-        }
+        Self { wire, carrier, keys, key, sealed: message.sealed(), packet: rig.packets.remove(0) }
     }
 
     fn install(&self) -> KeyHandle {
@@ -93,11 +83,7 @@ impl Host {
 
     /// The packet comes: the key that has opened its record, and whether it is as it was sent.
     fn receive(&self) -> (Option<KeyHandle>, bool) {
-        self.wire
-            .coming
-            .lock()
-            .unwrap()
-            .push_back(self.packet.clone());
+        self.wire.coming.lock().unwrap().push_back(self.packet.clone());
         let mut arrived = Vec::new();
         let mut sink = |arrival: Arrival<'_>| {
             let opened = arrival.opened.first().map(|opened| opened.key);
@@ -130,20 +116,14 @@ fn a_packet_behind_the_installation_of_its_key_is_opened_by_that_key() {
     let mut before = None;
     for _ in 0..3 {
         // The session rests and comes back: it has the key by another handle.
-        before
-            .into_iter()
-            .for_each(|handle| host.keys.remove(handle));
+        before.into_iter().for_each(|handle| host.keys.remove(handle));
         let handle = host.install();
         assert_eq!(host.receive(), (Some(handle), false));
         before = Some(handle);
     }
     assert_eq!(host.carrier.receive_contexts(), 1);
     assert_eq!(host.carrier.statistics().receive_contexts_refused, 0);
-    assert_eq!(
-        *host.wire.left.lock().unwrap(),
-        0,
-        "contexts are no packets"
-    );
+    assert_eq!(*host.wire.left.lock().unwrap(), 0, "contexts are no packets");
 }
 
 #[test]

@@ -79,10 +79,7 @@ impl Receiver {
 
 /// The packets of a message, as a sending device seals and cuts them, and its key.
 fn sent(is_ipv6: bool, id: u64, records: u64, bytes: usize) -> (Message, SessionKey, Vec<Vec<u8>>) {
-    let options = DeviceOptions {
-        is_ipv6,
-        ..DeviceOptions::default()
-    };
+    let options = DeviceOptions { is_ipv6, ..DeviceOptions::default() };
     let mut rig = Rig::new(DriverConfig::default(), options);
     let key = SessionKey::new(&rig, id as u8);
     let message = Message::new(&key, id, records, bytes);
@@ -238,9 +235,7 @@ fn a_key_that_was_removed_opens_nothing_and_a_reset_device_gets_its_keys_again()
     receiver.keys.remove(handle);
     receiver.driver.reap(&mut receiver.nic);
     let mut arrived = 0;
-    receiver
-        .driver
-        .take_arrivals(&mut receiver.nic, &mut |_| arrived += 1);
+    receiver.driver.take_arrivals(&mut receiver.nic, &mut |_| arrived += 1);
     assert_eq!(arrived, 0);
     assert_eq!(receiver.driver.statistics().opened_without_key, 1);
 }
@@ -252,9 +247,6 @@ fn sessions_beyond_the_room_arrive_as_they_came() {
     receiver.install(&key, 600);
     assert!(receiver.receive(&packets)[0].opened.is_empty());
     let counters = receiver.nic.counters();
-    assert_eq!(
-        (counters.openings, counters.receive_contexts_created),
-        (0, 0)
-    );
+    assert_eq!((counters.openings, counters.receive_contexts_created), (0, 0));
     assert_eq!(receiver.driver.statistics().receive_contexts_refused, 1);
 }

@@ -59,10 +59,7 @@ impl Engine for WatchedTls {
     type Context = WatchedContext;
 
     fn create(&self, block: &ContextBlock) -> Result<WatchedContext, BadContextBlock> {
-        Ok(WatchedContext {
-            inner: TlsEngine.create(block)?,
-            key: block.bytes()[2..48].to_vec(),
-        })
+        Ok(WatchedContext { inner: TlsEngine.create(block)?, key: block.bytes()[2..48].to_vec() })
     }
 
     fn resync(&self, context: &mut WatchedContext, number: u64) {
@@ -103,11 +100,7 @@ pub(crate) struct DeviceOptions {
 
 impl Default for DeviceOptions {
     fn default() -> Self {
-        Self {
-            contexts_max: 1_000,
-            fails_each: 0,
-            is_ipv6: false,
-        }
+        Self { contexts_max: 1_000, fails_each: 0, is_ipv6: false }
     }
 }
 
@@ -119,24 +112,12 @@ impl Rig {
             fails_each: options.fails_each,
             protected: Arc::default(),
         };
-        let contexts = ContextLimits {
-            contexts_max: options.contexts_max,
-            cached_max: 4,
-        };
-        let device = NicConfig {
-            contexts,
-            ..NicConfig::default()
-        };
+        let contexts = ContextLimits { contexts_max: options.contexts_max, cached_max: 4 };
+        let device = NicConfig { contexts, ..NicConfig::default() };
         let mut nic = Nic::new(device, engine);
         let driver = Driver::new(config, Arc::clone(&keys));
         driver.attach(&mut nic);
-        Self {
-            driver,
-            nic,
-            keys,
-            packets: Vec::new(),
-            is_ipv6: options.is_ipv6,
-        }
+        Self { driver, nic, keys, packets: Vec::new(), is_ipv6: options.is_ipv6 }
     }
 
     fn addresses(&self) -> OutgoingAddresses {
@@ -158,10 +139,7 @@ impl Rig {
     /// The same with a priority, 0 to 7.
     pub(crate) fn post_with_priority(&mut self, message: &Message, priority: u8) {
         let addresses = self.addresses();
-        let batch = Batch {
-            priority,
-            ..message.batch()
-        };
+        let batch = Batch { priority, ..message.batch() };
         self.driver.post(&mut self.nic, &batch, addresses).unwrap();
     }
 
@@ -221,12 +199,7 @@ impl SessionKey {
         let suite = Suite::ALL[usize::from(number) % Suite::ALL.len()];
         let (key, iv) = (vec![number; suite.key_len()], [number; 12]);
         let handle = rig.keys.install(suite.code(), &key, iv).unwrap();
-        Self {
-            handle,
-            suite,
-            key,
-            iv,
-        }
+        Self { handle, suite, key, iv }
     }
 }
 
@@ -282,13 +255,7 @@ impl Message {
             plain.extend((0..bytes).map(|at| (at as u64 * 7 + id * 31 + index) as u8));
             plain.extend_from_slice(&[0; 16]);
         }
-        Self {
-            header,
-            plain,
-            unsealed,
-            payload_max: 1_400,
-            key: key.clone(),
-        }
+        Self { header, plain, unsealed, payload_max: 1_400, key: key.clone() }
     }
 
     /// The record stream before it is sealed.
@@ -332,10 +299,7 @@ impl Message {
 
     fn batch(&self) -> Batch<'_> {
         Batch {
-            layout: Layout::Segmented {
-                header: &self.header,
-                payload_max: self.payload_max,
-            },
+            layout: Layout::Segmented { header: &self.header, payload_max: self.payload_max },
             unsealed: &self.unsealed,
             ..Batch::datagrams(Path::to("192.0.2.2:9".parse().unwrap()), 1, &self.plain)
         }

@@ -6,11 +6,7 @@ use smt_nic_driver::{DriverConfig, NativePacket};
 use crate::rig::{DeviceOptions, Message, Rig, SessionKey};
 
 fn rig(priority_classes: u8) -> Rig {
-    let config = DriverConfig {
-        queues: 2,
-        priority_classes,
-        ..DriverConfig::default()
-    };
+    let config = DriverConfig { queues: 2, priority_classes, ..DriverConfig::default() };
     Rig::new(config, DeviceOptions::default())
 }
 

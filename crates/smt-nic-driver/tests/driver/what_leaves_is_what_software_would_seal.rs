@@ -87,10 +87,7 @@ proptest! {
 // SMT [15.2-7]
 #[test]
 fn a_segment_over_ipv6_is_a_pair() {
-    let options = DeviceOptions {
-        is_ipv6: true,
-        ..DeviceOptions::default()
-    };
+    let options = DeviceOptions { is_ipv6: true, ..DeviceOptions::default() };
     let mut rig = Rig::new(DriverConfig::default(), options);
     let session = SessionKey::new(&rig, 1);
     let message = Message::new(&session, 1, 1, 2_700);
@@ -103,10 +100,7 @@ fn a_segment_over_ipv6_is_a_pair() {
 
 #[test]
 fn a_payload_that_an_engine_refuses_leaves_sealed_by_software() {
-    let options = DeviceOptions {
-        fails_each: 1,
-        ..DeviceOptions::default()
-    };
+    let options = DeviceOptions { fails_each: 1, ..DeviceOptions::default() };
     let mut rig = Rig::new(DriverConfig::default(), options);
     let session = SessionKey::new(&rig, 1);
     let message = Message::new(&session, 1, 3, 2_000);
@@ -114,18 +108,12 @@ fn a_payload_that_an_engine_refuses_leaves_sealed_by_software() {
     rig.run();
     assert!(rig.has_received(1, &message));
     let statistics = rig.driver.statistics();
-    assert_eq!(
-        (statistics.repeated, statistics.records_in_software),
-        (1, 3)
-    );
+    assert_eq!((statistics.repeated, statistics.records_in_software), (1, 3));
 }
 
 #[test]
 fn a_segment_behind_a_refused_one_is_not_sealed_under_its_numbers() {
-    let options = DeviceOptions {
-        fails_each: 3,
-        ..DeviceOptions::default()
-    };
+    let options = DeviceOptions { fails_each: 3, ..DeviceOptions::default() };
     let mut rig = Rig::new(DriverConfig::default(), options);
     let session = SessionKey::new(&rig, 1);
     // The second part of a message goes on where the first ends, and is posted before the driver

@@ -25,10 +25,7 @@ pub(super) struct Cipher {
 }
 
 #[derive(Clone)]
-#[allow(
-    clippy::large_enum_variant,
-    reason = "contexts are of one size in the device's memory"
-)]
+#[allow(clippy::large_enum_variant, reason = "contexts are of one size in the device's memory")]
 enum Key {
     Aes128Gcm(Aes128Gcm),
     Aes256Gcm(Aes256Gcm),
@@ -118,9 +115,7 @@ impl Cipher {
                 let bytes = esp.len() - self.suite.icv_bytes();
                 let (text, icv) = esp.split_at(bytes);
                 let authenticator = authenticator(key, text, high)?;
-                return authenticator
-                    .verify_truncated_left(icv)
-                    .map_err(|_| CipherFailed);
+                return authenticator.verify_truncated_left(icv).map_err(|_| CipherFailed);
             }
         };
         opened.map_err(|_| CipherFailed)

@@ -115,10 +115,7 @@ impl InboundTable {
     /// A table of so many associations at most.
     #[must_use]
     pub fn new(most: usize) -> Self {
-        Self {
-            entries: BTreeMap::new(),
-            most,
-        }
+        Self { entries: BTreeMap::new(), most }
     }
 
     /// Adds an association.
@@ -140,10 +137,7 @@ impl InboundTable {
     /// Removes an association. Its packets go up as they came from now on.
     pub fn remove(&mut self, spi: u32) -> Option<RemovedAssociation> {
         let entry = self.entries.remove(&spi)?;
-        Some(RemovedAssociation {
-            highest: entry.window.highest(),
-            opened: entry.opened,
-        })
+        Some(RemovedAssociation { highest: entry.window.highest(), opened: entry.opened })
     }
 
     /// Removes all.

@@ -78,15 +78,9 @@ impl Engine for EspEngine {
         let spi = u32_at(bytes, 40);
         let is_extended = bytes[1] & EXTENDED != 0;
         let numbers = PacketNumbers::new(u64_at(bytes, 44), last_number(is_extended));
-        let numbers = numbers
-            .filter(|_| spi >= FIRST_SPI)
-            .ok_or(BadContextBlock::BadAssociation)?;
-        Ok(EspContext {
-            spi,
-            is_extended,
-            cipher,
-            numbers,
-        })
+        let numbers =
+            numbers.filter(|_| spi >= FIRST_SPI).ok_or(BadContextBlock::BadAssociation)?;
+        Ok(EspContext { spi, is_extended, cipher, numbers })
     }
 
     /// Takes the number forward. A lower one changes nothing: it was used.
@@ -109,9 +103,7 @@ impl Engine for EspEngine {
         headers: &Headers,
         planned: PlannedPackets<'_>,
     ) -> Result<(), EngineError> {
-        let PlannedPackets {
-            packets, longest, ..
-        } = planned;
+        let PlannedPackets { packets, longest, .. } = planned;
         // The longest packet is the longest one sealed, too.
         if context.sealed_bytes(headers, longest) > PACKET_MAX {
             return Err(EngineError::BadPayload);

@@ -17,12 +17,8 @@ pub enum EspSuite {
 
 impl EspSuite {
     /// All of them.
-    pub const ALL: [Self; 4] = [
-        Self::Aes128Gcm16,
-        Self::Aes256Gcm16,
-        Self::Aes128Ccm8,
-        Self::NullHmacSha256,
-    ];
+    pub const ALL: [Self; 4] =
+        [Self::Aes128Gcm16, Self::Aes256Gcm16, Self::Aes128Ccm8, Self::NullHmacSha256];
 
     /// The suite of a code.
     #[must_use]

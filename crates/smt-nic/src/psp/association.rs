@@ -132,10 +132,7 @@ impl fmt::Debug for DerivedKey {
 
 /// A cipher with its key.
 #[derive(Clone)]
-#[allow(
-    clippy::large_enum_variant,
-    reason = "contexts are of one size in the device's memory"
-)]
+#[allow(clippy::large_enum_variant, reason = "contexts are of one size in the device's memory")]
 pub(super) enum PspCipher {
     AesGcm128(Aes128Gcm),
     AesGcm256(Aes256Gcm),

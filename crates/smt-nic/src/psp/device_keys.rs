@@ -80,9 +80,6 @@ impl<E: Engine> Nic<E> {
 
 impl Clone for DeviceKeys {
     fn clone(&self) -> Self {
-        Self {
-            keys: self.keys.as_ref().map(MasterKeys::copied),
-            rotations: self.rotations,
-        }
+        Self { keys: self.keys.as_ref().map(MasterKeys::copied), rotations: self.rotations }
     }
 }

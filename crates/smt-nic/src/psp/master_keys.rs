@@ -56,11 +56,7 @@ impl MasterKeys {
     /// A device with one key.
     #[must_use]
     pub fn new(first: MasterKey) -> Self {
-        Self {
-            keys: [Some(first), None],
-            current: 0,
-            allocated: 0,
-        }
+        Self { keys: [Some(first), None], current: 0, allocated: 0 }
     }
 
     /// Puts a fresh key in the place of the older one, and makes it the current one. Associations
@@ -97,10 +93,7 @@ impl MasterKeys {
     /// The keys of the copy of a device, which gives the same SPIs again: for tests that try
     /// several orders from one state on.
     pub(super) fn copied(&self) -> Self {
-        Self {
-            keys: self.keys.clone(),
-            ..*self
-        }
+        Self { keys: self.keys.clone(), ..*self }
     }
 
     #[cfg(test)]

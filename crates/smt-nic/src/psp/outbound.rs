@@ -46,11 +46,8 @@ impl PspContext {
         packet.extend(PORT.to_be_bytes());
         // Length and checksum.
         packet.extend([0; 4]);
-        let contents = Contents {
-            next_header,
-            clear_bytes: clear_bytes(&native),
-            payload: &native,
-        };
+        let contents =
+            Contents { next_header, clear_bytes: clear_bytes(&native), payload: &native };
         let sealed = self.sealer.seal(iv, contents, packet);
         sealed.ok()?;
         let length = packet.len() - headers.transport_at;
@@ -71,15 +68,10 @@ impl Engine for PspEngine {
         let version = PspVersion::of_number(bytes[1]).ok_or(BadContextBlock::UnknownSuite)?;
         let spi = u32_at(bytes, 36);
         let ivs = PacketNumbers::new(u64_at(bytes, 40), u64::MAX);
-        let ivs = ivs
-            .filter(|_| spi & !KEY_BIT != 0)
-            .ok_or(BadContextBlock::BadAssociation)?;
+        let ivs = ivs.filter(|_| spi & !KEY_BIT != 0).ok_or(BadContextBlock::BadAssociation)?;
         let mut key = Zeroizing::new([0; 32]);
         key.copy_from_slice(&bytes[4..36]);
-        Ok(PspContext {
-            sealer: Sealer::new(spi, version, &DerivedKey::new(*key)),
-            ivs,
-        })
+        Ok(PspContext { sealer: Sealer::new(spi, version, &DerivedKey::new(*key)), ivs })
     }
 
     /// Takes the IV forward. A lower one changes nothing: it was used.
@@ -102,11 +94,7 @@ impl Engine for PspEngine {
         headers: &Headers,
         planned: PlannedPackets<'_>,
     ) -> Result<(), EngineError> {
-        let PlannedPackets {
-            header,
-            packets,
-            longest,
-        } = planned;
+        let PlannedPackets { header, packets, longest } = planned;
         let is_good = headers.transport == Transport::Smt
             && longest + UDP_BYTES + OVERHEAD_BYTES <= PACKET_MAX
             && segment_place::has_places(header, headers, packets);

@@ -102,11 +102,7 @@ impl SendContext {
         out: &mut Vec<u8>,
     ) -> Result<(), SealFailed> {
         let iv = self.next_iv.ok_or(SealFailed::IvsUsedUp)?;
-        let contents = Contents {
-            next_header,
-            clear_bytes,
-            payload,
-        };
+        let contents = Contents { next_header, clear_bytes, payload };
         self.sealer.seal(iv, contents, out)?;
         self.next_iv = iv.checked_add(1);
         Ok(())
@@ -134,9 +130,8 @@ impl MasterKeys {
     /// # Errors
     /// [`OpenFailed`]; the packet is as it came.
     pub fn open(&self, packet: &mut [u8]) -> Result<OpenedPacket, OpenFailed> {
-        let (front, icv) = packet
-            .split_last_chunk_mut::<ICV_BYTES>()
-            .ok_or(OpenFailed::Malformed)?;
+        let (front, icv) =
+            packet.split_last_chunk_mut::<ICV_BYTES>().ok_or(OpenFailed::Malformed)?;
         let header = Header::parse(front).ok_or(OpenFailed::Malformed)?;
         let key = self.derive(header.spi, header.version);
         let cipher = key.ok_or(OpenFailed::NoKey)?.cipher(header.version);

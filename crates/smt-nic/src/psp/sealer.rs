@@ -29,11 +29,7 @@ pub(super) struct Contents<'a> {
 
 impl Sealer {
     pub(super) fn new(spi: u32, version: PspVersion, key: &DerivedKey) -> Self {
-        Self {
-            spi,
-            version,
-            cipher: key.cipher(version),
-        }
+        Self { spi, version, cipher: key.cipher(version) }
     }
 
     pub(super) fn spi(&self) -> u32 {
@@ -48,11 +44,7 @@ impl Sealer {
         contents: Contents<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), SealFailed> {
-        let Contents {
-            next_header,
-            clear_bytes,
-            payload,
-        } = contents;
+        let Contents { next_header, clear_bytes, payload } = contents;
         let words = u8::try_from(clear_bytes / WORD).unwrap_or(u8::MAX);
         let is_possible = clear_bytes.is_multiple_of(WORD) && words <= CRYPT_OFFSET_MASK;
         if !is_possible || clear_bytes > payload.len() {

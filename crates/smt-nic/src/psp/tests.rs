@@ -6,15 +6,9 @@ use alloc::vec::Vec;
 use std::vec;
 
 fn bytes(hex: &str) -> Vec<u8> {
-    let digits: Vec<u8> = hex
-        .chars()
-        .filter_map(|digit| digit.to_digit(16))
-        .map(|digit| digit as u8)
-        .collect();
-    digits
-        .chunks(2)
-        .map(|pair| pair[0] << 4 | pair[1])
-        .collect()
+    let digits: Vec<u8> =
+        hex.chars().filter_map(|digit| digit.to_digit(16)).map(|digit| digit as u8).collect();
+    digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
 /// The two device keys of the examples in the PSP Architecture Specification.
@@ -45,16 +39,8 @@ fn sealed(context: &mut SendContext, length: usize) -> (Vec<u8>, Vec<u8>) {
 #[test]
 fn keys_of_the_specifications_examples_are_derived() {
     let examples = [
-        (
-            0x1234_5678,
-            PspVersion::AesGcm128,
-            "96c22dc799198090b74b70ae468e4e30",
-        ),
-        (
-            0x9A34_5678,
-            PspVersion::AesGcm128,
-            "3946da2554eae46ad1ef77a64372edc4",
-        ),
+        (0x1234_5678, PspVersion::AesGcm128, "96c22dc799198090b74b70ae468e4e30"),
+        (0x9A34_5678, PspVersion::AesGcm128, "3946da2554eae46ad1ef77a64372edc4"),
         (
             0x1234_5678,
             PspVersion::AesGcm256,
@@ -64,11 +50,7 @@ fn keys_of_the_specifications_examples_are_derived() {
     for (spi, version, expected) in examples {
         let key = device().derive(spi, version).unwrap();
         assert_eq!(key.bytes()[..version.key_bytes()], bytes(expected)[..]);
-        assert!(
-            key.bytes()[version.key_bytes()..]
-                .iter()
-                .all(|byte| *byte == 0)
-        );
+        assert!(key.bytes()[version.key_bytes()..].iter().all(|byte| *byte == 0));
     }
 }
 
@@ -152,17 +134,11 @@ fn no_spi_is_given_twice_under_one_device_key() {
     let spis = [0; 3].map(|_| keys.allocate(PspVersion::AesGcm128).unwrap().spi);
     assert_eq!(spis, [1, 2, 3]);
     keys.skip_to((1 << 31) - 2);
-    assert_eq!(
-        keys.allocate(PspVersion::AesGcm128).unwrap().spi,
-        (1 << 31) - 1
-    );
+    assert_eq!(keys.allocate(PspVersion::AesGcm128).unwrap().spi, (1 << 31) - 1);
     let refused = keys.allocate(PspVersion::AesGcm128).map(|of| of.spi);
     assert_eq!(refused, Err(SpisUsedUp));
     keys.rotate(MasterKey::new([2; 32]));
-    assert_eq!(
-        keys.allocate(PspVersion::AesGcm128).unwrap().spi,
-        1 << 31 | 1
-    );
+    assert_eq!(keys.allocate(PspVersion::AesGcm128).unwrap().spi, 1 << 31 | 1);
 }
 
 // SMT [15.3-7], [15.3-8]
@@ -188,18 +164,12 @@ fn a_crypt_offset_that_is_not_in_the_payload_or_the_field_is_refused() {
     let mut out = Vec::new();
     for (clear, length) in [(42, 100), (256, 400), (104, 100), (usize::MAX, 100)] {
         let refused = context.seal(253, clear, &vec![0; length], &mut out);
-        assert_eq!(
-            refused,
-            Err(SealFailed::BadCryptOffset),
-            "{clear} of {length}"
-        );
+        assert_eq!(refused, Err(SealFailed::BadCryptOffset), "{clear} of {length}");
     }
     assert!(out.is_empty());
     for (clear, length) in [(0, 0), (100, 100), (252, 300)] {
         out.clear();
-        context
-            .seal(253, clear, &vec![5; length], &mut out)
-            .unwrap();
+        context.seal(253, clear, &vec![5; length], &mut out).unwrap();
         assert!(device().open(&mut out).is_ok());
         assert_eq!(out.len(), length + OVERHEAD_BYTES);
     }

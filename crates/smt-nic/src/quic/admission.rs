@@ -25,10 +25,7 @@ pub struct AdmissionPolicy {
 
 impl AdmissionPolicy {
     /// Every connection, as long as there is room.
-    pub const ALL: Self = Self {
-        bytes_min: 0,
-        evicted_after: None,
-    };
+    pub const ALL: Self = Self { bytes_min: 0, evicted_after: None };
 }
 
 /// A connection that has an entry now.
@@ -84,10 +81,7 @@ impl QuicEngine {
             false => Some(self.evict(policy).ok_or(NotAdmitted::NoRoom)?),
         };
         let connection = self.add(keys).map_err(|_| NotAdmitted::NoRoom)?;
-        Ok(Admitted {
-            connection,
-            evicted,
-        })
+        Ok(Admitted { connection, evicted })
     }
 
     /// Makes room, if the policy lets the connection go that was used least recently.

@@ -18,10 +18,7 @@ pub(super) type Mask = [u8; 5];
 
 /// Header protection with its key.
 #[derive(Clone)]
-#[allow(
-    clippy::large_enum_variant,
-    reason = "entries are of one size in the device's memory"
-)]
+#[allow(clippy::large_enum_variant, reason = "entries are of one size in the device's memory")]
 pub(super) enum HeaderKey {
     Aes128(Aes128),
     Aes256(Aes256),

@@ -59,11 +59,7 @@ impl IdTable {
     /// A table of at least so many places, a power of two of buckets.
     pub(super) fn new(places: usize, hash_key: [u8; 16]) -> Self {
         let buckets = places.div_ceil(PLACES).next_power_of_two().max(2);
-        Self {
-            buckets: alloc::vec![[None; PLACES]; buckets],
-            hash_key,
-            count: 0,
-        }
+        Self { buckets: alloc::vec![[None; PLACES]; buckets], hash_key, count: 0 }
     }
 
     pub(super) fn get(&self, id: &ConnectionId) -> Option<Handle> {
@@ -97,9 +93,7 @@ impl IdTable {
             carried = moved.unwrap_or(carried);
         }
         for (bucket, place) in moves.into_iter().rev() {
-            carried = self.buckets[bucket][place]
-                .replace(carried)
-                .unwrap_or(carried);
+            carried = self.buckets[bucket][place].replace(carried).unwrap_or(carried);
         }
         Err(NotAdded::NoRoom)
     }
@@ -123,9 +117,7 @@ impl IdTable {
     }
 
     fn put(&mut self, bucket: usize, entry: (ConnectionId, Handle)) -> bool {
-        let free = self.buckets[bucket]
-            .iter_mut()
-            .find(|place| place.is_none());
+        let free = self.buckets[bucket].iter_mut().find(|place| place.is_none());
         free.map(|place| *place = Some(entry)).is_some()
     }
 
@@ -159,10 +151,7 @@ mod tests {
     }
 
     fn handle(number: u32) -> Handle {
-        Handle {
-            index: number,
-            life: 0,
-        }
+        Handle { index: number, life: 0 }
     }
 
     #[test]
@@ -197,18 +186,12 @@ mod tests {
     #[test]
     fn ids_that_differ_in_length_alone_are_two() {
         let mut table = IdTable::new(16, [1; 16]);
-        let (short, long) = (
-            ConnectionId::new(&[1]).unwrap(),
-            ConnectionId::new(&[1, 0]).unwrap(),
-        );
+        let (short, long) = (ConnectionId::new(&[1]).unwrap(), ConnectionId::new(&[1, 0]).unwrap());
         table.add(short, handle(1)).unwrap();
         table.add(long, handle(2)).unwrap();
         assert_eq!(table.add(short, handle(3)), Err(NotAdded::InUse));
         assert!(table.remove(&short) && !table.remove(&short));
-        assert_eq!(
-            (table.get(&short), table.get(&long)),
-            (None, Some(handle(2)))
-        );
+        assert_eq!((table.get(&short), table.get(&long)), (None, Some(handle(2))));
         assert!(ConnectionId::new(&[0; 21]).is_none());
     }
 }

@@ -74,9 +74,7 @@ mod tests {
         let (mut window, mut set) = (NumberWindow::default(), BTreeSet::new());
         let mut state = 1_u64;
         for _ in 0..20_000 {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let largest = set.last().copied().unwrap_or(0_u64);
             let number = (largest + 100).saturating_sub((state >> 33) % 300);
             let known = match (set.last(), set.contains(&number)) {

@@ -19,10 +19,7 @@ pub(super) struct PacketKey {
 }
 
 #[derive(Clone)]
-#[allow(
-    clippy::large_enum_variant,
-    reason = "entries are of one size in the device's memory"
-)]
+#[allow(clippy::large_enum_variant, reason = "entries are of one size in the device's memory")]
 enum Cipher {
     Aes128Gcm(Aes128Gcm),
     Aes256Gcm(Aes256Gcm),
@@ -64,7 +61,9 @@ impl PacketKey {
         let sealed = match &self.cipher {
             Cipher::Aes128Gcm(of) => of.encrypt_inout_detached(nonce, header, plaintext.into()),
             Cipher::Aes256Gcm(of) => of.encrypt_inout_detached(nonce, header, plaintext.into()),
-            Cipher::ChaCha20Poly1305(of) => of.encrypt_inout_detached(nonce, header, plaintext.into()),
+            Cipher::ChaCha20Poly1305(of) => {
+                of.encrypt_inout_detached(nonce, header, plaintext.into())
+            }
         };
         tag.copy_from_slice(&sealed.expect("a packet is below the limits of an AEAD"));
     }
@@ -81,8 +80,12 @@ impl PacketKey {
         let (ciphertext, tag) = payload.split_at_mut(at);
         let (nonce, tag) = (&self.nonce(number).into(), (&*tag).try_into().map_err(|_| NotOpened)?);
         let opened = match &self.cipher {
-            Cipher::Aes128Gcm(of) => of.decrypt_inout_detached(nonce, header, ciphertext.into(), tag),
-            Cipher::Aes256Gcm(of) => of.decrypt_inout_detached(nonce, header, ciphertext.into(), tag),
+            Cipher::Aes128Gcm(of) => {
+                of.decrypt_inout_detached(nonce, header, ciphertext.into(), tag)
+            }
+            Cipher::Aes256Gcm(of) => {
+                of.decrypt_inout_detached(nonce, header, ciphertext.into(), tag)
+            }
             Cipher::ChaCha20Poly1305(of) => {
                 of.decrypt_inout_detached(nonce, header, ciphertext.into(), tag)
             }

@@ -37,18 +37,7 @@ mod tests {
 
     #[test]
     fn every_number_near_the_largest_is_restored_from_each_length() {
-        for largest in [
-            0,
-            1,
-            127,
-            128,
-            255,
-            256,
-            65_535,
-            1 << 24,
-            1 << 40,
-            NUMBER_MAX - 70_000,
-        ] {
+        for largest in [0, 1, 127, 128, 255, 256, 65_535, 1 << 24, 1 << 40, NUMBER_MAX - 70_000] {
             for bytes in 1..=4 {
                 let half = (1_u64 << (8 * bytes)) / 2;
                 let (reach, mask) = (half.min(40_000), (1_u64 << (8 * bytes)) - 1);
@@ -73,9 +62,6 @@ mod tests {
     #[test]
     fn no_number_is_above_the_highest() {
         let restored = restore(Some(NUMBER_MAX), 0xff, 1);
-        assert!(
-            restored.is_none_or(|number| number <= NUMBER_MAX),
-            "{restored:?}"
-        );
+        assert!(restored.is_none_or(|number| number <= NUMBER_MAX), "{restored:?}");
     }
 }

@@ -103,9 +103,7 @@ impl QuicEngine {
             connection.count_failures(1);
             return U(Untouched::NotOpened);
         };
-        let phase = connection
-            .receive
-            .phase_of(header.bytes[0] & KEY_PHASE != 0, header.number);
+        let phase = connection.receive.phase_of(header.bytes[0] & KEY_PHASE != 0, header.number);
         // A packet of the next phase has a higher number than all of this one (RFC 9001 §6.4).
         let is_late = phase == Phase::Next && largest.is_some_and(|of| header.number < of);
         let key = connection.receive.key(phase).filter(|_| !is_late);
@@ -147,11 +145,7 @@ impl Header {
             truncated = truncated << 8 | u64::from(*byte);
         }
         let number = restore(largest, truncated, number_bytes)?;
-        Some(Self {
-            bytes,
-            length,
-            number,
-        })
+        Some(Self { bytes, length, number })
     }
 
     fn bytes(&self) -> &[u8] {

@@ -30,11 +30,7 @@ impl Recency {
         self.packets += 1;
         let older = self.newest.replace(place);
         let at = self.packets;
-        self.links[place as usize] = Link {
-            newer: None,
-            older,
-            at,
-        };
+        self.links[place as usize] = Link { newer: None, older, at };
         match older {
             Some(older) => self.links[older as usize].newer = Some(place),
             None => self.oldest = Some(place),
@@ -81,9 +77,7 @@ mod tests {
         let (mut recency, mut list) = (Recency::default(), Vec::new());
         let mut state = 3_u64;
         for step in 0..20_000 {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let place = (state >> 33) as u32 % 40;
             let at = list.iter().position(|of| *of == place);
             match at {

@@ -60,11 +60,7 @@ impl PhaseKey {
     /// The key has another length.
     pub fn new(suite: Suite, key: &[u8], iv: [u8; 12]) -> Result<Self, BadKeyLength> {
         let key = padded(suite, key)?;
-        Ok(Self {
-            suite,
-            key,
-            iv: Zeroizing::new(iv),
-        })
+        Ok(Self { suite, key, iv: Zeroizing::new(iv) })
     }
 }
 
@@ -103,17 +99,13 @@ fn padded(suite: Suite, key: &[u8]) -> Result<Zeroizing<[u8; 32]>, BadKeyLength>
 /// No byte of a key.
 impl core::fmt::Debug for PhaseKey {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("PhaseKey")
-            .field("suite", &self.suite)
-            .finish_non_exhaustive()
+        f.debug_struct("PhaseKey").field("suite", &self.suite).finish_non_exhaustive()
     }
 }
 
 /// No byte of a key.
 impl core::fmt::Debug for HeaderProtectionKey {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("HeaderProtectionKey")
-            .field("suite", &self.suite)
-            .finish_non_exhaustive()
+        f.debug_struct("HeaderProtectionKey").field("suite", &self.suite).finish_non_exhaustive()
     }
 }

@@ -31,13 +31,8 @@ fn header_key(suite: Suite, key: &str) -> HeaderProtectionKey {
 const ID: [u8; 8] = [9, 8, 7, 6, 5, 4, 3, 2];
 
 fn engine(connections_max: u32, id_places: usize) -> QuicEngine {
-    QuicEngine::new(&QuicConfig {
-        connections_max,
-        id_places,
-        id_length: 8,
-        hash_key: [5; 16],
-    })
-    .unwrap()
+    QuicEngine::new(&QuicConfig { connections_max, id_places, id_length: 8, hash_key: [5; 16] })
+        .unwrap()
 }
 
 /// The key of a phase: any bytes that no other phase has.
@@ -73,15 +68,9 @@ impl Pair {
     fn new(suite: Suite) -> Self {
         let (mut here, mut peer) = (engine(4, 16), engine(4, 16));
         let connection = here.add(&keys(suite)).unwrap();
-        here.add_id(connection, ConnectionId::new(&ID).unwrap())
-            .unwrap();
+        here.add_id(connection, ConnectionId::new(&ID).unwrap()).unwrap();
         let at_peer = peer.add(&keys(suite)).unwrap();
-        Self {
-            here,
-            connection,
-            peer,
-            at_peer,
-        }
+        Self { here, connection, peer, at_peer }
     }
 
     /// A packet of the peer, in the phase that its key is of.
@@ -91,12 +80,8 @@ impl Pair {
         let frames = number.to_be_bytes();
         let mut packet = [&[first][..], &ID, &low, &frames, &[0; 16]].concat();
         let stride = packet.len();
-        let mut batch = Batch {
-            packets: &mut packet,
-            stride,
-            id_length: ID.len(),
-            numbers: &[number],
-        };
+        let mut batch =
+            Batch { packets: &mut packet, stride, id_length: ID.len(), numbers: &[number] };
         self.peer.seal(self.at_peer, &mut batch).unwrap();
         packet
     }
@@ -107,10 +92,7 @@ impl Pair {
         let outcome = self.here.receive(&mut received);
         match &outcome {
             Received::Opened(opened) => {
-                assert_eq!(
-                    received[opened.payload.clone()],
-                    opened.number.to_be_bytes()
-                );
+                assert_eq!(received[opened.payload.clone()], opened.number.to_be_bytes());
             }
             Received::Untouched(_) => assert_eq!(received, packet, "it goes up as it came"),
         }

@@ -53,10 +53,7 @@ impl QuicEngine {
         let key = &mut entry.ok_or(NotSealed::UnknownConnection)?.transmit;
         batch.check(key.generation)?;
         let packets = batch.numbers.len() as u64;
-        key.left = key
-            .left
-            .checked_sub(packets)
-            .ok_or(NotSealed::ConfidentialityLimit)?;
+        key.left = key.left.checked_sub(packets).ok_or(NotSealed::ConfidentialityLimit)?;
         let number_at = 1 + batch.id_length;
         for (packet, number) in batch.packets.chunks_mut(batch.stride).zip(batch.numbers) {
             key.seal(packet, number_at, *number);
@@ -95,9 +92,7 @@ impl Batch<'_> {
         let Some(truncated) = packet.get(number_at..number_at + number_bytes) else {
             return false;
         };
-        let truncated = truncated
-            .iter()
-            .fold(0, |all, byte| all << 8 | u64::from(*byte));
+        let truncated = truncated.iter().fold(0, |all, byte| all << 8 | u64::from(*byte));
         let mask = (1 << (8 * number_bytes)) - 1;
         let has_sample = packet.len() >= number_at + 4 + SAMPLE
             && packet.len() >= number_at + number_bytes + TAG;

@@ -184,10 +184,7 @@ impl Merge {
     /// The session and the epoch of the packets.
     #[must_use]
     pub fn flow(&self) -> ReceiveFlow {
-        ReceiveFlow {
-            session: self.data.session,
-            epoch: self.data.epoch,
-        }
+        ReceiveFlow { session: self.data.session, epoch: self.data.epoch }
     }
 
     /// The part of the message's record stream that the payload claims to be.

@@ -17,11 +17,7 @@ pub(crate) struct ReceiveContexts {
 
 impl ReceiveContexts {
     pub(crate) fn new(contexts_max: usize) -> Self {
-        Self {
-            contexts_max,
-            by_flow: BTreeMap::new(),
-            flows: BTreeMap::new(),
-        }
+        Self { contexts_max, by_flow: BTreeMap::new(), flows: BTreeMap::new() }
     }
 
     /// Adds a context. Neither its name nor its flow may be in use.

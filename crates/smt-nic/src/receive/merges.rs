@@ -42,10 +42,7 @@ enum Kind {
 
 impl QueueWithMerges {
     pub(super) fn new(queue: ReceiveQueue) -> Self {
-        Self {
-            queue,
-            merges: Vec::new(),
-        }
+        Self { queue, merges: Vec::new() }
     }
 
     /// Merges a packet, or hands it over.
@@ -56,11 +53,7 @@ impl QueueWithMerges {
         contexts: &mut ReceiveContexts,
         host: &mut CountedMemory<'_, M>,
     ) {
-        let Arriving {
-            packet,
-            headers,
-            mark,
-        } = arriving;
+        let Arriving { packet, headers, mark } = arriving;
         let merge = headers.and_then(|headers| Kind::begin(packet, headers));
         let fresh = merge.map(|merge| Waiting { merge, mark });
         if let Some(headers) = headers.filter(|of| of.transport == Transport::Tcp) {
@@ -203,12 +196,8 @@ impl QueueWithMerges {
         opened: Option<OpenedPlaces>,
         host: &mut CountedMemory<'_, M>,
     ) {
-        let packet = ArrivedPacket {
-            packets: merge.packets(),
-            bytes: &merge.into_packet(),
-            mark,
-            opened,
-        };
+        let packet =
+            ArrivedPacket { packets: merge.packets(), bytes: &merge.into_packet(), mark, opened };
         self.queue.deliver(packet, host);
     }
 }

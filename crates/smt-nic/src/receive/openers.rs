@@ -79,10 +79,7 @@ impl Openers {
         match outcome {
             Outcome::Opened { spi, .. } => {
                 let association = UnwrappedBy::Esp(spi);
-                Unwrapped {
-                    hash,
-                    ..self.opened(association)
-                }
+                Unwrapped { hash, ..self.opened(association) }
             }
             Outcome::Unknown => self.as_it_came(packet, Some(sealed)),
             Outcome::Dummy | Outcome::Refused(_) => Unwrapped { hash, packet: None },
@@ -106,10 +103,9 @@ impl Openers {
         match outcome {
             psp::Outcome::Opened { spi } => self.opened(UnwrappedBy::Psp(spi)),
             psp::Outcome::Unknown => self.as_it_came(packet, Some(sealed)),
-            psp::Outcome::NotAuthentic | psp::Outcome::Malformed => Unwrapped {
-                hash: self.rss.hash(packet, &sealed),
-                packet: None,
-            },
+            psp::Outcome::NotAuthentic | psp::Outcome::Malformed => {
+                Unwrapped { hash: self.rss.hash(packet, &sealed), packet: None }
+            }
         }
     }
 
@@ -118,10 +114,9 @@ impl Openers {
         let headers = Headers::parse(&self.opened, self.smt_protocol);
         let opened = self.as_it_came(&self.opened, headers);
         Unwrapped {
-            packet: opened.packet.map(|packet| BarePacket {
-                association: Some(association),
-                ..packet
-            }),
+            packet: opened
+                .packet
+                .map(|packet| BarePacket { association: Some(association), ..packet }),
             ..opened
         }
     }
@@ -129,11 +124,7 @@ impl Openers {
     fn as_it_came<'a>(&self, packet: &'a [u8], headers: Option<Headers>) -> Unwrapped<'a> {
         Unwrapped {
             hash: headers.map_or(0, |headers| self.rss.hash(packet, &headers)),
-            packet: Some(BarePacket {
-                bytes: packet,
-                headers,
-                association: None,
-            }),
+            packet: Some(BarePacket { bytes: packet, headers, association: None }),
         }
     }
 }

@@ -78,12 +78,7 @@ pub(crate) struct ArrivedPacket<'a> {
 impl<'a> ArrivedPacket<'a> {
     /// A packet as it came.
     pub(crate) fn plain(bytes: &'a [u8], mark: Mark) -> Self {
-        Self {
-            bytes,
-            mark,
-            packets: 1,
-            opened: None,
-        }
+        Self { bytes, mark, packets: 1, opened: None }
     }
 }
 
@@ -200,13 +195,7 @@ pub(crate) struct ReceiveQueue {
 
 impl ReceiveQueue {
     pub(crate) fn new(buffers: Ring, completions: Ring) -> Self {
-        Self {
-            buffers,
-            completions,
-            posted: 0,
-            used: 0,
-            read: 0,
-        }
+        Self { buffers, completions, posted: 0, used: 0, read: 0 }
     }
 
     /// Takes the register of the host: it has posted `buffers` in all. A number that goes back, or
@@ -265,9 +254,7 @@ impl ReceiveQueue {
         }
         host.write(buffer.address, packet)?;
         let round = Owner::of_entry(self.used, self.completions.entries);
-        let at = self
-            .completions
-            .address_of(self.used, RECEIVE_COMPLETION_BYTES);
+        let at = self.completions.address_of(self.used, RECEIVE_COMPLETION_BYTES);
         host.write(at, &completion.to_bytes(round))?;
         self.used += 1;
         Ok(true)

@@ -33,10 +33,7 @@ impl Default for Rss {
     fn default() -> Self {
         let mut key = [0; KEY_BYTES];
         key[..EXAMPLE_KEY.len()].copy_from_slice(&EXAMPLE_KEY);
-        Self {
-            fields: RssFields::default(),
-            key,
-        }
+        Self { fields: RssFields::default(), key }
     }
 }
 
@@ -65,9 +62,7 @@ impl Rss {
     /// The Toeplitz hash of bytes, as many as the key permits: the others count for nothing.
     fn toeplitz(&self, bytes: impl Iterator<Item = u8>) -> u32 {
         let (head, tail) = self.key.split_at(4);
-        let mut window = head
-            .iter()
-            .fold(0_u32, |window, byte| window << 8 | u32::from(*byte));
+        let mut window = head.iter().fold(0_u32, |window, byte| window << 8 | u32::from(*byte));
         let mut hash = 0;
         for (byte, next) in bytes.zip(tail) {
             for bit in (0..8).rev() {
@@ -143,11 +138,7 @@ mod tests {
             ("66.9.149.187:2794", "161.142.100.80:1766", 0x51CC_C178),
             ("199.92.111.2:14230", "65.69.140.83:4739", 0xC626_B0EA),
             ("24.19.198.95:12898", "12.22.207.184:38024", 0x5C2B_394A),
-            (
-                "[3ffe:2501:200:1fff::7]:2794",
-                "[3ffe:2501:200:3::1]:1766",
-                0x4020_7D3D,
-            ),
+            ("[3ffe:2501:200:1fff::7]:2794", "[3ffe:2501:200:3::1]:1766", 0x4020_7D3D),
         ] {
             let packet = packet(source, destination);
             let headers = Headers::parse(&packet, 253).unwrap();

@@ -86,8 +86,7 @@ impl StreamMerge {
         if !is_next {
             return Merged::No;
         }
-        self.bytes
-            .extend_from_slice(&next.bytes[next.headers.payload_at..]);
+        self.bytes.extend_from_slice(&next.bytes[next.headers.payload_at..]);
         self.packets += 1;
         self.is_pushed = next.is_pushed;
         match next.payload == self.payload && self.may_go_on() {

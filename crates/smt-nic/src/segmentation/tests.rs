@@ -52,10 +52,7 @@ fn packets(header: &[u8], change: impl Fn(&mut Cut)) -> Vec<Vec<u8>> {
     };
     change(&mut how);
     let payload = payload();
-    let segment = Segment {
-        header,
-        payload: &payload,
-    };
+    let segment = Segment { header, payload: &payload };
     let mut packets: Vec<Vec<u8>> = Vec::new();
     let count = cut(segment, &how, &mut Vec::new(), &mut |packet| {
         packets.push(packet.to_vec());
@@ -81,10 +78,7 @@ fn the_payloads_of_the_packets_are_that_of_the_segment() {
 #[test]
 fn lengths_and_identifications_of_ipv4_are_each_packets_own() {
     let packets = packets(&header(IpVersion::V4, SMT), |_| {});
-    let told: Vec<(u16, u16)> = packets
-        .iter()
-        .map(|of| (u16_at(of, 2), u16_at(of, 4)))
-        .collect();
+    let told: Vec<(u16, u16)> = packets.iter().map(|of| (u16_at(of, 2), u16_at(of, 4))).collect();
     assert_eq!(told, [(1_440, 0xFFFF), (1_440, 0), (240, 1)]);
     for packet in packets {
         assert_eq!(Sum::default().add(&packet[..20]).checksum(), 0);
@@ -128,10 +122,8 @@ fn a_checksum_that_was_not_asked_for_is_left_alone() {
 #[test]
 fn tcp_counts_its_sequence() {
     let packets = packets(&header(IpVersion::V4, 6), |_| {});
-    let sequences: Vec<u32> = packets
-        .iter()
-        .map(|of| u32::from_be_bytes(of[24..28].try_into().unwrap()))
-        .collect();
+    let sequences: Vec<u32> =
+        packets.iter().map(|of| u32::from_be_bytes(of[24..28].try_into().unwrap())).collect();
     assert_eq!(sequences, [u32::MAX - 100, 1_299, 2_699]);
 }
 
@@ -141,10 +133,7 @@ fn each_flag_is_in_the_packet_where_it_belongs() {
         let packets = packets(&header(IpVersion::V4, protocol), |_| {});
         let flags: Vec<u8> = packets.iter().map(|of| of[33]).collect();
         let others = !(TCP_FIN | TCP_PSH | TCP_CWR);
-        assert_eq!(
-            flags,
-            [others | TCP_CWR, others, others | TCP_FIN | TCP_PSH]
-        );
+        assert_eq!(flags, [others | TCP_CWR, others, others | TCP_FIN | TCP_PSH]);
     }
 }
 
@@ -177,10 +166,7 @@ fn a_packet_that_ip_has_no_length_for_does_not_leave() {
         counts_smt_sequence: false,
     };
     let payload = vec![0; SEGMENT_MAX];
-    let segment = Segment {
-        header: &header,
-        payload: &payload,
-    };
+    let segment = Segment { header: &header, payload: &payload };
     let packets = cut(segment, &how, &mut Vec::new(), &mut |_| unreachable!());
     assert_eq!(packets, 0);
 }

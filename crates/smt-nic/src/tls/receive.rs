@@ -122,10 +122,7 @@ impl ReceiveContext {
         }
         Ok(Self {
             key,
-            flow: ReceiveFlow {
-                session: u64_at(bytes, 48),
-                epoch: bytes[56],
-            },
+            flow: ReceiveFlow { session: u64_at(bytes, 48), epoch: bytes[56] },
             index_bits: bytes[57],
             first: u64::from(n0) + OVERHEAD,
             rest: u64::from(n) + OVERHEAD,
@@ -165,11 +162,7 @@ impl ReceiveContext {
             match &mut done.opened {
                 Some(before) => before.second = Some(at),
                 None => {
-                    done.opened = Some(OpenedRecords {
-                        number,
-                        first: at,
-                        second: None,
-                    });
+                    done.opened = Some(OpenedRecords { number, first: at, second: None });
                 }
             }
         }
@@ -202,11 +195,9 @@ impl ReceiveContext {
         (from..).map_while(move |index| {
             let [size, start, before] = match index.checked_sub(1) {
                 None => [first, 0, 0],
-                Some(further) => [
-                    rest,
-                    first + further * rest,
-                    first - OVERHEAD + further * (rest - OVERHEAD),
-                ],
+                Some(further) => {
+                    [rest, first + further * rest, first - OVERHEAD + further * (rest - OVERHEAD)]
+                }
             };
             // The message ends before it, or in it.
             let inner = length.checked_sub(before).filter(|left| *left > 0)?;

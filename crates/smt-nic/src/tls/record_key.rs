@@ -14,10 +14,7 @@ pub(super) struct RecordKey {
 }
 
 #[derive(Clone)]
-#[allow(
-    clippy::large_enum_variant,
-    reason = "contexts are of one size in the device's memory"
-)]
+#[allow(clippy::large_enum_variant, reason = "contexts are of one size in the device's memory")]
 enum Cipher {
     Aes128Gcm(Aes128Gcm),
     Aes256Gcm(Aes256Gcm),
@@ -54,7 +51,9 @@ impl RecordKey {
         let sealed = match &self.cipher {
             Cipher::Aes128Gcm(of) => of.encrypt_inout_detached(nonce, header, plaintext.into()),
             Cipher::Aes256Gcm(of) => of.encrypt_inout_detached(nonce, header, plaintext.into()),
-            Cipher::ChaCha20Poly1305(of) => of.encrypt_inout_detached(nonce, header, plaintext.into()),
+            Cipher::ChaCha20Poly1305(of) => {
+                of.encrypt_inout_detached(nonce, header, plaintext.into())
+            }
         };
         tag.copy_from_slice(&sealed.map_err(|_| CipherFailed)?);
         Ok(())
@@ -72,7 +71,9 @@ impl RecordKey {
         let opened = match &self.cipher {
             Cipher::Aes128Gcm(of) => of.decrypt_inout_detached(nonce, header, body.into(), tag),
             Cipher::Aes256Gcm(of) => of.decrypt_inout_detached(nonce, header, body.into(), tag),
-            Cipher::ChaCha20Poly1305(of) => of.decrypt_inout_detached(nonce, header, body.into(), tag),
+            Cipher::ChaCha20Poly1305(of) => {
+                of.decrypt_inout_detached(nonce, header, body.into(), tag)
+            }
         };
         opened.map_err(|_| CipherFailed)
     }

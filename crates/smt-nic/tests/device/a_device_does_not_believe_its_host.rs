@@ -16,10 +16,7 @@ const CONTEXT: ContextId = ContextId(1);
 /// A device with one queue of 16, and a context of AES-128-GCM.
 fn device() -> (Host, Nic<TlsEngine>, u16) {
     let config = NicConfig {
-        contexts: ContextLimits {
-            contexts_max: 2,
-            cached_max: 1,
-        },
+        contexts: ContextLimits { contexts_max: 2, cached_max: 1 },
         ..NicConfig::default()
     };
     let (mut host, mut nic) = (Host::default(), Nic::new(config, TlsEngine));
@@ -58,35 +55,12 @@ fn each_mistake_of_a_host_has_an_error_of_its_own_and_sends_nothing() {
     let mistakes: [(Work, Status); 9] = [
         (segment(&mut host, |of| of.payload = far), Status::DmaFault),
         (segment(&mut host, |of| of.header = far), Status::DmaFault),
-        (
-            segment(&mut host, |of| of.header_bytes -= 4),
-            Status::BadHeaders,
-        ),
-        (
-            segment(&mut host, |of| of.payload_bytes -= 1),
-            Status::BadPayload,
-        ),
-        (
-            segment(&mut host, |of| of.context = Some(ContextId(9))),
-            Status::UnknownContext,
-        ),
-        (
-            Work::Resync {
-                context: ContextId(9),
-                number: 1,
-            },
-            Status::UnknownContext,
-        ),
-        (
-            Work::Destroy {
-                context: ContextId(9),
-            },
-            Status::UnknownContext,
-        ),
-        (
-            host.create(CONTEXT, &tls_block(0x1301, &[7; 16], [9; 12], 0)),
-            Status::UnknownContext,
-        ),
+        (segment(&mut host, |of| of.header_bytes -= 4), Status::BadHeaders),
+        (segment(&mut host, |of| of.payload_bytes -= 1), Status::BadPayload),
+        (segment(&mut host, |of| of.context = Some(ContextId(9))), Status::UnknownContext),
+        (Work::Resync { context: ContextId(9), number: 1 }, Status::UnknownContext),
+        (Work::Destroy { context: ContextId(9) }, Status::UnknownContext),
+        (host.create(CONTEXT, &tls_block(0x1301, &[7; 16], [9; 12], 0)), Status::UnknownContext),
         (
             host.create(ContextId(2), &tls_block(0x1399, &[7; 16], [9; 12], 0)),
             Status::BadContextBlock,
@@ -100,10 +74,7 @@ fn each_mistake_of_a_host_has_an_error_of_its_own_and_sends_nothing() {
         if is_segment {
             // Its number is not what the host believes.
             assert!(nic.context(CONTEXT).is_none());
-            assert_eq!(
-                outcome(&mut host, &mut nic, right).0,
-                Status::UnknownContext
-            );
+            assert_eq!(outcome(&mut host, &mut nic, right).0, Status::UnknownContext);
             let again = host.create(CONTEXT, &tls_block(0x1301, &[7; 16], [9; 12], 0));
             assert_eq!(outcome(&mut host, &mut nic, again).0, Status::Done);
         }
@@ -132,10 +103,7 @@ fn contexts_beyond_the_memory_are_refused_until_one_is_destroyed() {
 #[test]
 fn a_ring_where_the_host_has_no_memory_stops_its_queue_alone() {
     let (mut host, mut nic, good) = device();
-    let nowhere = Ring {
-        address: u64::MAX - 100,
-        entries: 16,
-    };
+    let nowhere = Ring { address: u64::MAX - 100, entries: 16 };
     let bad = nic.add_queue(nowhere, nowhere);
     nic.host_has_written(bad, 1);
     let stopped = nic.step(bad, &mut host, &mut |_| {});

@@ -31,19 +31,13 @@ impl Engine for Adder {
 
     fn protect(&self, context: &mut u8, payload: &mut [u8]) -> Result<Protected, EngineError> {
         payload.iter_mut().for_each(|byte| *byte += *context);
-        Ok(Protected {
-            records: 1,
-            bytes: payload.len() as u64,
-        })
+        Ok(Protected { records: 1, bytes: payload.len() as u64 })
     }
 }
 
 #[test]
 fn two_engines_share_a_device_and_each_context_has_its_own() {
-    let (mut host, mut nic) = (
-        Host::default(),
-        Nic::new(NicConfig::default(), (TlsEngine, Adder)),
-    );
+    let (mut host, mut nic) = (Host::default(), Nic::new(NicConfig::default(), (TlsEngine, Adder)));
     let queue = host.add_queue(&mut nic, 16);
     let mut adder = [0; 64];
     adder[..2].copy_from_slice(&[ADDER, 3]);
@@ -54,10 +48,7 @@ fn two_engines_share_a_device_and_each_context_has_its_own() {
     }
     let created = host.run(&mut nic, queue).completions;
     let statuses: Vec<Status> = created.iter().map(|of| of.status).collect();
-    assert_eq!(
-        statuses,
-        [Status::Done, Status::Done, Status::BadContextBlock]
-    );
+    assert_eq!(statuses, [Status::Done, Status::Done, Status::BadContextBlock]);
     let work = host.segment(Some(ContextId(2)), &[10; 100], 0);
     host.post(&mut nic, queue, work);
     assert_eq!(host.run(&mut nic, queue).stream(), [13; 100]);

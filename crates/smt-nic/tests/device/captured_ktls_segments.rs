@@ -60,10 +60,7 @@ impl Flow {
         let block = tls_block(self.suite, &key[..key_bytes], iv, self.first);
         let create = host.create(CONTEXT, &block);
         host.post(&mut nic, queue, create);
-        assert_eq!(
-            host.run(&mut nic, queue).completions[0].status,
-            Status::Done
-        );
+        assert_eq!(host.run(&mut nic, queue).completions[0].status, Status::Done);
         Device { nic, queue }
     }
 }
@@ -123,10 +120,7 @@ fn the_engine_sends_the_packets_that_the_kernel_has_sent() {
             let packets = record.send(number, TCP, &mut device, &mut host);
             assert_eq!(packets.len(), record.packets.len());
             // The kernel has cut long records into several segments, at several times.
-            let first = record
-                .packets
-                .iter()
-                .position(|packet| packet[FLAGS] & PSH != 0);
+            let first = record.packets.iter().position(|packet| packet[FLAGS] & PSH != 0);
             let first = first.unwrap();
             for (at, (own, captured)) in packets.iter().zip(&record.packets).enumerate() {
                 assert_eq!(sum_of_tcp(own), 0xFFFF, "a checksum of the device");
@@ -147,12 +141,7 @@ fn the_ciphertext_is_the_same_with_the_protocol_number_of_smt() {
             let packets = record.send(number, SMT, &mut device, &mut host);
             assert_eq!(packets.len(), record.packets.len());
             for (own, captured) in packets.iter().zip(&record.packets) {
-                assert_eq!(
-                    own[HEADERS..],
-                    captured[HEADERS..],
-                    "{:x} {number}",
-                    flow.suite
-                );
+                assert_eq!(own[HEADERS..], captured[HEADERS..], "{:x} {number}", flow.suite);
                 assert_eq!(own[9], SMT);
                 // Length and identification are the packet's own, as the kernel's are.
                 assert_eq!(own[..9], captured[..9]);
@@ -175,15 +164,9 @@ fn a_repeated_segment_is_the_same_after_a_resync() {
             sent.push(record.send(number, SMT, &mut device, &mut host));
         }
         for number in (0..flow.records.len()).rev() {
-            let resync = Work::Resync {
-                context: CONTEXT,
-                number: flow.first + number as u64,
-            };
+            let resync = Work::Resync { context: CONTEXT, number: flow.first + number as u64 };
             host.post(&mut device.nic, device.queue, resync);
-            assert_eq!(
-                host.run(&mut device.nic, device.queue).completions[0].status,
-                Status::Done
-            );
+            assert_eq!(host.run(&mut device.nic, device.queue).completions[0].status, Status::Done);
             let record = &flow.records[number];
             let again = record.send(number, SMT, &mut device, &mut host);
             assert!(again == sent[number], "{:x}, record {number}", flow.suite);
@@ -207,9 +190,7 @@ fn without(packet: &[u8], timestamps: bool) -> Vec<u8> {
 fn sum_of_tcp(packet: &[u8]) -> u32 {
     let mut bytes = packet[12..].to_vec();
     bytes.extend_from_slice(&[0; 1][..bytes.len() % 2]);
-    let words = bytes
-        .chunks(2)
-        .map(|word| u32::from(word[0]) << 8 | u32::from(word[1]));
+    let words = bytes.chunks(2).map(|word| u32::from(word[0]) << 8 | u32::from(word[1]));
     let mut sum = words.sum::<u32>() + u32::from(TCP) + (packet.len() - 20) as u32;
     while sum > 0xFFFF {
         sum = (sum & 0xFFFF) + (sum >> 16);

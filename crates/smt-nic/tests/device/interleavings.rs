@@ -94,12 +94,7 @@ fn world(driver: Driver, work: &[(u16, Record)]) -> World {
         let segment = host.segment(Some(context), &unsealed(&record.plaintext()), 0);
         host.post(&mut nic, *queue, segment);
     }
-    World {
-        host,
-        nic,
-        steps: vec![0; usize::from(QUEUES)],
-        trace: Vec::new(),
-    }
+    World { host, nic, steps: vec![0; usize::from(QUEUES)], trace: Vec::new() }
 }
 
 /// The bytes of each record under its own number: what a device must send.
@@ -161,10 +156,7 @@ impl World {
         let did = match step.unwrap() {
             Step::Fetched => "fetches a descriptor".to_owned(),
             Step::Executed(_) if sent.is_empty() => {
-                format!(
-                    "sets {context:?} to number {:#x}",
-                    number.unwrap_or_default()
-                )
+                format!("sets {context:?} to number {:#x}", number.unwrap_or_default())
             }
             Step::Executed(_) => format!(
                 "seals and sends under number {:#x} of {context:?}",
@@ -200,9 +192,7 @@ fn work() -> Vec<(u16, Record)> {
 #[test]
 fn one_context_for_several_queues_seals_under_wrong_numbers() {
     let explored = explore(Driver::OneContext, &work());
-    let trace = explored
-        .wrong
-        .expect("the naive driver is wrong in some order");
+    let trace = explored.wrong.expect("the naive driver is wrong in some order");
     println!("{trace}");
     // The trace tells the hazard of the paper: two resyncs, then a segment of the first.
     assert!(trace.contains("sets ContextId(1)") && trace.contains("which is another"));
@@ -211,10 +201,7 @@ fn one_context_for_several_queues_seals_under_wrong_numbers() {
 #[test]
 fn a_context_for_each_queue_is_right_in_every_order() {
     let explored = explore(Driver::ContextPerQueue, &work());
-    println!(
-        "{} states, {} of them ends",
-        explored.states, explored.orders_ended
-    );
+    println!("{} states, {} of them ends", explored.states, explored.orders_ended);
     assert_eq!(explored.wrong, None);
     assert!(explored.orders_ended > 0);
     // Eight, eight and four steps: every combination of how far the queues are.

@@ -35,40 +35,22 @@ const ENTRIES: u32 = 8;
 
 impl Receiver {
     fn new(receive: ReceiveConfig, queues: u16) -> Self {
-        let config = NicConfig {
-            receive,
-            ..NicConfig::default()
-        };
+        let config = NicConfig { receive, ..NicConfig::default() };
         let (mut host, mut nic) = (Host::default(), Nic::new(config, TlsEngine));
         let queues = (0..queues).map(|_| {
-            let buffers: Vec<u64> = (0..ENTRIES)
-                .map(|_| host.put(&[0; BUFFER as usize]))
-                .collect();
+            let buffers: Vec<u64> = (0..ENTRIES).map(|_| host.put(&[0; BUFFER as usize])).collect();
             let descriptors = buffers.iter().flat_map(|address| {
-                let descriptor = BufferDescriptor {
-                    address: *address,
-                    bytes: BUFFER,
-                };
+                let descriptor = BufferDescriptor { address: *address, bytes: BUFFER };
                 descriptor.to_bytes()
             });
             let descriptors: Vec<u8> = descriptors.collect();
-            assert_eq!(
-                descriptors.len(),
-                BUFFER_DESCRIPTOR_BYTES * ENTRIES as usize
-            );
-            let ring = |address| Ring {
-                address,
-                entries: ENTRIES,
-            };
+            assert_eq!(descriptors.len(), BUFFER_DESCRIPTOR_BYTES * ENTRIES as usize);
+            let ring = |address| Ring { address, entries: ENTRIES };
             let descriptors = ring(host.put(&descriptors));
             let completions = host.put(&[0; RECEIVE_COMPLETION_BYTES * ENTRIES as usize]);
             let number = nic.add_receive_queue(descriptors, ring(completions));
             nic.host_has_posted(number, ENTRIES.into(), 0);
-            Queue {
-                completions,
-                buffers,
-                read: 0,
-            }
+            Queue { completions, buffers, read: 0 }
         });
         let queues = queues.collect();
         Self { host, nic, queues }
@@ -126,10 +108,7 @@ fn headers(id: u64, is_v4: bool, message_length: u32, offset: u32, stride: u16) 
             header
         }
     };
-    let native = NativeHeader {
-        source: 7,
-        destination: 9,
-    };
+    let native = NativeHeader { source: 7, destination: 9 };
     bytes.extend_from_slice(&native.to_bytes());
     let mut data = [0; DataHeader::LEN];
     let header = DataHeader {
@@ -152,11 +131,7 @@ fn headers(id: u64, is_v4: bool, message_length: u32, offset: u32, stride: u16) 
 fn segment(id: u64, is_v4: bool, place: std::ops::Range<usize>, stride: u16) -> Vec<Vec<u8>> {
     let body = body(id);
     // A segment of one packet is not marked (SPEC §15.2).
-    let mark = if place.len() > usize::from(stride) {
-        stride
-    } else {
-        0
-    };
+    let mark = if place.len() > usize::from(stride) { stride } else { 0 };
     let header = headers(id, is_v4, body.len() as u32, place.start as u32, mark);
     let how = Cut {
         headers: Headers::parse(&header, SMT).unwrap(),
@@ -164,10 +139,7 @@ fn segment(id: u64, is_v4: bool, place: std::ops::Range<usize>, stride: u16) -> 
         checksums: false,
         counts_smt_sequence: id % 2 == 1,
     };
-    let segment = Segment {
-        header: &header,
-        payload: &body[place],
-    };
+    let segment = Segment { header: &header, payload: &body[place] };
     let mut packets = Vec::new();
     cut(segment, &how, &mut Vec::new(), &mut |packet| {
         packets.push(packet.to_vec());
@@ -200,11 +172,7 @@ fn read(packet: &[u8]) -> (u64, usize, Vec<u8>) {
 }
 
 fn merging() -> ReceiveConfig {
-    ReceiveConfig {
-        rss: Rss::default(),
-        merges_max: 4,
-        contexts_max: 0,
-    }
+    ReceiveConfig { rss: Rss::default(), merges_max: 4, contexts_max: 0 }
 }
 
 #[test]
@@ -239,40 +207,22 @@ fn a_mark_of_congestion_is_in_no_packet_that_had_none() {
     for packet in &packets {
         receiver.receive(packet);
     }
-    let arrived: Vec<_> = receiver
-        .flush(0)
-        .into_iter()
-        .map(|(packet, count)| (packet[1] & 3, count))
-        .collect();
+    let arrived: Vec<_> =
+        receiver.flush(0).into_iter().map(|(packet, count)| (packet[1] & 3, count)).collect();
     assert_eq!(arrived, [(0, 2), (3, 1), (0, 1)]);
 }
 
 #[test]
 fn messages_are_spread_by_their_ids_where_the_host_wants_so() {
-    for (fields, spread) in [
-        (RssFields::Ports, false),
-        (RssFields::PortsAndMessage, true),
-    ] {
-        let receive = ReceiveConfig {
-            rss: Rss {
-                fields,
-                ..Rss::default()
-            },
-            merges_max: 0,
-            contexts_max: 0,
-        };
+    for (fields, spread) in [(RssFields::Ports, false), (RssFields::PortsAndMessage, true)] {
+        let receive =
+            ReceiveConfig { rss: Rss { fields, ..Rss::default() }, merges_max: 0, contexts_max: 0 };
         let mut receiver = Receiver::new(receive, 4);
         let mut queues = std::collections::BTreeSet::new();
         for id in 1..=32 {
             let packets = segment(id, true, 0..4_200, 1_400);
-            let of: Vec<_> = packets
-                .iter()
-                .map(|packet| receiver.receive(packet))
-                .collect();
-            assert!(
-                of.iter().all(|queue| *queue == of[0]),
-                "a message has one queue"
-            );
+            let of: Vec<_> = packets.iter().map(|packet| receiver.receive(packet)).collect();
+            assert!(of.iter().all(|queue| *queue == of[0]), "a message has one queue");
             queues.insert(of[0]);
         }
         assert_eq!(queues.len() > 1, spread);
@@ -281,30 +231,17 @@ fn messages_are_spread_by_their_ids_where_the_host_wants_so() {
 
 #[test]
 fn packets_without_a_buffer_are_dropped_and_counted() {
-    let mut receiver = Receiver::new(
-        ReceiveConfig {
-            merges_max: 0,
-            ..merging()
-        },
-        1,
-    );
+    let mut receiver = Receiver::new(ReceiveConfig { merges_max: 0, ..merging() }, 1);
     let packets = segment(2, true, 0..20_000, 1_400);
     for packet in &packets {
         receiver.receive(packet);
     }
     let counters = *receiver.nic.counters();
     assert_eq!(counters.arrivals, u64::from(ENTRIES));
-    assert_eq!(
-        counters.packets_dropped,
-        packets.len() as u64 - counters.arrivals
-    );
+    assert_eq!(counters.packets_dropped, packets.len() as u64 - counters.arrivals);
     assert_eq!(receiver.arrived(0).len(), ENTRIES as usize);
     receiver.receive(&packets[0]);
-    assert_eq!(
-        receiver.arrived(0).len(),
-        1,
-        "posted buffers are used again"
-    );
+    assert_eq!(receiver.arrived(0).len(), 1, "posted buffers are used again");
 }
 
 #[test]

@@ -46,10 +46,7 @@ impl<E: Engine> RingHost<E> {
     /// A device with room for so many associations in each direction, and so many receive queues.
     pub(crate) fn with_engine(engine: E, associations: usize, queues: u16) -> Self {
         let config = NicConfig {
-            contexts: ContextLimits {
-                contexts_max: associations,
-                cached_max: 1,
-            },
+            contexts: ContextLimits { contexts_max: associations, cached_max: 1 },
             associations_max: associations,
             ..NicConfig::default()
         };
@@ -57,13 +54,7 @@ impl<E: Engine> RingHost<E> {
         let transmit = host.add_queue(&mut nic, 16);
         let receive = (0..queues).map(|_| add_receive_queue(&mut host, &mut nic));
         let receive = receive.collect();
-        Self {
-            host,
-            nic,
-            transmit,
-            receive,
-            checksums: true,
-        }
+        Self { host, nic, transmit, receive, checksums: true }
     }
 
     /// Does one piece of work: its status, and the packets that left for it.
@@ -143,13 +134,7 @@ impl<E: Engine> RingHost<E> {
                 Some(UnwrappedBy::Esp(spi)) => (spi, None),
                 Some(UnwrappedBy::Psp(spi)) => (0, Some(spi)),
             };
-            arrived.push(Arrival {
-                packet,
-                packets: completion.packets,
-                spi,
-                psp,
-                queue,
-            });
+            arrived.push(Arrival { packet, packets: completion.packets, spi, psp, queue });
             of.read += 1;
             let posted = of.read + u64::from(ENTRIES);
             self.nic.host_has_posted(queue, posted, of.read);
@@ -161,24 +146,14 @@ fn add_receive_queue<E: Engine>(host: &mut Host, nic: &mut Nic<E>) -> Receive {
     let buffers = (0..ENTRIES).map(|_| host.put(&[0; BUFFER as usize]));
     let buffers: Vec<u64> = buffers.collect();
     let descriptors = buffers.iter().flat_map(|address| {
-        let descriptor = BufferDescriptor {
-            address: *address,
-            bytes: BUFFER,
-        };
+        let descriptor = BufferDescriptor { address: *address, bytes: BUFFER };
         descriptor.to_bytes()
     });
     let descriptors: Vec<u8> = descriptors.collect();
-    let ring = |address| Ring {
-        address,
-        entries: ENTRIES,
-    };
+    let ring = |address| Ring { address, entries: ENTRIES };
     let descriptors = ring(host.put(&descriptors));
     let completions = host.put(&[0; RECEIVE_COMPLETION_BYTES * ENTRIES as usize]);
     let number = nic.add_receive_queue(descriptors, ring(completions));
     nic.host_has_posted(number, ENTRIES.into(), 0);
-    Receive {
-        completions,
-        buffers,
-        read: 0,
-    }
+    Receive { completions, buffers, read: 0 }
 }

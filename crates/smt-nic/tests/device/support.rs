@@ -62,18 +62,11 @@ impl Host {
         class: u8,
         entries: u32,
     ) -> u16 {
-        let mut ring = |bytes: usize| Ring {
-            address: self.put(&vec![0; bytes * entries as usize]),
-            entries,
-        };
+        let mut ring =
+            |bytes: usize| Ring { address: self.put(&vec![0; bytes * entries as usize]), entries };
         let descriptors = ring(DESCRIPTOR_BYTES);
         let completions = ring(COMPLETION_BYTES);
-        self.queues.push(HostQueue {
-            descriptors,
-            completions,
-            written: 0,
-            read: 0,
-        });
+        self.queues.push(HostQueue { descriptors, completions, written: 0, read: 0 });
         nic.add_queue_of_class(class, descriptors, completions)
     }
 
@@ -101,10 +94,7 @@ impl Host {
 
     /// Work that makes a context of a block.
     pub(crate) fn create(&mut self, context: ContextId, block: &[u8; CONTEXT_BLOCK_BYTES]) -> Work {
-        Work::Create {
-            context,
-            block: self.put(block),
-        }
+        Work::Create { context, block: self.put(block) }
     }
 
     /// Work that sends a payload behind headers of IPv4.

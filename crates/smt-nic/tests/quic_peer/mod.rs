@@ -56,11 +56,7 @@ impl Peer {
     pub(crate) fn new(generation: u64) -> Self {
         let mut engine = engine(1);
         let connection = engine
-            .add(&ConnectionKeys {
-                transmit: key_of(generation),
-                generation,
-                ..keys()
-            })
+            .add(&ConnectionKeys { transmit: key_of(generation), generation, ..keys() })
             .unwrap();
         Self { engine, connection }
     }
@@ -72,12 +68,8 @@ impl Peer {
         let frames = number.to_be_bytes();
         let mut packet = [&[first][..], id.bytes(), &low, &frames, &[0; 16]].concat();
         let stride = packet.len();
-        let mut batch = Batch {
-            packets: &mut packet,
-            stride,
-            id_length: id.bytes().len(),
-            numbers: &[number],
-        };
+        let mut batch =
+            Batch { packets: &mut packet, stride, id_length: id.bytes().len(), numbers: &[number] };
         self.engine.seal(self.connection, &mut batch).unwrap();
         packet
     }

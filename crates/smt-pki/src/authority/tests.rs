@@ -18,13 +18,7 @@ mod issue {
 
     #[test]
     fn every_kind_of_name_is_in_the_certificate() {
-        let names = [
-            "a.example",
-            "*.b.example",
-            "10.0.0.1",
-            "::1",
-            "spiffe://c/d",
-        ];
+        let names = ["a.example", "*.b.example", "10.0.0.1", "::1", "spiffe://c/d"];
         let issued = authority().issue(&plan(&names)).unwrap();
         let text = &CertificateText::from_pem(issued.certificate_pem.as_bytes()).unwrap()[0];
         assert_eq!(text.names, names);
@@ -32,18 +26,9 @@ mod issue {
 
     #[test]
     fn every_kind_of_key_is_made() {
-        let texts = [
-            "ECDSA P-256",
-            "Ed25519",
-            "ML-DSA-44",
-            "ML-DSA-65",
-            "ML-DSA-87",
-        ];
+        let texts = ["ECDSA P-256", "Ed25519", "ML-DSA-44", "ML-DSA-65", "ML-DSA-87"];
         for (kind, text) in KeyKind::ALL.into_iter().zip(texts) {
-            let plan = CertificatePlan {
-                key_kind: kind,
-                ..plan(&["a.example"])
-            };
+            let plan = CertificatePlan { key_kind: kind, ..plan(&["a.example"]) };
             let issued = authority().issue(&plan).unwrap();
             let parsed = CertificateText::from_pem(issued.certificate_pem.as_bytes()).unwrap();
             assert_eq!(parsed[0].key_kind, text);
@@ -52,30 +37,19 @@ mod issue {
 
     #[test]
     fn a_leaf_never_outlives_its_authority() {
-        let plan = CertificatePlan {
-            validity: Validity::days(31).unwrap(),
-            ..plan(&["a.example"])
-        };
+        let plan =
+            CertificatePlan { validity: Validity::days(31).unwrap(), ..plan(&["a.example"]) };
         let error = authority().issue(&plan).unwrap_err();
         assert!(
-            matches!(
-                error,
-                MakeCertificateError::OutlivesAuthority { days: 29..=30 }
-            ),
+            matches!(error, MakeCertificateError::OutlivesAuthority { days: 29..=30 }),
             "{error}"
         );
     }
 
     #[test]
     fn a_server_without_a_name_is_refused() {
-        let plan = CertificatePlan {
-            names: Vec::new(),
-            ..plan(&["a.example"])
-        };
-        assert!(matches!(
-            authority().issue(&plan),
-            Err(MakeCertificateError::NoName)
-        ));
+        let plan = CertificatePlan { names: Vec::new(), ..plan(&["a.example"]) };
+        assert!(matches!(authority().issue(&plan), Err(MakeCertificateError::NoName)));
     }
 }
 
@@ -92,11 +66,7 @@ mod from_pem {
             let issued = loaded.issue(&plan(&["a.example"])).unwrap();
             let text = &CertificateText::from_pem(issued.certificate_pem.as_bytes()).unwrap()[0];
             assert_eq!(text.issuer, "CN=kept");
-            assert!(
-                loaded
-                    .issue(&CertificatePlan::server(&["a.example"]).unwrap())
-                    .is_err()
-            );
+            assert!(loaded.issue(&CertificatePlan::server(&["a.example"]).unwrap()).is_err());
         }
     }
 
@@ -114,10 +84,7 @@ mod from_pem {
     fn a_leaf_is_no_authority() {
         let leaf = authority().issue(&plan(&["a.example"])).unwrap();
         let error = CertificateAuthority::from_pem(&leaf.certificate_pem, &leaf.key_pem);
-        assert!(matches!(
-            error.unwrap_err(),
-            MakeCertificateError::NotAnAuthority
-        ));
+        assert!(matches!(error.unwrap_err(), MakeCertificateError::NotAnAuthority));
     }
 }
 

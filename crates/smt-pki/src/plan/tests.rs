@@ -18,10 +18,7 @@ mod parse {
     fn what_is_no_name_is_refused_by_name() {
         for name in ["", "a b", "a..b", "*", "ü.example", "://x", "spiffe://a b"] {
             let error = SubjectName::parse(name).unwrap_err();
-            assert_eq!(
-                error.to_string(),
-                format!("{name:?} is no DNS name, IP address or URI")
-            );
+            assert_eq!(error.to_string(), format!("{name:?} is no DNS name, IP address or URI"));
         }
     }
 }
@@ -32,10 +29,7 @@ mod validity {
     #[test]
     fn days_out_of_range_are_refused() {
         for days in [0, CERTIFICATE_DAYS_MAX + 1, u32::MAX] {
-            assert!(matches!(
-                Validity::days(days),
-                Err(MakeCertificateError::BadValidity)
-            ));
+            assert!(matches!(Validity::days(days), Err(MakeCertificateError::BadValidity)));
         }
         Validity::days(CERTIFICATE_DAYS_MAX).unwrap();
     }
@@ -51,10 +45,7 @@ mod validity {
             (epoch - Duration::from_nanos(1), epoch + second),
             (epoch, epoch + Duration::from_secs(1 << 40)),
         ] {
-            assert!(matches!(
-                Validity::between(from, to),
-                Err(MakeCertificateError::BadValidity)
-            ));
+            assert!(matches!(Validity::between(from, to), Err(MakeCertificateError::BadValidity)));
         }
     }
 }

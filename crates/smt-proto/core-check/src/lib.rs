@@ -80,9 +80,7 @@ pub fn core_connect(
     path: Path,
     server_name: &str,
 ) -> Option<ConnectId> {
-    endpoint
-        .connect(now, path, server_name, Duration::from_secs(5))
-        .ok()
+    endpoint.connect(now, path, server_name, Duration::from_secs(5)).ok()
 }
 
 #[unsafe(no_mangle)]

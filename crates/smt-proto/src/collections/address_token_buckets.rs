@@ -23,11 +23,7 @@ pub(crate) struct AddressTokenBuckets {
 
 impl AddressTokenBuckets {
     pub(crate) fn new(per_second: u32, salt: Salt) -> Self {
-        Self {
-            per_second,
-            salt,
-            places: Vec::new(),
-        }
+        Self { per_second, salt, places: Vec::new() }
     }
 
     /// Takes a token of an address, if it has one.

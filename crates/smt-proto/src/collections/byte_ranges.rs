@@ -83,11 +83,7 @@ impl ByteRanges {
     /// The parts of `0..length` that are not in the set.
     pub(crate) fn gaps(&self, length: u32) -> impl Iterator<Item = ByteRange> + '_ {
         let starts = core::iter::once(0).chain(self.0.iter().map(|range| range.end));
-        let ends = self
-            .0
-            .iter()
-            .map(|range| range.start)
-            .chain(core::iter::once(length));
+        let ends = self.0.iter().map(|range| range.start).chain(core::iter::once(length));
         starts
             .zip(ends)
             .map(|(start, end)| ByteRange { start, end })

@@ -25,10 +25,7 @@ pub(crate) struct IdMap<T> {
 
 impl<T> IdMap<T> {
     pub(crate) fn new(salt: Salt) -> Self {
-        Self {
-            entries: Vec::new(),
-            index: Index::new(salt),
-        }
+        Self { entries: Vec::new(), index: Index::new(salt) }
     }
 
     /// Adds a value. The number must be free.
@@ -129,9 +126,7 @@ impl<T> IdMap<T> {
 
     /// All entries, to change, in the same order.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u64, &mut T)> {
-        self.entries
-            .iter_mut()
-            .map(|(number, value)| (*number, value))
+        self.entries.iter_mut().map(|(number, value)| (*number, value))
     }
 
     /// Takes all entries out, in the same order.
@@ -185,10 +180,7 @@ mod tests {
         }
         assert_eq!(table.remove(10), Some(20));
         table.insert(40, 80);
-        assert_eq!(
-            table.iter().map(|(number, _)| number).collect::<Vec<_>>(),
-            [30, 20, 40]
-        );
+        assert_eq!(table.iter().map(|(number, _)| number).collect::<Vec<_>>(), [30, 20, 40]);
         assert_eq!(table.get(10), None);
         assert_eq!(table.len(), 3);
     }
@@ -221,10 +213,7 @@ mod tests {
             assert!((number + 1..100).all(|number| table.contains(number * 7)));
         }
         table.shrink_to_fit();
-        assert_eq!(
-            (table.get(98 * 7), table.get(99 * 7)),
-            (Some(&98), Some(&99))
-        );
+        assert_eq!((table.get(98 * 7), table.get(99 * 7)), (Some(&98), Some(&99)));
         assert!(!table.index.is_on());
     }
 
@@ -251,9 +240,7 @@ mod tests {
             let (mut table, mut plain) = (IdMap::new(Salt(7)), BTreeMap::new());
             let mut state = seed;
             for step in 0..2_000u64 {
-                state = state
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1);
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 let any = state >> 33;
                 let number = match seed % 3 {
                     0 => any % 100,
@@ -271,17 +258,8 @@ mod tests {
             }
             let mut entries: Vec<_> = table.iter().collect();
             entries.sort_unstable();
-            assert!(
-                entries
-                    .iter()
-                    .map(|(number, value)| (number, *value))
-                    .eq(plain.iter())
-            );
-            assert!(
-                plain
-                    .iter()
-                    .all(|(number, value)| table.get(*number) == Some(value))
-            );
+            assert!(entries.iter().map(|(number, value)| (number, *value)).eq(plain.iter()));
+            assert!(plain.iter().all(|(number, value)| table.get(*number) == Some(value)));
         }
     }
 

@@ -15,21 +15,14 @@ pub(crate) struct TokenBucket {
 
 impl TokenBucket {
     pub(crate) fn new(per_second: u32) -> Self {
-        Self {
-            per_second,
-            tokens: burst(per_second),
-            at: Time::default(),
-        }
+        Self { per_second, tokens: burst(per_second), at: Time::default() }
     }
 
     /// Takes one token if there is one.
     pub(crate) fn take(&mut self, now: Time) -> bool {
         let earned =
             (now.since(self.at).as_nanos() as u64).saturating_mul(u64::from(self.per_second));
-        self.tokens = self
-            .tokens
-            .saturating_add(earned)
-            .min(burst(self.per_second));
+        self.tokens = self.tokens.saturating_add(earned).min(burst(self.per_second));
         self.at = now;
         if self.tokens < TOKEN {
             return false;
@@ -52,9 +45,8 @@ mod tests {
     #[test]
     fn a_second_yields_the_rate_and_no_more() {
         let mut rate = TokenBucket::new(1_000);
-        let taken = (0..1_000_000u64)
-            .filter(|micros| rate.take(Time::from_nanos(micros * 1_000)))
-            .count();
+        let taken =
+            (0..1_000_000u64).filter(|micros| rate.take(Time::from_nanos(micros * 1_000))).count();
         assert!((1_000..=1_101).contains(&taken), "{taken}");
     }
 }

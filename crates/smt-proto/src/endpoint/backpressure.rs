@@ -133,10 +133,7 @@ mod tests {
 
     fn request(session: u64, id: u64) -> PeerMessage {
         PeerMessage {
-            rpc: RpcId {
-                session: SessionIndex(session),
-                id: MessageId(id),
-            },
+            rpc: RpcId { session: SessionIndex(session), id: MessageId(id) },
             body: Bytes::new(),
             metadata: Default::default(),
             deadline: None,

@@ -59,12 +59,7 @@ impl Endpoint {
     ) -> Result<ConnectId, ConnectError> {
         self.connect_with_calls(
             now,
-            ConnectRequest {
-                path,
-                server_name,
-                deadline,
-                calls: Vec::new(),
-            },
+            ConnectRequest { path, server_name, deadline, calls: Vec::new() },
         )
     }
 
@@ -99,10 +94,7 @@ impl Endpoint {
             deadline: wanted.deadline,
             early: wanted.calls,
         };
-        let factory = SessionFactory {
-            config: &self.shared.config,
-            crypto: &self.crypto,
-        };
+        let factory = SessionFactory { config: &self.shared.config, crypto: &self.crypto };
         let connect = ClientHandshake::new(now, request, own, &factory)?;
         self.next_connect += 1;
         self.connect_of.insert(connect.index(), id);
@@ -127,10 +119,7 @@ impl Endpoint {
             now,
             session,
             message.into(),
-            CallKind {
-                deadline,
-                ..CallKind::default()
-            },
+            CallKind { deadline, ..CallKind::default() },
         )
     }
 
@@ -148,11 +137,8 @@ impl Endpoint {
         message: impl Into<OutgoingMessage>,
         options: CallOptions,
     ) -> Result<RpcId, Refused> {
-        let kind = CallKind {
-            deadline: options.deadline,
-            parts: options.parts,
-            ..CallKind::default()
-        };
+        let kind =
+            CallKind { deadline: options.deadline, parts: options.parts, ..CallKind::default() };
         self.start_message(now, session, message.into(), kind)
     }
 
@@ -172,10 +158,7 @@ impl Endpoint {
         more: bool,
     ) -> Result<(), Refused> {
         let body = body.into();
-        let session = self
-            .sessions
-            .get_mut(rpc.session.0)
-            .ok_or(Refused::NoSession)?;
+        let session = self.sessions.get_mut(rpc.session.0).ok_or(Refused::NoSession)?;
         let part = OutgoingPart { body, more };
         let outcome = session.send_part(now, rpc.id, part, &mut self.shared);
         self.reschedule(rpc.session);
@@ -198,10 +181,7 @@ impl Endpoint {
     /// # Errors
     /// No such call is in progress, or it has no parts for this side.
     pub fn take_part(&mut self, rpc: RpcId) -> Result<Option<TakenPart>, Refused> {
-        let session = self
-            .sessions
-            .get_mut(rpc.session.0)
-            .ok_or(Refused::NoSession)?;
+        let session = self.sessions.get_mut(rpc.session.0).ok_or(Refused::NoSession)?;
         let outcome = session.take_part(rpc.id, &mut self.shared);
         self.reschedule(rpc.session);
         outcome
@@ -222,11 +202,7 @@ impl Endpoint {
             now,
             session,
             message.into(),
-            CallKind {
-                is_one_way: true,
-                deadline,
-                ..CallKind::default()
-            },
+            CallKind { is_one_way: true, deadline, ..CallKind::default() },
         )
     }
 
@@ -254,10 +230,7 @@ impl Endpoint {
         rpc: RpcId,
         message: impl Into<OutgoingMessage>,
     ) -> Result<(), Refused> {
-        let session = self
-            .sessions
-            .get_mut(rpc.session.0)
-            .ok_or(Refused::NoSession)?;
+        let session = self.sessions.get_mut(rpc.session.0).ok_or(Refused::NoSession)?;
         let outcome = session.reply(now, rpc.id, message.into(), &mut self.shared);
         self.reschedule(rpc.session);
         outcome
@@ -269,10 +242,7 @@ impl Endpoint {
     /// # Errors
     /// The request was answered, or its caller has given up.
     pub fn fail(&mut self, now: Time, rpc: RpcId, failure: Failure) -> Result<(), Refused> {
-        let session = self
-            .sessions
-            .get_mut(rpc.session.0)
-            .ok_or(Refused::NoSession)?;
+        let session = self.sessions.get_mut(rpc.session.0).ok_or(Refused::NoSession)?;
         let outcome = session.fail(now, rpc.id, failure, &mut self.shared);
         self.reschedule(rpc.session);
         outcome
@@ -283,10 +253,7 @@ impl Endpoint {
     /// # Errors
     /// The request was answered, or its caller has given up.
     pub fn abort(&mut self, now: Time, rpc: RpcId, code: AbortCode) -> Result<(), Refused> {
-        let session = self
-            .sessions
-            .get_mut(rpc.session.0)
-            .ok_or(Refused::NoSession)?;
+        let session = self.sessions.get_mut(rpc.session.0).ok_or(Refused::NoSession)?;
         let outcome = session.abort(now, rpc.id, code, &mut self.shared);
         self.reschedule(rpc.session);
         outcome
@@ -340,11 +307,8 @@ impl Endpoint {
 
     /// Closes all sessions.
     pub fn close_all(&mut self, code: CloseCode) {
-        let all: Vec<SessionIndex> = self
-            .sessions
-            .iter()
-            .map(|(number, _)| SessionIndex(number))
-            .collect();
+        let all: Vec<SessionIndex> =
+            self.sessions.iter().map(|(number, _)| SessionIndex(number)).collect();
         for session in all {
             self.close(session, code);
         }
@@ -367,9 +331,7 @@ impl Endpoint {
         for connect in connects.into_iter().map(ConnectId) {
             self.remove_connect(connect);
             let error = ConnectError::Copied;
-            self.shared
-                .events
-                .push_back(Event::ConnectFailed { connect, error });
+            self.shared.events.push_back(Event::ConnectFailed { connect, error });
         }
         let accepts: Vec<u64> = self.accepts.iter().map(|(number, _)| number).collect();
         for number in accepts {
@@ -399,10 +361,7 @@ impl Endpoint {
     /// Requests of peers in progress, replies not yet acknowledged included.
     #[must_use]
     pub fn served_len(&self) -> usize {
-        self.sessions
-            .iter()
-            .map(|(_, session)| session.served_len())
-            .sum()
+        self.sessions.iter().map(|(_, session)| session.served_len()).sum()
     }
 
     fn start_message(

@@ -28,12 +28,7 @@ impl Endpoint {
         index: SessionIndex,
         early: EarlyCalls,
     ) {
-        let EarlyCalls {
-            calls,
-            since,
-            sent,
-            is_taken,
-        } = early;
+        let EarlyCalls { calls, since, sent, is_taken } = early;
         let Some(session) = self.sessions.get_mut(index.0) else {
             return;
         };
@@ -44,9 +39,7 @@ impl Endpoint {
         let mut names = Vec::with_capacity(calls.len());
         for (number, call) in calls.into_iter().enumerate() {
             let kind = CallKind {
-                deadline: call
-                    .deadline
-                    .map(|after| after.saturating_sub(now.since(since))),
+                deadline: call.deadline.map(|after| after.saturating_sub(now.since(since))),
                 ..CallKind::default()
             };
             let called = session.call(now, call.message, kind, &mut self.shared);
@@ -58,11 +51,7 @@ impl Endpoint {
             }
             names.push(called.map(|id| session.rpc(id)));
         }
-        self.shared.events.push_back(Event::EarlyCalls {
-            connect,
-            calls: names,
-            taken,
-        });
+        self.shared.events.push_back(Event::EarlyCalls { connect, calls: names, taken });
     }
 
     /// Begins the session of a client whose early data is taken, before the client has confirmed.
@@ -86,11 +75,7 @@ impl Endpoint {
         let peer = early.unconfirmed.take_peer();
         self.shared.statistics.sessions_resumed += u64::from(peer.is_resumed);
         self.insert_unconfirmed(early.unconfirmed);
-        self.shared.events.push_back(Event::Accepted {
-            session: index,
-            path,
-            peer,
-        });
+        self.shared.events.push_back(Event::Accepted { session: index, path, peer });
         self.accepts_early += 1;
         if let Some(session) = self.sessions.get_mut(index.0) {
             session.limit_until_confirmed(permitted);

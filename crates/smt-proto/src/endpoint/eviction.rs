@@ -41,11 +41,7 @@ impl Endpoint {
 
     /// The longest unused session, among some at least: the next search goes on behind those.
     fn longest_unused(&mut self, excess: Excess) -> Option<SessionIndex> {
-        let start = (
-            SocketAddr::new(excess.first(), 0),
-            SessionIndex(0),
-            SessionIndex(0),
-        );
+        let start = (SocketAddr::new(excess.first(), 0), SessionIndex(0), SessionIndex(0));
         let from = self.eviction_from.max(start);
         let is_theirs = |place: &&Place| excess.has(place.0.ip());
         let ahead = (Bound::Excluded(from), Bound::Unbounded);

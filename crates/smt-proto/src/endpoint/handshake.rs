@@ -34,10 +34,7 @@ impl Endpoint {
         let (path, packet) = (came.path, came.packet);
         let index = packet.destination;
         if let Some(id) = self.connect_at(path, index) {
-            let factory = SessionFactory {
-                config: &self.shared.config,
-                crypto: &self.crypto,
-            };
+            let factory = SessionFactory { config: &self.shared.config, crypto: &self.crypto };
             let Some(connect) = self.connects.get_mut(id.0) else {
                 return;
             };
@@ -120,8 +117,7 @@ impl Endpoint {
             self.accepts_without_cookie += 1;
         }
         self.accept_shares.add(path.remote.ip());
-        self.accept_of
-            .insert((path.remote, packet.source), own.index);
+        self.accept_of.insert((path.remote, packet.source), own.index);
         self.accepts.insert(own.index.0, accept);
         self.advance_accept(now, own.index, came);
     }
@@ -176,10 +172,7 @@ impl Endpoint {
     /// Hands a packet to the handshake that it names.
     fn advance_accept(&mut self, now: Time, index: SessionIndex, came: &HandshakePacket<'_>) {
         let (packet, length) = (came.packet, came.length);
-        let factory = SessionFactory {
-            config: &self.shared.config,
-            crypto: &self.crypto,
-        };
+        let factory = SessionFactory { config: &self.shared.config, crypto: &self.crypto };
         let Some(accept) = self.accepts.get_mut(index.0) else {
             return;
         };

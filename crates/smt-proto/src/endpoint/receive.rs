@@ -38,11 +38,7 @@ impl Endpoint {
             self.shared.statistics.datagrams_ce += u64::from(ecn == Ecn::Ce);
             match trimmed {
                 false => {
-                    let datagram = Datagram {
-                        bytes: datagram,
-                        opened,
-                        spi: arrival.spi,
-                    };
+                    let datagram = Datagram { bytes: datagram, opened, spi: arrival.spi };
                     self.handle_datagram(now, arrival.path, datagram);
                 }
                 true => self.handle_trimmed(now, arrival.path, datagram),
@@ -157,11 +153,7 @@ impl Endpoint {
             Packet::Data(_) => {}
             Packet::Control(control) => self.handle_control(now, path, control, length),
             Packet::Handshake(handshake) => {
-                let came = HandshakePacket {
-                    path,
-                    packet: handshake,
-                    length,
-                };
+                let came = HandshakePacket { path, packet: handshake, length };
                 match handshake.destination {
                     SessionIndex(0) => self.handle_first_flight(now, &came),
                     _ => self.handle_handshake(now, &came),
@@ -193,10 +185,8 @@ impl Endpoint {
 
     fn handle_data(&mut self, now: Time, path: Path, data: &ArrivedData<'_>, spi: Option<u32>) {
         let index = data.header.session;
-        let Some(session) = self
-            .sessions
-            .get_mut(index.0)
-            .filter(|session| is_on(session.path, path))
+        let Some(session) =
+            self.sessions.get_mut(index.0).filter(|session| is_on(session.path, path))
         else {
             let length = DataHeader::LEN + data.payload.len();
             self.handle_unknown_session(now, path, index, length);
@@ -213,10 +203,8 @@ impl Endpoint {
     #[inline(never)]
     fn handle_control(&mut self, now: Time, path: Path, control: &Control<'_>, length: usize) {
         let index = control.header.session;
-        if let Some(session) = self
-            .sessions
-            .get_mut(index.0)
-            .filter(|session| is_on(session.path, path))
+        if let Some(session) =
+            self.sessions.get_mut(index.0).filter(|session| is_on(session.path, path))
         {
             session.handle_control(now, control, &mut self.shared);
             self.finish_early_session(index);
@@ -227,11 +215,7 @@ impl Endpoint {
             };
             let progress = connect.handle_control(control, &mut self.shared.statistics);
             self.progress(now, id, progress);
-        } else if self
-            .accepts
-            .get(index.0)
-            .is_some_and(|accept| is_on(accept.path, path))
-        {
+        } else if self.accepts.get(index.0).is_some_and(|accept| is_on(accept.path, path)) {
             self.confirm_accept(now, path, control);
         } else {
             self.handle_unknown_session(now, path, index, length);
@@ -262,11 +246,7 @@ impl Endpoint {
         let peer = core::mem::take(&mut established.peer);
         self.shared.statistics.sessions_resumed += u64::from(peer.is_resumed);
         self.start_session(now, established);
-        self.shared.events.push_back(Event::Accepted {
-            session: index,
-            path,
-            peer,
-        });
+        self.shared.events.push_back(Event::Accepted { session: index, path, peer });
         self.reschedule(index);
     }
 
@@ -315,9 +295,8 @@ impl Endpoint {
             let Some(session) = self.sessions.get_mut(index.0) else {
                 continue;
             };
-            let is_genuine = session
-                .peer_reset_token
-                .is_some_and(|token| is_equal(&token, &reset.token));
+            let is_genuine =
+                session.peer_reset_token.is_some_and(|token| is_equal(&token, &reset.token));
             if is_genuine {
                 session.end(SessionEnd::Reset, &mut self.shared);
                 self.reschedule(index);

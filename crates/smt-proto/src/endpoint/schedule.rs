@@ -46,10 +46,7 @@ pub(super) struct Schedule {
 
 impl Schedule {
     pub(super) fn new() -> Self {
-        Self {
-            ready: ReadyQueue::new(),
-            timers: BTreeSet::new(),
-        }
+        Self { ready: ReadyQueue::new(), timers: BTreeSet::new() }
     }
 
     /// Gives a sender that has changed its place and its timer. A sender that has nothing to send

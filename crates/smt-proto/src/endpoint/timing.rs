@@ -128,9 +128,7 @@ impl Endpoint {
             }
             Progress::Failed(error) => {
                 self.remove_connect(id);
-                self.shared
-                    .events
-                    .push_back(Event::ConnectFailed { connect: id, error });
+                self.shared.events.push_back(Event::ConnectFailed { connect: id, error });
             }
         }
     }
@@ -150,17 +148,13 @@ impl Endpoint {
         let agreed_at = established.agreed_at;
         let association_room = established.association_room.take();
         let datagram_max = self.shared.capabilities.datagram_max;
-        let factory = SessionFactory {
-            config: &self.shared.config,
-            crypto: &self.crypto,
-        };
+        let factory = SessionFactory { config: &self.shared.config, crypto: &self.crypto };
         let mut session = Box::new(Session::new(established, &factory, datagram_max));
         let limits = self.shared.config.key_limits;
         session.begin_associations(agreed_at, association_room, limits);
         let index = session.index;
         tracing::debug!(%index, path = %session.path, side = ?session.side(), "session is live");
-        self.by_remote
-            .insert((session.path.remote, session.remote_index, index));
+        self.by_remote.insert((session.path.remote, session.remote_index, index));
         self.shared.statistics.sessions_begun += 1;
         if session.side() == Side::Server {
             self.session_shares.add(session.path.remote.ip());
@@ -174,8 +168,7 @@ impl Endpoint {
         };
         self.connect_of.remove(&connect.index());
         self.foreign.remove_connect(connect.path.remote);
-        self.schedule
-            .stop(Sender::ClientHandshake(id), connect.slot.timer);
+        self.schedule.stop(Sender::ClientHandshake(id), connect.slot.timer);
     }
 
     pub(super) fn remove_accept(&mut self, index: SessionIndex) {
@@ -183,8 +176,7 @@ impl Endpoint {
             return;
         };
         self.accept_of.remove(&(accept.path.remote, accept.remote));
-        self.schedule
-            .stop(Sender::ServerHandshake(index), accept.slot.timer);
+        self.schedule.stop(Sender::ServerHandshake(index), accept.slot.timer);
         self.accepts_without_cookie -= usize::from(!accept.has_cookie());
         self.accepts_early -= usize::from(accept.has_early_session());
         self.accept_shares.remove(accept.path.remote.ip());
@@ -199,10 +191,8 @@ impl Endpoint {
         if session.side() == Side::Server {
             self.session_shares.remove(session.path.remote.ip());
         }
-        self.by_remote
-            .remove(&(session.path.remote, session.remote_index, index));
-        self.schedule
-            .stop(Sender::Session(index), session.slot.timer);
+        self.by_remote.remove(&(session.path.remote, session.remote_index, index));
+        self.schedule.stop(Sender::Session(index), session.slot.timer);
     }
 
     fn time_session(&mut self, now: Time, index: SessionIndex) {
@@ -233,10 +223,7 @@ impl Endpoint {
             self.progress(now, id, Progress::Failed(ConnectError::IndicesUsedUp));
             return;
         };
-        let factory = SessionFactory {
-            config: &self.shared.config,
-            crypto: &self.crypto,
-        };
+        let factory = SessionFactory { config: &self.shared.config, crypto: &self.crypto };
         let Some(connect) = self.connects.get_mut(id.0) else {
             return;
         };
@@ -300,9 +287,7 @@ mod tests {
         let path = path();
         let hour = Duration::from_secs(3_600);
         endpoint.next_serial = u32::MAX - 1;
-        let id = endpoint
-            .connect(Time::default(), path, "server", hour)
-            .unwrap();
+        let id = endpoint.connect(Time::default(), path, "server", hour).unwrap();
         let refused = endpoint.connect(Time::default(), path, "server", hour);
         assert_eq!(refused, Err(ConnectError::IndicesUsedUp));
         while let Some((due, _)) = endpoint.poll_timeout() {
@@ -329,25 +314,16 @@ mod tests {
     fn issued_from(endpoint: &mut Endpoint, serial: u32, count: usize) -> Vec<Option<(u32, u32)>> {
         endpoint.next_serial = serial;
         let issued = (0..count).map(|_| endpoint.issue_index(path()));
-        issued
-            .map(|issued| issued.map(|own| (own.index.boot(), own.index.serial())))
-            .collect()
+        issued.map(|issued| issued.map(|own| (own.index.boot(), own.index.serial()))).collect()
     }
 
     #[test]
     fn the_next_boot_number_of_this_run_follows_when_serials_are_used_up() {
         let mut endpoint = durable(2);
         let issued = issued_from(&mut endpoint, u32::MAX - 1, 3);
-        assert_eq!(
-            issued,
-            [Some((7, u32::MAX - 1)), Some((8, 1)), Some((8, 2))]
-        );
+        assert_eq!(issued, [Some((7, u32::MAX - 1)), Some((8, 1)), Some((8, 2))]);
         let issued = issued_from(&mut endpoint, u32::MAX - 1, 2);
-        assert_eq!(
-            issued,
-            [Some((8, u32::MAX - 1)), None],
-            "9 is the next run's"
-        );
+        assert_eq!(issued, [Some((8, u32::MAX - 1)), None], "9 is the next run's");
     }
 
     #[test]

@@ -153,10 +153,7 @@ impl Endpoint {
             return;
         }
         let config = &self.shared.config;
-        let (limit, is_full) = (
-            config.incoming_max,
-            self.shared.memory.is_full(config.memory_max),
-        );
+        let (limit, is_full) = (config.incoming_max, self.shared.memory.is_full(config.memory_max));
         let is_for_nobody = self.shared.memory.is_untaken_full(config.memory_max);
         // Untaken memory grows by each message that becomes whole. Replies are the exception: a
         // caller waits for them, and may take no message before its reply.

@@ -31,9 +31,7 @@ macro_rules! examples {
 
 /// One of each error.
 pub(super) fn all() -> impl Iterator<Item = Example> {
-    examples!(of_calls())
-        .chain(examples!(of_connects()))
-        .chain(examples!(of_commands()))
+    examples!(of_calls()).chain(examples!(of_connects())).chain(examples!(of_commands()))
 }
 
 fn of_calls() -> Vec<CallFailure> {
@@ -71,20 +69,14 @@ fn of_connects() -> Vec<ConnectError> {
         ConnectError::NotSmt(after),
         ConnectError::NoServer,
         ConnectError::Unavailable(Unavailability::Full),
-        ConnectError::Version {
-            ours: 1,
-            theirs: vec![2],
-        },
+        ConnectError::Version { ours: 1, theirs: vec![2] },
         ConnectError::Handshake {
             fault: Fault::Peer,
             kind: FailureKind::CertificateRefused,
             text: "expired".to_owned(),
         },
         ConnectError::Unfinished { after, flight: 2 },
-        ConnectError::Unproven {
-            after,
-            key_name: b"key".to_vec(),
-        },
+        ConnectError::Unproven { after, key_name: b"key".to_vec() },
         ConnectError::TooManySessions(1),
         ConnectError::Undriven,
         ConnectError::ShutDown,
@@ -97,10 +89,7 @@ fn of_commands() -> Vec<Refused> {
         Refused::Blocked,
         Refused::NoSession,
         Refused::NoRpc,
-        Refused::TooLarge {
-            length: 2,
-            limit: 1,
-        },
+        Refused::TooLarge { length: 2, limit: 1 },
         Refused::Export(ExportError::Label { len: 0 }),
         Refused::UsedUp,
         Refused::NoParts,

@@ -157,10 +157,7 @@ mod tests {
     fn the_address_that_has_most_gives_one_up_if_no_other_network_has_more() {
         let shares = shares(&[("192.0.2.1", 2), ("192.0.2.2", 3), ("198.51.100.1", 6)]);
         let excess = shares.excess(ip("192.0.2.1"));
-        assert_eq!(
-            excess, None,
-            "both networks would have six, both addresses three"
-        );
+        assert_eq!(excess, None, "both networks would have six, both addresses three");
         let excess = shares.excess(ip("192.0.2.9"));
         assert_eq!(excess, Some(Excess::Address(ip("192.0.2.2"))));
     }

@@ -119,52 +119,26 @@ mod tests {
             ((MANY, ACCEPTS_MAX - 3, 0, 3), ASK, INSTEAD),
         ];
         for ((sessions_free, handshakes, without_cookie, of_prefix), without, with) in cases {
-            let load = Load {
-                sessions_free,
-                handshakes,
-                without_cookie,
-                of_prefix,
-                ..IDLE
-            };
+            let load = Load { sessions_free, handshakes, without_cookie, of_prefix, ..IDLE };
             assert_eq!(load.admission(|| false), without, "no cookie: {load:?}");
             assert_eq!(load.admission(|| true), with, "a cookie: {load:?}");
-            let shutting_down = Load {
-                is_draining: true,
-                ..load
-            };
+            let shutting_down = Load { is_draining: true, ..load };
             assert_eq!(shutting_down.admission(|| true), SHUTTING_DOWN);
         }
     }
 
     #[test]
     fn a_session_of_others_makes_room_for_a_client_with_a_cookie_alone() {
-        let full = Load {
-            sessions_free: 0,
-            may_evict: true,
-            handshakes: 8,
-            ..IDLE
-        };
+        let full = Load { sessions_free: 0, may_evict: true, handshakes: 8, ..IDLE };
         assert_eq!(full.admission(|| false), ASK);
         assert_eq!(full.admission(|| true), SHOWN);
-        let all_taken = Load {
-            handshakes: ACCEPTS_MAX,
-            ..full
-        };
+        let all_taken = Load { handshakes: ACCEPTS_MAX, ..full };
         assert_eq!(all_taken.admission(|| true), INSTEAD);
     }
 
     #[test]
     fn no_cookie_is_looked_at_for_a_client_that_is_refused_anyway() {
-        let busy = [
-            Load {
-                is_draining: true,
-                ..IDLE
-            },
-            Load {
-                sessions_free: 0,
-                ..IDLE
-            },
-        ];
+        let busy = [Load { is_draining: true, ..IDLE }, Load { sessions_free: 0, ..IDLE }];
         for load in busy {
             let answer = load.admission(|| unreachable!("a MAC costs time"));
             assert!(matches!(answer, Admission::Refuse(_)), "{load:?}");

@@ -58,10 +58,8 @@ pub(crate) fn server_params(
     let suites = suite_codes(attempt);
     let mut params = own_params(config, attempt, index, &suites);
     params.record_size = params.record_size.min(client.record_size);
-    params.first_record_size = params
-        .first_record_size
-        .min(client.first_record_size)
-        .min(params.record_size);
+    params.first_record_size =
+        params.first_record_size.min(client.first_record_size).min(params.record_size);
     params.stripes = params.stripes.min(client.stripes);
     let offered = client.psp_versions.unwrap_or_default();
     let chosen = psp_versions.iter().find(|own| offered.contains(own));
@@ -72,10 +70,7 @@ pub(crate) fn server_params(
 /// Whether packets may be sealed instead of records after a key exchange of this kind. After one by
 /// ticket they may not: records of early data leave before the other side can tell an association.
 pub(crate) fn may_seal_packets(kind: smt_wire::KeyExchange) -> bool {
-    matches!(
-        kind,
-        smt_wire::KeyExchange::Tls13 | smt_wire::KeyExchange::Registered
-    )
+    matches!(kind, smt_wire::KeyExchange::Tls13 | smt_wire::KeyExchange::Registered)
 }
 
 /// The agreement that follows from both sides' parameters.
@@ -106,11 +101,7 @@ pub(crate) fn agree(
         }
         Some(_) => return Err(Disagreement::Exceeds),
     };
-    let (own, peer) = if side == Side::Client {
-        (&client, &server)
-    } else {
-        (&server, &client)
-    };
+    let (own, peer) = if side == Side::Client { (&client, &server) } else { (&server, &client) };
     let geometry =
         Geometry::new(server.first_record_size, server.record_size).ok_or(Disagreement::Exceeds)?;
     let send_bits = IndexBits::new(own.index_bits).ok_or(Disagreement::Exceeds)?;
@@ -125,9 +116,7 @@ pub(crate) fn agree(
             .ok_or(Disagreement::Exceeds)?,
         own_window: own.window,
         peer_window: peer.window,
-        message_max: peer
-            .message_limit
-            .min(by_index.saturating_sub(InnerHeader::LEN as u32)),
+        message_max: peer.message_limit.min(by_index.saturating_sub(InnerHeader::LEN as u32)),
         received_max: geometry.padded_max(receive_bits.bits()),
         unscheduled: peer.unscheduled,
         datagram_limit: peer.datagram_limit.min(config.datagram_limit),
@@ -291,10 +280,7 @@ mod tests {
     }
 
     fn attempt(kind: smt_wire::KeyExchange) -> Attempt {
-        let key = NamedKey {
-            name: b"key".to_vec(),
-            random: [7; 32],
-        };
+        let key = NamedKey { name: b"key".to_vec(), random: [7; 32] };
         Attempt {
             kind,
             suites: vec![Suite::Aes128Gcm],
@@ -323,10 +309,7 @@ mod tests {
     }
 
     fn speaking(version: u8) -> Config {
-        Config {
-            version,
-            ..Config::default()
-        }
+        Config { version, ..Config::default() }
     }
 
     /// A side's own parameters: an offer, or an answer that does not look at the offer.
@@ -381,11 +364,7 @@ mod tests {
         fn an_answer_exceeds_no_part_of_the_offer() {
             let offer = with(5_000, 500, 1);
             assert_eq!(outcome(Side::Client, &offer, &own(&offer)), None);
-            for answer in [
-                with(5_001, 500, 1),
-                with(5_000, 501, 1),
-                with(5_000, 500, 2),
-            ] {
+            for answer in [with(5_001, 500, 1), with(5_000, 501, 1), with(5_000, 500, 2)] {
                 let refused = outcome(Side::Client, &offer, &own(&answer));
                 assert_eq!(refused, Some(Disagreement::Exceeds));
             }

@@ -178,10 +178,7 @@ impl ClientHandshake {
         let Some(body) = attempt.assembly.add(packet) else {
             return Progress::Waiting;
         };
-        let flight = WholeFlight {
-            number: packet.flight,
-            body: &body,
-        };
+        let flight = WholeFlight { number: packet.flight, body: &body };
         attempt.remote = Some(packet.source);
         if attempt.unconfirmed.is_some() {
             // Only CONFIRM is missing: a flight that is no alert is forged.
@@ -244,10 +241,7 @@ impl ClientHandshake {
     /// A version answer is a hint for the error message only.
     pub(crate) fn handle_version(&mut self, ours: u8, theirs: &[u8]) {
         if self.attempt.flight.number == 1 && !theirs.contains(&ours) {
-            self.last_failure = Some(ConnectError::Version {
-                ours,
-                theirs: theirs.to_vec(),
-            });
+            self.last_failure = Some(ConnectError::Version { ours, theirs: theirs.to_vec() });
         }
     }
 

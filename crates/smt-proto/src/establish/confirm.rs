@@ -31,10 +31,7 @@ impl Unconfirmed {
         let route = ControlRoute {
             version,
             session: established.indices.remote,
-            number: ControlNumber {
-                stripe: 0,
-                counter: established.controls,
-            },
+            number: ControlNumber { stripe: 0, counter: established.controls },
         };
         established.controls += 1;
         let token = established.indices.own_reset_token;

@@ -40,11 +40,7 @@ pub(crate) struct EarlyCalls {
 
 impl EarlyCalls {
     pub(crate) fn new(since: Time, calls: Vec<EarlyCall>) -> Self {
-        Self {
-            calls,
-            since,
-            ..Self::default()
-        }
+        Self { calls, since, ..Self::default() }
     }
 
     /// The first calls, as many as fit into `most` bytes. They count as sent.
@@ -107,11 +103,7 @@ mod tests {
         let members: Vec<_> = Members::parse(&bytes).unwrap().collect();
         let lengths: Vec<u16> = members.iter().map(|(header, _)| header.length).collect();
         assert_eq!(lengths, [10, 0]);
-        assert!(
-            members
-                .iter()
-                .all(|(header, _)| header.deadline_us == 5_000)
-        );
+        assert!(members.iter().all(|(header, _)| header.deadline_us == 5_000));
     }
 
     #[test]

@@ -47,10 +47,7 @@ impl FlightAssembly {
             self.bytes.resize(end, 0);
         }
         self.bytes[start..end].copy_from_slice(packet.fragment);
-        self.filled.insert(ByteRange {
-            start: packet.offset,
-            end: end as u32,
-        });
+        self.filled.insert(ByteRange { start: packet.offset, end: end as u32 });
         self.filled.is_whole(packet.flight_length).then(|| {
             let mut body = core::mem::take(&mut self.bytes);
             body.truncate(length);
@@ -68,11 +65,7 @@ pub(crate) struct WholeFlight<'a> {
 
 /// A whole flight as a key exchange takes it.
 pub(crate) const fn flight_of<'a>(number: u8, body: &FlightBody<'a>) -> Input<'a> {
-    Input::Flight {
-        number,
-        params: body.params,
-        bytes: body.key_exchange,
-    }
+    Input::Flight { number, params: body.params, bytes: body.key_exchange }
 }
 
 /// A flight to be sent, perhaps again.
@@ -96,10 +89,7 @@ pub(crate) struct FlightRoute<'a> {
 impl FlightOut {
     /// A flight of these bytes; `None` if it is longer than [`OWN_FLIGHT_MAX`].
     pub(crate) fn new(number: u8, params: &[u8], bytes: &[u8]) -> Option<Self> {
-        let flight = FlightBody {
-            params,
-            key_exchange: bytes,
-        };
+        let flight = FlightBody { params, key_exchange: bytes };
         if flight.flight_len() > OWN_FLIGHT_MAX {
             return None;
         }
@@ -158,16 +148,10 @@ impl FlightOut {
             let start = batch.bytes.len();
             // All but the last are full anyway; the floor makes them equal, as one segmented send
             // needs.
-            let padded_to = if route.is_padded || !is_last {
-                DATAGRAM_FLOOR - tail.len()
-            } else {
-                0
-            };
-            let length = packet.emit(
-                route.version,
-                padded_to,
-                batch.bytes.grow_zeroed(DATAGRAM_FLOOR),
-            );
+            let padded_to =
+                if route.is_padded || !is_last { DATAGRAM_FLOOR - tail.len() } else { 0 };
+            let length =
+                packet.emit(route.version, padded_to, batch.bytes.grow_zeroed(DATAGRAM_FLOOR));
             batch.bytes.truncate(start + length);
             batch.bytes.append(tail);
             batch.close_datagram(length + tail.len());
@@ -210,11 +194,7 @@ mod tests {
         let mut batch = DatagramBatch::new(&mut bytes, BatchLimits::of_carrier(&CAPABILITIES));
         flight.write(route(&[9; 24]), &[], &mut batch);
         let datagrams: Vec<&[u8]> = bytes.chunks(DATAGRAM_FLOOR).collect();
-        assert!(
-            datagrams
-                .iter()
-                .all(|datagram| datagram.len() == DATAGRAM_FLOOR)
-        );
+        assert!(datagrams.iter().all(|datagram| datagram.len() == DATAGRAM_FLOOR));
         let mut assembly = FlightAssembly::default();
         let mut whole = None;
         for datagram in datagrams.iter().rev() {
@@ -227,10 +207,7 @@ mod tests {
             whole = assembly.add(&packet);
         }
         let body = whole.unwrap();
-        let expected = FlightBody {
-            params: &[1; 90],
-            key_exchange: &[2; 5_000],
-        };
+        let expected = FlightBody { params: &[1; 90], key_exchange: &[2; 5_000] };
         assert_eq!(FlightBody::parse(&body), Ok(expected));
     }
 
@@ -239,10 +216,7 @@ mod tests {
         for length in [0, 1, 1_097, 1_098, 1_099, 5_000] {
             let flight = FlightOut::new(2, &[], &vec![7; length]).unwrap();
             let mut bytes = TransmitBuffer::default();
-            let unpadded = FlightRoute {
-                is_padded: false,
-                ..route(&[])
-            };
+            let unpadded = FlightRoute { is_padded: false, ..route(&[]) };
             flight.write(
                 unpadded,
                 &[],
@@ -258,10 +232,7 @@ mod tests {
         // The flight's body begins with the length of its parameters.
         assert!(flight(FRAGMENT_MAX - 1).is_none());
         let flight = flight(FRAGMENT_MAX - 2).unwrap();
-        let unpadded = FlightRoute {
-            is_padded: false,
-            ..route(&[])
-        };
+        let unpadded = FlightRoute { is_padded: false, ..route(&[]) };
         let (mut appended, mut written) = (TransmitBuffer::default(), TransmitBuffer::default());
         flight.append(unpadded, &mut appended);
         let mut batch = DatagramBatch::new(&mut written, BatchLimits::of_carrier(&CAPABILITIES));
@@ -304,10 +275,7 @@ mod tests {
         assert_eq!(assembly.add(&fragment(65_536, 65_535, &[9])), None);
         let memory = assembly.bytes.as_ptr();
         assert_eq!(assembly.add(&fragment(65_535, 65_534, &[9])), None);
-        assert_eq!(
-            (assembly.bytes.as_ptr(), assembly.bytes.len()),
-            (memory, 65_536)
-        );
+        assert_eq!((assembly.bytes.as_ptr(), assembly.bytes.len()), (memory, 65_536));
         // Bytes of the former flight are not in the one that comes whole.
         assert_eq!(assembly.add(&fragment(3, 1, &[2, 3])), None);
         assert_eq!(assembly.add(&fragment(3, 0, &[1])), Some(vec![1, 2, 3]));

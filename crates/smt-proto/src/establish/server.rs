@@ -338,9 +338,8 @@ impl ServerHandshake {
             return None;
         }
         let attempt = factory.provider().server(client, factory.wall(now));
-        let mut attempt = self.or_refused(attempt, |failure| {
-            failure.kind == FailureKind::NoCommonParameters
-        })?;
+        let mut attempt =
+            self.or_refused(attempt, |failure| failure.kind == FailureKind::NoCommonParameters)?;
         let association_room = match offers_sealed_packets(client) {
             true => factory.association_room(attempt.kind),
             false => None,
@@ -352,13 +351,9 @@ impl ServerHandshake {
             client,
             versions_of(association_room.as_ref()),
         );
-        let params = self.or_refused(params, |disagreement| {
-            *disagreement == Disagreement::KeyExchange
-        })?;
-        let begin = Input::Begin {
-            own_params: &params,
-            early: &[],
-        };
+        let params =
+            self.or_refused(params, |disagreement| *disagreement == Disagreement::KeyExchange)?;
+        let begin = Input::Begin { own_params: &params, early: &[] };
         let begun = attempt.exchange.step(begin);
         self.or_failed(begun.map_err(|failed| failed.failure))?;
         self.kind = attempt.kind;
@@ -411,12 +406,7 @@ impl ServerHandshake {
             remote: self.remote,
             own_reset_token: self.own.reset_token,
         };
-        let keys = factory.keys(
-            Side::Server,
-            indices,
-            finished.secrets,
-            agreement.psp_version,
-        );
+        let keys = factory.keys(Side::Server, indices, finished.secrets, agreement.psp_version);
         let (seal, open, exporter) = self.or_failed(keys)?;
         let association_room = AssociationRoom::agreed(&mut self.association_room, &agreement);
         self.unconfirmed = Some(Box::new(Unconfirmed::new(Established {

@@ -42,14 +42,7 @@ impl CryptoContext {
         library: CryptoProvider,
         table_salt: Salt,
     ) -> Self {
-        Self {
-            provider,
-            library,
-            key_log: None,
-            table_salt,
-            wall: None,
-            associations: None,
-        }
+        Self { provider, library, key_log: None, table_salt, wall: None, associations: None }
     }
 }
 
@@ -67,9 +60,7 @@ impl SessionFactory<'_> {
     /// are sealed.
     pub(crate) fn association_room(&self, kind: KeyExchange) -> Option<AssociationRoom> {
         let associations = self.crypto.associations.as_ref();
-        associations
-            .filter(|_| may_seal_packets(kind))
-            .and_then(AssociationRoom::reserve)
+        associations.filter(|_| may_seal_packets(kind)).and_then(AssociationRoom::reserve)
     }
 
     /// The keys of a side and the exporter, from the session's secrets. Records have no seal of
@@ -97,17 +88,8 @@ impl SessionFactory<'_> {
                 side,
             })
         };
-        let SessionSecrets {
-            suite,
-            client,
-            server,
-            exporter,
-        } = secrets;
-        let (own, peer) = if side == Side::Client {
-            (client, server)
-        } else {
-            (server, client)
-        };
+        let SessionSecrets { suite, client, server, exporter } = secrets;
+        let (own, peer) = if side == Side::Client { (client, server) } else { (server, client) };
         let (limits, library) = (self.config.key_limits, &self.crypto.library);
         let seal_log = log(indices.remote, side);
         let open_log = log(indices.own, side.peer());
@@ -115,11 +97,7 @@ impl SessionFactory<'_> {
         let open = OpenKeys::with_provider(peer, suite, limits, open_log, library.clone());
         Ok(match psp_version {
             None => (seal, open, exporter),
-            Some(_) => (
-                seal.leave_records_to_packets(),
-                open.leave_records_to_packets(),
-                exporter,
-            ),
+            Some(_) => (seal.leave_records_to_packets(), open.leave_records_to_packets(), exporter),
         })
     }
 }
@@ -147,19 +125,10 @@ mod tests {
 
     fn is_accepted(version: u8, secrets: SessionSecrets) -> bool {
         let crypto = CryptoContext::new(Arc::new(NoExchange), CryptoProvider::aws_lc(), Salt(0));
-        let config = Config {
-            version,
-            ..Config::default()
-        };
-        let factory = SessionFactory {
-            config: &config,
-            crypto: &crypto,
-        };
-        let indices = Indices {
-            own: SessionIndex(1),
-            remote: SessionIndex(2),
-            own_reset_token: [0; 16],
-        };
+        let config = Config { version, ..Config::default() };
+        let factory = SessionFactory { config: &config, crypto: &crypto };
+        let indices =
+            Indices { own: SessionIndex(1), remote: SessionIndex(2), own_reset_token: [0; 16] };
         factory.keys(Side::Client, indices, secrets, None).is_ok()
     }
 

@@ -64,10 +64,7 @@ impl Stateless {
         let time = now.as_secs();
         let mut cookie = time.to_be_bytes().to_vec();
         cookie.extend_from_slice(&self.cookie_mac(time, path.remote, client));
-        let packet = Cookie {
-            destination: client,
-            cookie: &cookie,
-        };
+        let packet = Cookie { destination: client, cookie: &cookie };
         let mut bytes = vec![0; COOKIE_PACKET_LEN];
         packet.emit(self.version, &mut bytes);
         self.push(path, bytes)
@@ -95,14 +92,9 @@ impl Stateless {
         if !self.resets.take(now) {
             return false;
         }
-        let reset = Reset {
-            index,
-            token: self.reset_token(path, index),
-        };
+        let reset = Reset { index, token: self.reset_token(path, index) };
         let mut bytes = vec![0; Reset::LEN];
-        let place = (&mut bytes[..])
-            .try_into()
-            .expect("a vector of this length was just made");
+        let place = (&mut bytes[..]).try_into().expect("a vector of this length was just made");
         reset.emit(self.version, place);
         self.push(path, bytes)
     }
@@ -111,10 +103,7 @@ impl Stateless {
     /// session may have been established without knowing on which of its addresses it was called.
     pub(crate) fn reset_token(&self, path: Path, index: SessionIndex) -> [u8; 16] {
         let (address, port) = (octets(path.remote.ip()), path.remote.port().to_be_bytes());
-        self.mac.mac(
-            MacPurpose::Reset,
-            &[&index.0.to_be_bytes(), &address, &port],
-        )
+        self.mac.mac(MacPurpose::Reset, &[&index.0.to_be_bytes(), &address, &port])
     }
 
     /// The salt of hash tables, which only this host knows.
@@ -124,9 +113,7 @@ impl Stateless {
 
     /// Tells which version this endpoint speaks, if that is not longer than the question.
     pub(crate) fn version(&mut self, now: Time, path: Path, question_len: usize) {
-        let answer = VersionAnswer {
-            versions: core::slice::from_ref(&self.version),
-        };
+        let answer = VersionAnswer { versions: core::slice::from_ref(&self.version) };
         if answer.packet_len() > question_len || !self.versions.take(now) {
             return;
         }
@@ -147,10 +134,7 @@ impl Stateless {
             return false;
         }
         let mut bytes = [0; Unavailable::LEN];
-        let packet = Unavailable {
-            destination: client,
-            code: why.code(),
-        };
+        let packet = Unavailable { destination: client, code: why.code() };
         packet.emit(self.version, &mut bytes);
         self.push(path, bytes.to_vec())
     }
@@ -168,9 +152,7 @@ impl Stateless {
     fn cookie_mac(&self, time: u64, remote: SocketAddr, client: SessionIndex) -> [u8; 16] {
         let (address, port) = (octets(remote.ip()), remote.port().to_be_bytes());
         self.mac.mac(
-            MacPurpose::Cookie {
-                generation: time / COOKIE_KEY_LIFE_SECS,
-            },
+            MacPurpose::Cookie { generation: time / COOKIE_KEY_LIFE_SECS },
             &[
                 &self.boot.to_be_bytes(),
                 &time.to_be_bytes(),
@@ -193,11 +175,7 @@ impl Stateless {
 /// Compares in constant time.
 pub(crate) fn is_equal(ours: &[u8], theirs: &[u8]) -> bool {
     ours.len() == theirs.len()
-        && ours
-            .iter()
-            .zip(theirs)
-            .fold(0, |difference, (a, b)| difference | (a ^ b))
-            == 0
+        && ours.iter().zip(theirs).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
 }
 
 fn table_salt(mac: &dyn TokenMac) -> Salt {

@@ -66,11 +66,7 @@ impl GrantBudget {
     /// The budget for messages that are limited by their senders; the bytes that these hold are
     /// part of it.
     pub(crate) fn of_sender_limited(self) -> Self {
-        Self {
-            outstanding: self.outstanding + self.sender_limited,
-            sender_limited: 0,
-            ..self
-        }
+        Self { outstanding: self.outstanding + self.sender_limited, sender_limited: 0, ..self }
     }
 }
 

@@ -132,10 +132,7 @@ impl GrantScheduler {
     /// Takes the way in which a new policy pulls, or that it does not pull.
     pub(crate) fn set_pulling(&mut self, pulling: Option<Pulling>) {
         let rpcs: Vec<RpcId> = self.messages.keys().copied().collect();
-        let entries: Vec<Entry> = rpcs
-            .into_iter()
-            .filter_map(|rpc| self.take_out(rpc))
-            .collect();
+        let entries: Vec<Entry> = rpcs.into_iter().filter_map(|rpc| self.take_out(rpc)).collect();
         self.pull_queue.clear(pulling);
         for mut entry in entries {
             entry.forget_usage();
@@ -205,12 +202,7 @@ impl GrantScheduler {
             order: self.order,
             is_sender_limited: false,
         };
-        Entry {
-            message,
-            free: progress.granted,
-            turn: 0,
-            usage: None,
-        }
+        Entry { message, free: progress.granted, turn: 0, usage: None }
     }
 
     /// Removes a message that is over.
@@ -348,9 +340,7 @@ impl GrantScheduler {
             step_count::step();
             steps += 1;
         });
-        let next = self
-            .turns
-            .next(now, of, walked.filter(|message| frees_memory(message.rpc)));
+        let next = self.turns.next(now, of, walked.filter(|message| frees_memory(message.rpc)));
         if may_look {
             let pause = RESEND_INTERVAL.max(Duration::from_micros(steps));
             self.look_from = (steps > WALK).then(|| now + pause);

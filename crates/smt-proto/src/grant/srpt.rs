@@ -34,12 +34,7 @@ impl ShortestRemainingFirst {
     /// messages that were overtaken, or whose senders are slow.
     #[must_use]
     pub fn new(overcommit: usize, window: RangeInclusive<u32>) -> Self {
-        Self {
-            overcommit,
-            window,
-            owed: 0,
-            places: Vec::new(),
-        }
+        Self { overcommit, window, owed: 0, places: Vec::new() }
     }
 }
 
@@ -109,9 +104,7 @@ impl ShortestRemainingFirst {
         let (least, most) = (*self.window.start(), *self.window.end());
         let mut share = Share {
             least,
-            window: (budget.limit / places.len().max(1) as u32)
-                .min(most)
-                .max(least),
+            window: (budget.limit / places.len().max(1) as u32).min(most).max(least),
             left: budget.left(),
         };
         // The lowest levels that suffice: what overtakes finds a free one above (Homa §3.4), else
@@ -143,11 +136,7 @@ impl ShortestRemainingFirst {
         for message in messages {
             if let Some(end) = share.end_of(message) {
                 self.owe_oldest(end - message.granted);
-                decisions.push(Granted {
-                    rpc: message.rpc,
-                    end,
-                    priority: 0,
-                });
+                decisions.push(Granted { rpc: message.rpc, end, priority: 0 });
             }
         }
     }
@@ -155,11 +144,7 @@ impl ShortestRemainingFirst {
     /// The share of a sender-limited message: a least window and no part of the budget.
     fn least(&self) -> Share {
         let least = *self.window.start();
-        Share {
-            least,
-            window: least,
-            left: 0,
-        }
+        Share { least, window: least, left: 0 }
     }
 
     /// Counts `bytes` bytes that are granted to another message than the oldest.
@@ -176,11 +161,7 @@ impl ShortestRemainingFirst {
         let end = share.end_of(oldest).filter(|end| self.owed >= cost(*end));
         if let Some(end) = end {
             self.owed -= cost(end);
-            decisions.push(Granted {
-                rpc: oldest.rpc,
-                end,
-                priority: SCHEDULED_MAX,
-            });
+            decisions.push(Granted { rpc: oldest.rpc, end, priority: SCHEDULED_MAX });
         }
     }
 }
@@ -221,37 +202,20 @@ mod tests {
     use smt_wire::{MessageId, SessionIndex};
 
     fn message(id: u64, length: u32, arrived: u32, order: u64) -> Grantable {
-        let rpc = RpcId {
-            session: SessionIndex(1),
-            id: MessageId(id),
-        };
-        Grantable {
-            rpc,
-            length,
-            arrived,
-            granted: arrived,
-            order,
-            is_sender_limited: false,
-        }
+        let rpc = RpcId { session: SessionIndex(1), id: MessageId(id) };
+        Grantable { rpc, length, arrived, granted: arrived, order, is_sender_limited: false }
     }
 
     fn decide(policy: &mut ShortestRemainingFirst, messages: &[Grantable]) -> Vec<Granted> {
         let mut decisions = Vec::new();
-        let budget = GrantBudget {
-            limit: LIMIT,
-            outstanding: 0,
-            sender_limited: 0,
-        };
+        let budget = GrantBudget { limit: LIMIT, outstanding: 0, sender_limited: 0 };
         policy.grant(Time::default(), messages, budget, &mut decisions);
         decisions
     }
 
     #[test]
     fn the_shortest_comes_first_and_has_the_highest_priority() {
-        let messages = [
-            message(1, 1_000_000, 60_000, 1),
-            message(2, 190_000, 60_000, 2),
-        ];
+        let messages = [message(1, 1_000_000, 60_000, 1), message(2, 190_000, 60_000, 2)];
         let decisions = decide(&mut ShortestRemainingFirst::default(), &messages);
         assert_eq!(decisions[0].rpc.id, MessageId(2));
         assert_eq!(decisions[0].end, 190_000);
@@ -261,9 +225,8 @@ mod tests {
     #[test]
     fn priorities_are_the_lowest_that_suffice() {
         let priorities = |count: u64| -> Vec<u8> {
-            let messages: Vec<_> = (0..count)
-                .map(|id| message(id, 1_000_000 + id as u32, 0, id))
-                .collect();
+            let messages: Vec<_> =
+                (0..count).map(|id| message(id, 1_000_000 + id as u32, 0, id)).collect();
             let decisions = decide(&mut ShortestRemainingFirst::default(), &messages);
             decisions.iter().map(|granted| granted.priority).collect()
         };
@@ -274,13 +237,9 @@ mod tests {
 
     #[test]
     fn eight_messages_at_most_are_granted_at_once() {
-        let messages: Vec<_> = (0..20)
-            .map(|id| message(id, 1_000_000 + id as u32, 0, id))
-            .collect();
-        assert_eq!(
-            decide(&mut ShortestRemainingFirst::default(), &messages).len(),
-            OVERCOMMIT
-        );
+        let messages: Vec<_> =
+            (0..20).map(|id| message(id, 1_000_000 + id as u32, 0, id)).collect();
+        assert_eq!(decide(&mut ShortestRemainingFirst::default(), &messages).len(), OVERCOMMIT);
     }
 
     #[test]
@@ -289,11 +248,8 @@ mod tests {
         let mut messages: Vec<_> = (1..=8).map(|id| message(id, 500_000, 0, id)).collect();
         messages.push(message(99, 50_000_000, 0, 0));
         let oldest = messages[8].rpc;
-        let rounds = (0..100).find(|_| {
-            decide(&mut policy, &messages)
-                .iter()
-                .any(|granted| granted.rpc == oldest)
-        });
+        let rounds = (0..100)
+            .find(|_| decide(&mut policy, &messages).iter().any(|granted| granted.rpc == oldest));
         assert!(rounds.is_some(), "the oldest message was never granted");
     }
 
@@ -307,11 +263,7 @@ mod tests {
         let (mut last, mut others) = (0, 0);
         let rpc = messages.last().map(|message| message.rpc);
         for granted in (0..rounds).flat_map(|_| decide(policy, messages)) {
-            let to = if Some(granted.rpc) == rpc {
-                &mut last
-            } else {
-                &mut others
-            };
+            let to = if Some(granted.rpc) == rpc { &mut last } else { &mut others };
             *to += u64::from(granted.end);
         }
         (last, others)
@@ -326,10 +278,7 @@ mod tests {
         let (oldest, others) = rounds(&mut policy, &messages, 100);
         let share = others * u64::from(OLDEST_SHARE) / 1_000;
         let window = u64::from(GRANT_WINDOW_MIN);
-        assert!(
-            (share - window..=share + window).contains(&oldest),
-            "{oldest} beside {others}"
-        );
+        assert!((share - window..=share + window).contains(&oldest), "{oldest} beside {others}");
     }
 
     /// Eight messages that their senders limit, an older one with more bytes left, and another one
@@ -381,17 +330,13 @@ mod tests {
         messages[8].granted = 0;
         let (oldest, others) = rounds(&mut policy, &messages, 100);
         let share = others * u64::from(OLDEST_SHARE) / 1_000;
-        assert!(
-            oldest <= share + 3 * u64::from(GRANT_WINDOW_MIN),
-            "{oldest} beside {others}"
-        );
+        assert!(oldest <= share + 3 * u64::from(GRANT_WINDOW_MIN), "{oldest} beside {others}");
     }
 
     #[test]
     fn the_shortest_of_hundreds_is_still_the_most_urgent() {
-        let messages: Vec<_> = (0..300)
-            .map(|id| message(id, 1_000_000 + id as u32, 0, id))
-            .collect();
+        let messages: Vec<_> =
+            (0..300).map(|id| message(id, 1_000_000 + id as u32, 0, id)).collect();
         let mut policy = ShortestRemainingFirst::new(1_000, 1_000..=1_000);
         let decisions = decide(&mut policy, &messages);
         let priorities: Vec<u8> = decisions.iter().map(|granted| granted.priority).collect();
@@ -412,11 +357,7 @@ mod tests {
     #[test]
     fn small_windows_go_on_in_their_own_steps_although_the_budget_is_used_up() {
         let mut policy = ShortestRemainingFirst::new(8, 10_000..=10_000);
-        let used_up = GrantBudget {
-            limit: 80_000,
-            outstanding: 80_000,
-            sender_limited: 0,
-        };
+        let used_up = GrantBudget { limit: 80_000, outstanding: 80_000, sender_limited: 0 };
         let mut on_its_way = message(1, 1_000_000, 2_499, 1);
         on_its_way.granted = 10_000;
         let mut decisions = Vec::new();

@@ -200,10 +200,7 @@ struct Row {
 
 /// Rows of the tables of constants in Appendix C.
 fn rows() -> Vec<Row> {
-    let appendix = DRAFT
-        .split("{#sC}")
-        .nth(1)
-        .expect("Appendix C has its anchor");
+    let appendix = DRAFT.split("{#sC}").nth(1).expect("Appendix C has its anchor");
     let mut is_table = false;
     let mut rows = Vec::new();
     for line in appendix.lines() {
@@ -229,9 +226,7 @@ fn rows() -> Vec<Row> {
 fn number(text: &str) -> u128 {
     let parse = |digits: &str| -> u128 {
         let digits = digits.replace([',', '_'], "");
-        digits
-            .parse()
-            .unwrap_or_else(|_| panic!("{text} is no number"))
+        digits.parse().unwrap_or_else(|_| panic!("{text} is no number"))
     };
     match text.split_once('^') {
         Some((base, exponent)) => parse(base).pow(u32::try_from(parse(exponent)).unwrap()),
@@ -257,10 +252,7 @@ fn private_constants(folder: &Path, found: &mut BTreeMap<String, Vec<u128>>) {
             let value = rest.split_once(" = ").map_or("", |(_, value)| value);
             let digits = value.trim_end_matches(';');
             if !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit() || c == '_') {
-                found
-                    .entry(name.to_owned())
-                    .or_default()
-                    .push(number(digits));
+                found.entry(name.to_owned()).or_default().push(number(digits));
             }
         }
     }
@@ -270,29 +262,16 @@ fn private_constants(folder: &Path, found: &mut BTreeMap<String, Vec<u128>>) {
 fn every_row_of_appendix_c_has_the_value_of_its_constant() {
     let constants = constants();
     let mut private = BTreeMap::new();
-    private_constants(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
-        &mut private,
-    );
+    private_constants(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut private);
     let rows = rows();
     assert!(rows.len() > 90, "only {} rows were found", rows.len());
 
-    for Row {
-        constant,
-        values,
-        unit,
-        ..
-    } in &rows
-    {
+    for Row { constant, values, unit, .. } in &rows {
         if let Some(value) = constants.get(constant) {
             assert_eq!(values, &value.in_unit(unit), "{constant} in {unit}");
         } else {
             let found = private.get(constant);
-            assert_eq!(
-                found,
-                Some(values),
-                "{constant} in {unit}, a constant outside of limits"
-            );
+            assert_eq!(found, Some(values), "{constant} in {unit}, a constant outside of limits");
         }
     }
 }
@@ -308,14 +287,8 @@ fn every_constant_that_is_compared_has_a_row_in_appendix_c() {
 
 #[test]
 fn every_row_of_appendix_c_names_a_section_that_exists() {
-    for Row {
-        constant, section, ..
-    } in rows()
-    {
+    for Row { constant, section, .. } in rows() {
         let anchor = format!("{{#s{}}}", section.replace('.', "-"));
-        assert!(
-            DRAFT.contains(&anchor),
-            "{constant} names section {section}"
-        );
+        assert!(DRAFT.contains(&anchor), "{constant} names section {section}");
     }
 }

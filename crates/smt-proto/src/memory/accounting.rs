@@ -265,9 +265,6 @@ mod tests {
         let mut memory = MemoryAccount::default();
         memory.change_served(0, 2 * MOST / SERVED_BYTES);
         assert!(memory.serves_too_much(0, MOST));
-        assert!(
-            !memory.keeps_too_much(REPLIES_MIN, MOST),
-            "they end when they are answered"
-        );
+        assert!(!memory.keeps_too_much(REPLIES_MIN, MOST), "they end when they are answered");
     }
 }

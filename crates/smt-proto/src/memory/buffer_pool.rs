@@ -44,11 +44,7 @@ struct FreeLists {
 impl BufferPool {
     /// A pool without buffers, which will never hold more than `bytes_max` bytes.
     pub(crate) fn new(bytes_max: usize) -> Self {
-        Self(Arc::new(SpinMutex::new(FreeLists {
-            by_class: Vec::new(),
-            bytes: 0,
-            bytes_max,
-        })))
+        Self(Arc::new(SpinMutex::new(FreeLists { by_class: Vec::new(), bytes: 0, bytes_max })))
     }
 
     /// A buffer of at least `least` bytes: a free one that has `most` if there is one, else any
@@ -157,10 +153,7 @@ mod tests {
             for bytes in [bytes - 1, bytes, bytes + 1] {
                 let size = Class::of(bytes).size();
                 assert!(size >= bytes, "{bytes} B in {size} B");
-                assert!(
-                    size <= LEAST.max(bytes + bytes / 4),
-                    "{size} B for {bytes} B"
-                );
+                assert!(size <= LEAST.max(bytes + bytes / 4), "{size} B for {bytes} B");
                 assert_eq!(Class::of(size).size(), size, "a buffer finds its own place");
             }
             bytes += bytes / 7 + 1;
@@ -185,10 +178,8 @@ mod tests {
         let buffer_pool = BufferPool::new(1 << 20);
         let (small, large) = (buffer_pool.take(10_000, 0), buffer_pool.take(100_000, 0));
         drop((small, large));
-        let (first, second) = (
-            buffer_pool.take(10_000, 100_000),
-            buffer_pool.take(10_000, 100_000),
-        );
+        let (first, second) =
+            (buffer_pool.take(10_000, 100_000), buffer_pool.take(10_000, 100_000));
         assert!(first.bytes().len() >= 100_000);
         assert!(second.bytes().len() < 20_000);
     }
@@ -213,9 +204,6 @@ mod tests {
         assert_eq!((of(40_000), of(5_000)), (1, 11));
         drop(free_lists);
         drop(buffer_pool.take(200_000, 200_000));
-        assert!(
-            buffer_pool.0.lock().take(200_000).is_none(),
-            "larger than the bound"
-        );
+        assert!(buffer_pool.0.lock().take(200_000).is_none(), "larger than the bound");
     }
 }

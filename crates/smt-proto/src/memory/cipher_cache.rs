@@ -81,10 +81,7 @@ mod tests {
     fn a_session_that_comes_when_others_keep_their_tables_is_transient() {
         let (transient, resident) = (CipherSlot::Transient, CipherSlot::Resident);
         let mut cipher_cache = CipherCache::default();
-        assert_eq!(
-            entered(&mut cipher_cache, [7, 5, 9]),
-            [resident, resident, transient]
-        );
+        assert_eq!(entered(&mut cipher_cache, [7, 5, 9]), [resident, resident, transient]);
         cipher_cache.leave(transient);
         assert_eq!(entered(&mut cipher_cache, [9]), [transient]);
         cipher_cache.leave(resident);

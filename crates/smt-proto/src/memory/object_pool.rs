@@ -23,10 +23,7 @@ pub(crate) struct ObjectPool<T> {
 impl<T> ObjectPool<T> {
     /// A pool that keeps memory for at most `most` values.
     pub(crate) const fn new(most: usize) -> Self {
-        Self {
-            free: Vec::new(),
-            most,
-        }
+        Self { free: Vec::new(), most }
     }
 
     /// Puts a value into memory that waits, or into new memory.

@@ -21,11 +21,7 @@ pub(crate) struct ArrivedData<'a> {
 impl<'a> ArrivedData<'a> {
     /// A packet in bytes of which the carrier has opened these.
     pub(crate) fn new(data: &Data<'a>, packet: OpenedRecords<'a>) -> Self {
-        Self {
-            header: data.header,
-            payload: data.payload,
-            opened: packet.behind(DataHeader::LEN),
-        }
+        Self { header: data.header, payload: data.payload, opened: packet.behind(DataHeader::LEN) }
     }
 }
 
@@ -44,10 +40,7 @@ impl<'a> OpenedRecords<'a> {
 
     /// The same, seen from so many bytes behind.
     pub(crate) fn behind(self, bytes: usize) -> Self {
-        Self {
-            from: self.from + bytes,
-            ..self
-        }
+        Self { from: self.from + bytes, ..self }
     }
 
     /// The opened record that begins at this place.
@@ -61,10 +54,7 @@ impl<'a> OpenedRecords<'a> {
     pub(crate) fn of_first(&self, bytes: usize) -> Vec<Opened> {
         let place = |opened: &Opened| (opened.at as usize).checked_sub(self.from);
         let inside = |opened: &&Opened| place(opened).is_some_and(|at| at < bytes);
-        let moved = |opened: &Opened| Opened {
-            at: opened.at - self.from as u32,
-            ..*opened
-        };
+        let moved = |opened: &Opened| Opened { at: opened.at - self.from as u32, ..*opened };
         self.records.iter().filter(inside).map(moved).collect()
     }
 }
@@ -75,11 +65,7 @@ mod tests {
     use smt_carrier::KeyHandle;
 
     fn opened(at: u32) -> Opened {
-        Opened {
-            at,
-            key: KeyHandle(1),
-            number: u64::from(at),
-        }
+        Opened { at, key: KeyHandle(1), number: u64::from(at) }
     }
 
     #[test]

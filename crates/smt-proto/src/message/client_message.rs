@@ -50,17 +50,12 @@ pub(crate) struct Untold {
 impl Cancelling {
     /// A message of which the application is told.
     pub(crate) fn new(retry: RetryTimer) -> Self {
-        Self {
-            retry,
-            is_bundle: false,
-            untold: None,
-        }
+        Self { retry, is_bundle: false, untold: None }
     }
 
     /// The next moment at which a timer of it is due.
     pub(crate) fn due(&self) -> Time {
-        self.untold
-            .map_or(self.retry.due, |untold| untold.until.min(self.retry.due))
+        self.untold.map_or(self.retry.due, |untold| untold.until.min(self.retry.due))
     }
 }
 
@@ -155,20 +150,12 @@ pub(crate) struct HeaderFields {
 impl HeaderFields {
     /// The terms of a message without deadline that is no request.
     pub(crate) fn of(kind: Kind) -> Self {
-        Self {
-            kind,
-            deadline_us: 0,
-            reply_unscheduled: 0,
-            marks: Marks::default(),
-        }
+        Self { kind, deadline_us: 0, reply_unscheduled: 0, marks: Marks::default() }
     }
 
     /// The terms of a reply with these marks.
     pub(crate) fn of_reply(marks: Marks) -> Self {
-        Self {
-            marks,
-            ..Self::of(Kind::Reply)
-        }
+        Self { marks, ..Self::of(Kind::Reply) }
     }
 }
 
@@ -241,22 +228,15 @@ impl LiveMessage {
 
     /// The fields of its header if it leaves now.
     pub(crate) fn header_fields(&self, now: Time) -> HeaderFields {
-        let deadline_us = self
-            .deadline
-            .map_or(0, |deadline| micros_left(deadline, now));
+        let deadline_us = self.deadline.map_or(0, |deadline| micros_left(deadline, now));
         let outgoing = self.outgoing.as_ref();
         let marks = outgoing.map_or_else(Marks::default, Outgoing::marks);
         match &self.content {
             Content::Bundle(_) => HeaderFields::of(Kind::Bundle),
-            Content::Part(_) => HeaderFields {
-                marks,
-                ..HeaderFields::of(Kind::Part)
-            },
-            Content::OneWay => HeaderFields {
-                deadline_us,
-                marks,
-                ..HeaderFields::of(Kind::OneWay)
-            },
+            Content::Part(_) => HeaderFields { marks, ..HeaderFields::of(Kind::Part) },
+            Content::OneWay => {
+                HeaderFields { deadline_us, marks, ..HeaderFields::of(Kind::OneWay) }
+            }
             Content::Request(reply) => HeaderFields {
                 kind: Kind::Request,
                 deadline_us,
@@ -268,16 +248,13 @@ impl LiveMessage {
 
     /// The next moment at which a timer of the message is due.
     pub(crate) fn due(&self) -> Time {
-        self.deadline
-            .map_or(self.retry.due, |deadline| deadline.min(self.retry.due))
+        self.deadline.map_or(self.retry.due, |deadline| deadline.min(self.retry.due))
     }
 }
 
 /// The deadline field of a header (SPEC §5.2); at least 1, since 0 would mean no deadline.
 fn micros_left(deadline: Time, now: Time) -> u32 {
-    u32::try_from(deadline.since(now).as_micros())
-        .unwrap_or(u32::MAX)
-        .max(1)
+    u32::try_from(deadline.since(now).as_micros()).unwrap_or(u32::MAX).max(1)
 }
 
 // Messages are moved when tables grow and shrink, with every message: state that a message needs

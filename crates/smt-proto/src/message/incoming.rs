@@ -207,16 +207,12 @@ impl Incoming {
 
     /// Whether questions for trimmed ranges wait here.
     pub(crate) fn has_trimmed_waiting(&self) -> bool {
-        self.trimmed
-            .as_ref()
-            .is_some_and(|trimmed| trimmed.waiting > 0)
+        self.trimmed.as_ref().is_some_and(|trimmed| trimmed.waiting > 0)
     }
 
     /// How many of these bytes, which have come, were not asked for again.
     pub(crate) fn unscheduled_arrived(&mut self, bytes: u32) -> u32 {
-        self.trimmed
-            .as_mut()
-            .map_or(bytes, |trimmed| trimmed.came(bytes))
+        self.trimmed.as_mut().map_or(bytes, |trimmed| trimmed.came(bytes))
     }
 
     /// End of record 0.
@@ -226,12 +222,7 @@ impl Incoming {
 
     /// The GRANT that says how far the peer may send, and how far its message has opened.
     pub(crate) fn grant(&self, id: MessageId) -> Grant {
-        Grant {
-            id,
-            granted: self.allowed,
-            received: self.received(),
-            priority: self.priority,
-        }
+        Grant { id, granted: self.allowed, received: self.received(), priority: self.priority }
     }
 
     /// The body of a complete message.
@@ -304,10 +295,7 @@ impl Incoming {
             opener.statistics.packets_contradicting += 1;
             return;
         }
-        let claimed = ClaimedRecord {
-            index: place.index,
-            epoch,
-        };
+        let claimed = ClaimedRecord { index: place.index, epoch };
         let partial = self.reassembly.entry(claimed, whole, opener.record_buffer);
         partial.write(part.within, part.bytes);
         let Some(record) = partial.take_whole() else {
@@ -336,15 +324,9 @@ impl Incoming {
         };
         let true_inner = self.true_inner();
         let content = self.content_of(place, opener.buffer_pool);
-        if let Err(error) = open_rest(
-            aead,
-            sequence,
-            place,
-            true_inner,
-            record,
-            content,
-            opener.scratch,
-        ) {
+        if let Err(error) =
+            open_rest(aead, sequence, place, true_inner, record, content, opener.scratch)
+        {
             opener.not_opened(&error);
             return;
         }
@@ -401,11 +383,7 @@ impl Incoming {
 
     /// Where a record begins in the record stream; its end for the index after the last.
     fn stream_start(&self, index: u32) -> u32 {
-        if index == self.records {
-            self.length
-        } else {
-            self.place(index).stream_start
-        }
+        if index == self.records { self.length } else { self.place(index).stream_start }
     }
 
     fn place(&self, index: u32) -> Record {

@@ -59,18 +59,12 @@ impl Marks {
 
     /// The marks of a part.
     pub(crate) fn of_parts(parts: PartMarks) -> Self {
-        Self {
-            parts,
-            ..Self::default()
-        }
+        Self { parts, ..Self::default() }
     }
 
     /// The mark of a reply that is a failure.
     pub(crate) fn failure(self) -> Option<FailureMark> {
-        self.is_failure.then_some(FailureMark {
-            code: self.code,
-            not_run: self.not_run,
-        })
+        self.is_failure.then_some(FailureMark { code: self.code, not_run: self.not_run })
     }
 }
 
@@ -96,11 +90,7 @@ impl Outgoing {
         unscheduled: u32,
     ) -> Self {
         Self {
-            state: State::Waiting {
-                right: Some(right),
-                body,
-                marks: Marks::default(),
-            },
+            state: State::Waiting { right: Some(right), body, marks: Marks::default() },
             padded,
             geometry,
             unscheduled,
@@ -126,10 +116,7 @@ impl Outgoing {
 
     /// A message that waits in the session's send queue.
     pub(crate) fn queued(self) -> Self {
-        Self {
-            is_queued: true,
-            ..self
-        }
+        Self { is_queued: true, ..self }
     }
 
     /// Fixes the inner header. Does nothing once frozen.
@@ -191,8 +178,7 @@ impl Outgoing {
     /// Queues a range that the peer asks for again, see [`Transmitting::ask_again`]. Nothing of a
     /// message that waits can be asked for.
     pub(crate) fn ask_again(&mut self, offset: u32, length: u32) -> bool {
-        self.transmitting_mut()
-            .is_some_and(|transmitting| transmitting.ask_again(offset, length))
+        self.transmitting_mut().is_some_and(|transmitting| transmitting.ask_again(offset, length))
     }
 
     /// Queues all sent bytes to be sent again (NEVER_SEEN).
@@ -219,8 +205,7 @@ impl Outgoing {
 
     /// Bytes that have not left yet: what shortest-remaining-first compares.
     pub(crate) fn remaining(&self) -> u32 {
-        self.transmitting()
-            .map_or_else(|| self.length(), Transmitting::remaining)
+        self.transmitting().map_or_else(|| self.length(), Transmitting::remaining)
     }
 
     /// Whether a reply whose permitted bytes have all left this long ago is more likely late than

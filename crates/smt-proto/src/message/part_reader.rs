@@ -215,11 +215,7 @@ mod tests {
     const WIDTH: u32 = 4_096;
 
     fn part(number: u32, more: bool, length: usize) -> NumberedPart {
-        NumberedPart {
-            number,
-            more,
-            body: Bytes::from(vec![number as u8; length]),
-        }
+        NumberedPart { number, more, body: Bytes::from(vec![number as u8; length]) }
     }
 
     fn taken(reader: &mut PartReader) -> Option<u8> {
@@ -377,10 +373,7 @@ mod tests {
         taken(&mut reader);
         assert!(reader.take_reply().is_none());
         reader.accept(part(1, true, 1)).unwrap();
-        assert!(
-            reader.take_reply().is_none(),
-            "it has come and is not taken"
-        );
+        assert!(reader.take_reply().is_none(), "it has come and is not taken");
         taken(&mut reader);
         assert_eq!(reader.take_reply().unwrap().body, b"end"[..]);
         assert!(!reader.has_reply());

@@ -52,9 +52,7 @@ impl PartialRecord {
     /// The record, if all of it has come: to be opened, or else to be given back to
     /// [`Self::failed`].
     pub(crate) fn take_whole(&mut self) -> Option<Vec<u8>> {
-        self.filled
-            .is_whole(self.length as u32)
-            .then(|| core::mem::take(&mut self.bytes))
+        self.filled.is_whole(self.length as u32).then(|| core::mem::take(&mut self.bytes))
     }
 
     /// Writes a part: over the present bytes if those have failed, else only into the gaps.

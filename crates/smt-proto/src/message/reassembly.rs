@@ -78,10 +78,7 @@ impl Reassembly {
             (Some((_, only)), None) if !only.has_failed => {
                 only.filled.gaps(length).take(most).collect()
             }
-            _ => vec![ByteRange {
-                start: 0,
-                end: length,
-            }],
+            _ => vec![ByteRange { start: 0, end: length }],
         }
     }
 }

@@ -54,10 +54,8 @@ impl ReorderedPackets {
         if self.packets.iter().all(|packet| packet.header.id != id) {
             return Vec::new();
         }
-        let (taken, kept): (VecDeque<_>, VecDeque<_>) = self
-            .packets
-            .drain(..)
-            .partition(|packet| packet.header.id == id);
+        let (taken, kept): (VecDeque<_>, VecDeque<_>) =
+            self.packets.drain(..).partition(|packet| packet.header.id == id);
         self.packets = kept;
         self.bytes = self.packets.iter().map(cost).sum();
         taken.into()
@@ -76,9 +74,7 @@ impl ReorderedPackets {
 
     /// When the oldest packet has waited too long.
     pub(crate) fn due(&self) -> Option<Time> {
-        self.packets
-            .front()
-            .map(|oldest| oldest.at + REORDERED_LIFE)
+        self.packets.front().map(|oldest| oldest.at + REORDERED_LIFE)
     }
 
     /// Bytes held.
@@ -110,12 +106,7 @@ mod tests {
             message_length: 100_000,
             offset,
         };
-        ReorderedPacket {
-            at: Time::default(),
-            header,
-            payload: vec![0; 1_000],
-            opened: Vec::new(),
-        }
+        ReorderedPacket { at: Time::default(), header, payload: vec![0; 1_000], opened: Vec::new() }
     }
 
     #[test]
@@ -155,10 +146,7 @@ mod tests {
     fn the_shortest_are_few() {
         let mut reordered = ReorderedPackets::default();
         for offset in 0..5_000 {
-            let tiny = ReorderedPacket {
-                payload: vec![0],
-                ..packet(7, offset)
-            };
+            let tiny = ReorderedPacket { payload: vec![0], ..packet(7, offset) };
             reordered.keep(tiny, usize::MAX / 2);
         }
         assert!(reordered.take(MessageId(7)).len() <= 1_024);

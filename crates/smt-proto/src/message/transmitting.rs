@@ -106,10 +106,7 @@ impl Transmitting {
         let end = offset.saturating_add(length).min(self.next);
         // Record 0 travels whole (SPEC §5.3).
         let range = if offset < first {
-            ByteRange {
-                start: 0,
-                end: end.max(first.min(self.next)),
-            }
+            ByteRange { start: 0, end: end.max(first.min(self.next)) }
         } else {
             ByteRange { start: offset, end }
         };
@@ -188,10 +185,7 @@ impl Transmitting {
     pub(crate) fn holds_epoch(&self, epoch: u32) -> bool {
         let first_unreleased = self.geometry.record_at(self.released.min(self.length - 1));
         self.released < self.length
-            && self
-                .frozen
-                .epoch_of(first_unreleased)
-                .is_some_and(|sealed| sealed <= epoch)
+            && self.frozen.epoch_of(first_unreleased).is_some_and(|sealed| sealed <= epoch)
     }
 
     /// Records that have not been sealed yet.
@@ -287,25 +281,16 @@ impl Transmitting {
         let mut epoch = None;
         while offset < range.end {
             let index = self.geometry.record_at(offset);
-            let record_epoch = self
-                .frozen
-                .epoch_of(index)
-                .unwrap_or_else(|| writer.keys.epoch());
+            let record_epoch = self.frozen.epoch_of(index).unwrap_or_else(|| writer.keys.epoch());
             // One packet names one epoch.
             if *epoch.get_or_insert(record_epoch) != record_epoch {
                 break;
             }
-            let part = ByteRange {
-                start: offset,
-                end: range.end,
-            };
+            let part = ByteRange { start: offset, end: range.end };
             let place = self.geometry.record(self.padded, index);
             offset += append_record_part(&mut self.frozen, &place, part, writer, out)?;
         }
-        Ok(WrittenRecords {
-            end: offset,
-            epoch: epoch.unwrap_or_default(),
-        })
+        Ok(WrittenRecords { end: offset, epoch: epoch.unwrap_or_default() })
     }
 }
 
@@ -331,11 +316,8 @@ fn append_record_part(
     let from = part.start - place.stream_start;
     let to = (part.end - place.stream_start).min(length);
     if from == 0 && to == length {
-        if let Placed::Plain {
-            length,
-            key,
-            number,
-        } = frozen.place(index, writer.keys, out.grow(length as usize))?
+        if let Placed::Plain { length, key, number } =
+            frozen.place(index, writer.keys, out.grow(length as usize))?
         {
             out.leave_unsealed(length, key, number);
         }

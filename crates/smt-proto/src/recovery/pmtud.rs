@@ -87,9 +87,7 @@ impl Pmtud {
     /// Counts a question about bytes that left in large datagrams which brought no progress.
     pub(crate) fn stalled(&mut self, now: Time) {
         // Many messages behind one queue may each be asked for; together they are one sign.
-        let is_same = self
-            .stalled_at
-            .is_some_and(|at| now.since(at) < RESEND_INTERVAL);
+        let is_same = self.stalled_at.is_some_and(|at| now.since(at) < RESEND_INTERVAL);
         if self.size == DATAGRAM_FLOOR || is_same {
             return;
         }
@@ -111,17 +109,11 @@ mod tests {
     #[test]
     fn only_an_answer_raises_the_size() {
         let mut pmtud = Pmtud::new(Time::default(), 9_000);
-        assert_eq!(
-            pmtud.probe(Time::default()),
-            [1_452, 1_472, 8_952, 8_972, 9_000]
-        );
+        assert_eq!(pmtud.probe(Time::default()), [1_452, 1_472, 8_952, 8_972, 9_000]);
         assert_eq!(pmtud.size(), DATAGRAM_FLOOR);
         pmtud.answered(1_472);
         assert_eq!(pmtud.size(), 1_472);
-        assert_eq!(
-            pmtud.probe(Time::default() + PROBE_INTERVAL),
-            [8_952, 8_972, 9_000]
-        );
+        assert_eq!(pmtud.probe(Time::default() + PROBE_INTERVAL), [8_952, 8_972, 9_000]);
         for never_probed in [65_507, 8_960, 1_473] {
             pmtud.answered(never_probed);
             assert_eq!(pmtud.size(), 1_472, "{never_probed}");

@@ -19,11 +19,7 @@ pub(crate) struct RetransmitBudget {
 
 impl RetransmitBudget {
     pub(crate) fn new(now: Time) -> Self {
-        Self {
-            sent: RESEND_BYTES_PER_SECOND,
-            sealed: RESEND_BYTES_PER_SECOND,
-            at: now,
-        }
+        Self { sent: RESEND_BYTES_PER_SECOND, sealed: RESEND_BYTES_PER_SECOND, at: now }
     }
 
     /// Credits bytes that left for the first time.
@@ -76,10 +72,7 @@ mod tests {
         let mut credit = RetransmitBudget::new(Time::default());
         let spent = spent_in(&mut credit, 1_000, 1_200);
         let expected = 2 * RESEND_BYTES_PER_SECOND;
-        assert!(
-            (expected - 1_200..=expected).contains(&spent),
-            "{spent} of {expected}"
-        );
+        assert!((expected - 1_200..=expected).contains(&spent), "{spent} of {expected}");
     }
 
     #[test]
@@ -97,10 +90,7 @@ mod tests {
         let mut credit = RetransmitBudget::new(Time::default());
         let granted = (0..10_000).filter(|_| credit.spend(Time::default(), 37, 16_406));
         assert_eq!(granted.count() as u64, RESEND_BYTES_PER_SECOND / 16_406);
-        assert!(
-            credit.spend(Time::default(), 1_200, 0),
-            "the bytes are left"
-        );
+        assert!(credit.spend(Time::default(), 1_200, 0), "the bytes are left");
     }
 
     #[test]

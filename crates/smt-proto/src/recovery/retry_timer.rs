@@ -47,11 +47,7 @@ impl RetryTimer {
         if probe_after >= interval {
             return Self::new(now, interval);
         }
-        Self {
-            due: now + probe_after,
-            is_first_probe: true,
-            ..Self::new(now, interval / 2)
-        }
+        Self { due: now + probe_after, is_first_probe: true, ..Self::new(now, interval / 2) }
     }
 
     /// Takes progress: the peer is alive and working on the message.

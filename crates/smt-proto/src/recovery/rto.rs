@@ -44,10 +44,7 @@ struct SmoothedTime {
 
 impl SmoothedTime {
     fn first(time: u32) -> Self {
-        Self {
-            mean: time,
-            deviation: time / 2,
-        }
+        Self { mean: time, deviation: time / 2 }
     }
 
     fn and(self, time: u32) -> Self {
@@ -207,10 +204,7 @@ mod tests {
         assert_eq!(rto.reply_interval(), LEAST, "nothing is known");
         alone(&mut rto, (0..100).map(|number| 400 + number % 2 * 200));
         let interval = rto.reply_interval();
-        assert!(
-            interval > micros(700) && interval <= micros(1_000),
-            "{interval:?}"
-        );
+        assert!(interval > micros(700) && interval <= micros(1_000), "{interval:?}");
         alone(&mut rto, [20; 1_000]);
         assert_eq!(rto.reply_interval(), REPLY_INTERVAL_MIN);
         alone(&mut rto, [100_000]);
@@ -241,14 +235,8 @@ mod tests {
             slowest.reply_sample(now, micros(time));
         }
         let (together, slowest) = (together.reply_interval(), slowest.reply_interval());
-        assert!(
-            together > micros(800),
-            "a batch was forgotten within the next: {together:?}"
-        );
-        assert!(
-            together.abs_diff(slowest) < slowest / 8,
-            "{together:?}, {slowest:?}"
-        );
+        assert!(together > micros(800), "a batch was forgotten within the next: {together:?}");
+        assert!(together.abs_diff(slowest) < slowest / 8, "{together:?}, {slowest:?}");
     }
 
     #[test]

@@ -32,10 +32,7 @@ impl BatchLimits {
 
     /// The same with at most this many bytes.
     pub(crate) fn within(self, bytes: usize) -> Self {
-        Self {
-            bytes: self.bytes.min(bytes),
-            ..self
-        }
+        Self { bytes: self.bytes.min(bytes), ..self }
     }
 }
 
@@ -98,10 +95,7 @@ impl<'a> DatagramBatch<'a> {
     /// The room for the next datagram of at most `limit` bytes.
     pub(crate) fn room(&self, limit: usize) -> Room {
         match self.limits.segments > 1 && self.limits.bytes >= 2 * limit {
-            true => Room::InBatch {
-                limit,
-                segment_size: self.segment_size,
-            },
+            true => Room::InBatch { limit, segment_size: self.segment_size },
             false => Room::Alone(limit),
         }
     }
@@ -230,10 +224,7 @@ mod tests {
     #[test]
     fn a_carrier_of_single_datagrams_gets_full_ones() {
         let mut bytes = TransmitBuffer::default();
-        let limits = BatchLimits {
-            segments: 1,
-            ..LIMITS
-        };
+        let limits = BatchLimits { segments: 1, ..LIMITS };
         let batch = DatagramBatch::new(&mut bytes, limits);
         assert!(matches!(batch.room(1_472), Room::Alone(1_472)));
         let batch = DatagramBatch::new(&mut bytes, LIMITS);

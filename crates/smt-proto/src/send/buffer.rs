@@ -39,10 +39,7 @@ impl TransmitBuffer {
             flow: transmit.flow,
             layout: match &self.header {
                 None => Layout::Datagrams { segment_size },
-                Some(header) => Layout::Segmented {
-                    header,
-                    payload_max: segment_size,
-                },
+                Some(header) => Layout::Segmented { header, payload_max: segment_size },
             },
             bytes: if is_whole { self } else { &self[from..] },
             unsealed: &self.unsealed,
@@ -164,10 +161,7 @@ mod tests {
         buffer.leave_unsealed(30, KeyHandle(1), 7);
         buffer.make_stream([1; SEGMENT_HEADER_BYTES]);
         let batch = buffer.batch(&transmit, 0);
-        let layout = Layout::Segmented {
-            header: &[1; SEGMENT_HEADER_BYTES],
-            payload_max: 20,
-        };
+        let layout = Layout::Segmented { header: &[1; SEGMENT_HEADER_BYTES], payload_max: 20 };
         assert_eq!((batch.layout, batch.unsealed.len()), (layout, 1));
         buffer.clear();
         assert!(buffer.header().is_none());

@@ -83,13 +83,7 @@ impl ControlQueue {
 
     /// Queues a grant; a waiting one for the same message is replaced.
     pub(crate) fn grant(&mut self, grant: Grant) {
-        match self
-            .grants
-            .iter_mut()
-            .rev()
-            .take(SEARCHED)
-            .find(|waiting| waiting.id == grant.id)
-        {
+        match self.grants.iter_mut().rev().take(SEARCHED).find(|waiting| waiting.id == grant.id) {
             Some(waiting) => *waiting = grant,
             None => push_bounded(&mut self.grants, grant),
         }
@@ -103,11 +97,7 @@ impl ControlQueue {
         self.grant(incoming.grant(id));
         if is_asked {
             for range in &missing {
-                self.resend(Resend {
-                    id,
-                    offset: range.start,
-                    length: range.end - range.start,
-                });
+                self.resend(Resend { id, offset: range.start, length: range.end - range.start });
             }
         }
         !missing.is_empty()
@@ -125,11 +115,7 @@ impl ControlQueue {
                 self.progress(id, incoming, is_asked);
             }
             None if !is_asked => {}
-            None => self.resend(Resend {
-                id,
-                offset: 0,
-                length: Resend::TO_THE_END,
-            }),
+            None => self.resend(Resend { id, offset: 0, length: Resend::TO_THE_END }),
         }
     }
 
@@ -138,13 +124,7 @@ impl ControlQueue {
     }
 
     pub(crate) fn ack(&mut self, ack: Ack) {
-        match self
-            .acks
-            .iter_mut()
-            .rev()
-            .take(SEARCHED)
-            .find(|waiting| waiting.base == ack.base)
-        {
+        match self.acks.iter_mut().rev().take(SEARCHED).find(|waiting| waiting.base == ack.base) {
             Some(waiting) => waiting.bits |= ack.bits,
             None => push_bounded(&mut self.acks, ack),
         }
@@ -176,9 +156,9 @@ impl ControlQueue {
             Taken::Grants(grants) => grants.into_iter().for_each(|grant| self.grant(grant)),
             Taken::Resends(resends) => resends.into_iter().for_each(|resend| self.resend(resend)),
             Taken::Acks(acks) => acks.into_iter().for_each(|ack| self.ack(ack)),
-            Taken::PartWindows(windows) => windows
-                .into_iter()
-                .for_each(|window| self.part_window(window)),
+            Taken::PartWindows(windows) => {
+                windows.into_iter().for_each(|window| self.part_window(window))
+            }
             Taken::Ids(packet_type, ids) => ids.into_iter().for_each(|id| self.id(packet_type, id)),
         }
     }
@@ -240,37 +220,26 @@ impl ControlQueue {
             return Some(Taken::Single(stripe, body));
         }
         if !self.grants.is_empty() {
-            return Some(Taken::Grants(take_stripe(
-                &mut self.grants,
-                most,
-                |grant| stripe_of(grant.id),
-            )));
+            return Some(Taken::Grants(take_stripe(&mut self.grants, most, |grant| {
+                stripe_of(grant.id)
+            })));
         }
         if !self.resends.is_empty() {
-            return Some(Taken::Resends(take_stripe(
-                &mut self.resends,
-                most,
-                |resend| stripe_of(resend.id),
-            )));
+            return Some(Taken::Resends(take_stripe(&mut self.resends, most, |resend| {
+                stripe_of(resend.id)
+            })));
         }
         if !self.acks.is_empty() {
-            return Some(Taken::Acks(take_stripe(&mut self.acks, most, |ack| {
-                stripe_of(ack.base)
-            })));
+            return Some(Taken::Acks(take_stripe(&mut self.acks, most, |ack| stripe_of(ack.base))));
         }
         let RareLists { ids, part_windows } = self.rare.as_deref_mut()?;
         if !part_windows.is_empty() {
-            return Some(Taken::PartWindows(take_stripe(
-                part_windows,
-                most,
-                |window| stripe_of(window.id),
-            )));
+            return Some(Taken::PartWindows(take_stripe(part_windows, most, |window| {
+                stripe_of(window.id)
+            })));
         }
         let kind = ids.iter().position(|ids| !ids.is_empty())?;
-        Some(Taken::Ids(
-            ID_TYPES[kind],
-            take_stripe(&mut ids[kind], most, |id| stripe_of(*id)),
-        ))
+        Some(Taken::Ids(ID_TYPES[kind], take_stripe(&mut ids[kind], most, |id| stripe_of(*id))))
     }
 }
 
@@ -279,22 +248,16 @@ impl Taken {
     pub(crate) fn body(&self, stripe_of: impl Fn(MessageId) -> u16) -> (u16, Body<'_>) {
         match self {
             Self::Single(stripe, body) => (*stripe, *body),
-            Self::Grants(grants) => (
-                stripe_of(grants[0].id),
-                Body::Grant(List::from(grants.as_slice())),
-            ),
-            Self::Resends(resends) => (
-                stripe_of(resends[0].id),
-                Body::Resend(List::from(resends.as_slice())),
-            ),
-            Self::Acks(acks) => (
-                stripe_of(acks[0].base),
-                Body::Ack(List::from(acks.as_slice())),
-            ),
-            Self::PartWindows(windows) => (
-                stripe_of(windows[0].id),
-                Body::PartWindow(List::from(windows.as_slice())),
-            ),
+            Self::Grants(grants) => {
+                (stripe_of(grants[0].id), Body::Grant(List::from(grants.as_slice())))
+            }
+            Self::Resends(resends) => {
+                (stripe_of(resends[0].id), Body::Resend(List::from(resends.as_slice())))
+            }
+            Self::Acks(acks) => (stripe_of(acks[0].base), Body::Ack(List::from(acks.as_slice()))),
+            Self::PartWindows(windows) => {
+                (stripe_of(windows[0].id), Body::PartWindow(List::from(windows.as_slice())))
+            }
             Self::Ids(packet_type, ids) => (stripe_of(ids[0]), ids_body(*packet_type, ids)),
         }
     }
@@ -324,11 +287,7 @@ fn push_bounded<T: PartialEq>(list: &mut Vec<T>, entry: T) {
 /// Takes up to `most` entries of the first one's stripe, in order.
 fn take_stripe<T>(list: &mut Vec<T>, most: usize, stripe_of: impl Fn(&T) -> u16) -> Vec<T> {
     let stripe = stripe_of(&list[0]);
-    let same = list
-        .iter()
-        .take(most)
-        .take_while(|entry| stripe_of(entry) == stripe)
-        .count();
+    let same = list.iter().take(most).take_while(|entry| stripe_of(entry) == stripe).count();
     list.drain(..same).collect()
 }
 

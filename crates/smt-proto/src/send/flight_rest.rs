@@ -33,12 +33,7 @@ impl FlightRest {
         let most = bytes_most(limits, segment_size);
         let bytes = batch.bytes.get(most..)?.to_vec();
         batch.bytes.truncate(most);
-        (!bytes.is_empty()).then_some(Self {
-            path,
-            segment_size,
-            bytes,
-            left: 0,
-        })
+        (!bytes.is_empty()).then_some(Self { path, segment_size, bytes, left: 0 })
     }
 
     /// Writes the next of the datagrams, as many as these limits permit.
@@ -68,11 +63,7 @@ mod tests {
 
     #[test]
     fn a_flight_leaves_in_batches_that_the_carrier_takes() {
-        let limits = |segments, bytes| BatchLimits {
-            segments,
-            bytes,
-            cuts_streams: false,
-        };
+        let limits = |segments, bytes| BatchLimits { segments, bytes, cuts_streams: false };
         for (limits, counts) in [
             (limits(2, 65_507), &[2, 2, 1][..]),
             (limits(1, 65_507), &[1; 5]),

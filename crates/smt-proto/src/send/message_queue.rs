@@ -104,9 +104,7 @@ mod tests {
         for code in 0..5u32.pow(5) {
             let mut lefts: Vec<u32> = (0..5).map(|place| code / 5u32.pow(place) % 5).collect();
             let mut queue = MessageQueue::default();
-            lefts
-                .iter()
-                .for_each(|left| queue.push((*left, MessageId(0))));
+            lefts.iter().for_each(|left| queue.push((*left, MessageId(0))));
             lefts.sort_unstable();
             let first = queue.first().map(|(left, _)| left);
             assert_eq!((first, queue.len()), (Some(lefts[0]), 5));

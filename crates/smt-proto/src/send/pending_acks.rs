@@ -17,12 +17,7 @@ impl PendingAcks {
     pub(crate) fn note(&mut self, id: MessageId, shift: u32) {
         let ack = ack_of(id, shift);
         // Neighbours finish close together: search from the newest, a few steps only.
-        let same = self
-            .0
-            .iter_mut()
-            .rev()
-            .take(SEARCHED)
-            .find(|pending| pending.base == ack.base);
+        let same = self.0.iter_mut().rev().take(SEARCHED).find(|pending| pending.base == ack.base);
         if let Some(pending) = same {
             pending.bits |= ack.bits;
             return;
@@ -42,10 +37,7 @@ impl PendingAcks {
 /// The acknowledgement of one id.
 pub(crate) fn ack_of(id: MessageId, shift: u32) -> Ack {
     let bit = (id.0 >> shift) % 64;
-    Ack {
-        base: MessageId(id.0 - (bit << shift)),
-        bits: 1 << bit,
-    }
+    Ack { base: MessageId(id.0 - (bit << shift)), bits: 1 << bit }
 }
 
 /// Pending blocks; older ones are dropped, the peer asks for them.
@@ -61,10 +53,8 @@ mod tests {
     #[test]
     fn neighbours_share_a_block_and_come_back_as_ids() {
         let shift = 2;
-        let ids: Vec<_> = [0u64, 5, 63, 64]
-            .iter()
-            .map(|counter| MessageId(counter << shift | 1))
-            .collect();
+        let ids: Vec<_> =
+            [0u64, 5, 63, 64].iter().map(|counter| MessageId(counter << shift | 1)).collect();
         let mut acks = PendingAcks::default();
         for id in &ids {
             acks.note(*id, shift);

@@ -33,11 +33,7 @@ pub(crate) struct Slot {
 
 impl<S: Copy + Ord> ReadyQueue<S> {
     pub(crate) fn new() -> Self {
-        Self {
-            waiting: BinaryHeap::new(),
-            removed: BinaryHeap::new(),
-            serial: 0,
-        }
+        Self { waiting: BinaryHeap::new(), removed: BinaryHeap::new(), serial: 0 }
     }
 
     /// Lets a sender wait. Small ranks come first; 0 is for packets that never wait for data.

@@ -42,12 +42,7 @@ pub(crate) struct SessionAssociations {
 impl SessionAssociations {
     /// Those of a session that has agreed on this version of PSP. Nothing is allocated yet.
     pub(super) fn new(now: Time, room: AssociationRoom, version: u8, limits: KeyLimits) -> Self {
-        Self {
-            version,
-            given: Given::new(now),
-            sending: Sending::new(limits),
-            room,
-        }
+        Self { version, given: Given::new(now), sending: Sending::new(limits), room }
     }
 
     fn device(&self) -> &dyn Associations {
@@ -83,16 +78,11 @@ impl SessionAssociations {
     fn due_body(&mut self, now: Time, interval: Duration) -> Option<Due> {
         let (device, version) = (self.room.device().as_ref(), self.version);
         if let Some(told) = self.given.tell(now, interval, device, version) {
-            return Some(Due {
-                body: Body::Association(told.fields),
-                is_again: told.is_again,
-            });
+            return Some(Due { body: Body::Association(told.fields), is_again: told.is_again });
         }
         let asked = self.sending.ask(now, interval)?;
         Some(Due {
-            body: Body::AssociationRequest {
-                serial: asked.serial,
-            },
+            body: Body::AssociationRequest { serial: asked.serial },
             is_again: asked.is_again,
         })
     }
@@ -163,11 +153,7 @@ impl Session {
             shared.statistics.violations += 1;
             return;
         };
-        let AssociationFields {
-            serial,
-            spi,
-            version,
-        } = fields;
+        let AssociationFields { serial, spi, version } = fields;
         if version != associations.version {
             shared.statistics.violations += 1;
             return;
@@ -182,9 +168,7 @@ impl Session {
             Err(NotInstalled::NoRoom) => {}
             // [15.4-13]: it would be refused again.
             Err(NotInstalled::UsedBefore) => {
-                self.lane
-                    .control
-                    .push(0, Body::AssociationRequest { serial });
+                self.lane.control.push(0, Body::AssociationRequest { serial });
             }
         }
     }

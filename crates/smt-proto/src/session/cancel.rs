@@ -31,12 +31,7 @@ impl Session {
             return false;
         };
         let execution = execution_of(&live);
-        self.report_failure(
-            id,
-            live.is_request(),
-            CallError { reason, execution },
-            shared,
-        );
+        self.report_failure(id, live.is_request(), CallError { reason, execution }, shared);
         true
     }
 
@@ -68,10 +63,7 @@ impl Session {
         self.lane.parts.remove(id, &mut shared.memory);
         let mut retry = RetryTimer::new(now, self.recovery.rto.interval());
         retry.ask(now, RESEND_INTERVAL_MAX);
-        let cancelling = Cancelling {
-            untold,
-            ..Cancelling::new(retry)
-        };
+        let cancelling = Cancelling { untold, ..Cancelling::new(retry) };
         let live = self.lane.client.cancel(id, cancelling)?;
         self.lane.control.id(PacketType::Cancel, id);
         self.pass_timer.set(cancelling.due());
@@ -116,11 +108,8 @@ impl Session {
     /// packets.
     #[inline(never)]
     pub(super) fn cancelled_by_peer(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
-        let Some(parts) = self
-            .agreement
-            .layout
-            .split(id)
-            .filter(|parts| parts.initiator != self.agreement.side)
+        let Some(parts) =
+            self.agreement.layout.split(id).filter(|parts| parts.initiator != self.agreement.side)
         else {
             shared.statistics.violations += 1;
             return;
@@ -149,9 +138,7 @@ impl Session {
                     PacketType::Voided
                 }
                 ServerRpcState::Replying(outgoing) => {
-                    self.lane
-                        .memory_share
-                        .leave_replies(outgoing.length(), &mut shared.memory);
+                    self.lane.memory_share.leave_replies(outgoing.length(), &mut shared.memory);
                     PacketType::Seen
                 }
                 ServerRpcState::Bundled(_) | ServerRpcState::Aborted(_) => PacketType::Seen,
@@ -204,9 +191,7 @@ impl Session {
             return false;
         };
         live.retry.answered(now);
-        let is_resending = outgoing
-            .transmitting_mut()
-            .is_some_and(Transmitting::repeat);
+        let is_resending = outgoing.transmitting_mut().is_some_and(Transmitting::repeat);
         self.lane.queue_sendable(bundle);
         is_resending
     }
@@ -216,10 +201,7 @@ impl Session {
             // The reply has come, and its sender has forgotten it since.
             return;
         }
-        let error = CallError {
-            reason: CallFailure::Forgotten,
-            execution: Execution::MayHaveRun,
-        };
+        let error = CallError { reason: CallFailure::Forgotten, execution: Execution::MayHaveRun };
         self.end_call(now, id, error, shared);
     }
 

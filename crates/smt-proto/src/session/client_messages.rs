@@ -17,10 +17,7 @@ pub(super) struct ClientMessages {
 
 impl ClientMessages {
     pub(super) fn new(salt: Salt) -> Self {
-        Self {
-            messages: IdMap::new(salt),
-            bundles: 0,
-        }
+        Self { messages: IdMap::new(salt), bundles: 0 }
     }
 
     pub(super) fn insert(&mut self, id: MessageId, live: LiveMessage) {
@@ -85,10 +82,7 @@ impl ClientMessages {
             return None;
         };
         let is_bundle = live.is_bundle();
-        let cancelling = ClientMessage::Cancelling(Cancelling {
-            is_bundle,
-            ..cancelling
-        });
+        let cancelling = ClientMessage::Cancelling(Cancelling { is_bundle, ..cancelling });
         match core::mem::replace(message, cancelling) {
             ClientMessage::Live(live) => Some(live),
             ClientMessage::Cancelling(_) => None,
@@ -118,14 +112,10 @@ impl ClientMessages {
 
     /// Cancelled messages of which the application is not told.
     pub(super) fn untold(&self) -> impl Iterator<Item = (MessageId, Untold)> {
-        self.messages
-            .iter()
-            .filter_map(|(number, message)| match message {
-                ClientMessage::Cancelling(cancelling) => {
-                    Some((MessageId(number), cancelling.untold?))
-                }
-                ClientMessage::Live(_) => None,
-            })
+        self.messages.iter().filter_map(|(number, message)| match message {
+            ClientMessage::Cancelling(cancelling) => Some((MessageId(number), cancelling.untold?)),
+            ClientMessage::Live(_) => None,
+        })
     }
 
     /// Whether any record of a message has left: its own, or that of the bundle that it is in.
@@ -142,12 +132,10 @@ impl ClientMessages {
 
     /// Messages that are not cancelled.
     pub(super) fn iter_live(&self) -> impl Iterator<Item = (MessageId, &LiveMessage)> {
-        self.messages
-            .iter()
-            .filter_map(|(number, message)| match message {
-                ClientMessage::Live(live) => Some((MessageId(number), live)),
-                ClientMessage::Cancelling(_) => None,
-            })
+        self.messages.iter().filter_map(|(number, message)| match message {
+            ClientMessage::Live(live) => Some((MessageId(number), live)),
+            ClientMessage::Cancelling(_) => None,
+        })
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (MessageId, &mut ClientMessage)> {

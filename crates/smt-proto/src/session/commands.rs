@@ -63,10 +63,7 @@ impl Session {
                 unscheduled: self.reply_unscheduled(shared),
             }),
         };
-        let live = LiveMessage {
-            deadline,
-            ..LiveMessage::new(content, outgoing.queued(), retry)
-        };
+        let live = LiveMessage { deadline, ..LiveMessage::new(content, outgoing.queued(), retry) };
         self.pass_timer.set(live.due());
         self.lane.client.insert(id, live);
         self.begin_parts(id, kind.parts, shared);
@@ -102,15 +99,7 @@ impl Session {
         let accepted = self.agreement.message_max as usize;
         let text = failure.into_text(accepted.saturating_sub(metadata.encoded_len()));
         let message = OutgoingMessage::new(text).with_metadata(metadata);
-        self.answer(
-            now,
-            id,
-            Answer {
-                message,
-                failure: Some(mark),
-            },
-            shared,
-        )
+        self.answer(now, id, Answer { message, failure: Some(mark) }, shared)
     }
 
     /// Replies to a request.
@@ -152,10 +141,7 @@ impl Session {
         let ServerRpcState::Working { right, .. } = served.take_state() else {
             return Err(Refused::NoRpc);
         };
-        let parts = PartMarks {
-            number: self.lane.parts.sent(id),
-            ..PartMarks::default()
-        };
+        let parts = PartMarks { number: self.lane.parts.sent(id), ..PartMarks::default() };
         self.lane.parts.remove(id, &mut shared.memory);
         let outgoing = Outgoing::new(right, body, padded, geometry, served.reply_unscheduled);
         let outgoing = outgoing.marked(Marks::new(failure, has_metadata, parts));
@@ -164,9 +150,7 @@ impl Session {
         let (remaining, due) = (outgoing.remaining(), served.retry.due);
         let length = outgoing.length();
         served.state = ServerRpcState::Replying(outgoing.queued());
-        self.lane
-            .memory_share
-            .enter_reply(length, &mut shared.memory);
+        self.lane.memory_share.enter_reply(length, &mut shared.memory);
         self.pass_timer.set(due);
         self.lane.sendable.push((remaining, id));
         self.liveness.used(now);
@@ -219,9 +203,7 @@ impl Session {
         let ServerRpcState::Replying(outgoing) = served.take_state() else {
             return;
         };
-        self.lane
-            .memory_share
-            .leave_replies(outgoing.length(), &mut shared.memory);
+        self.lane.memory_share.leave_replies(outgoing.length(), &mut shared.memory);
         self.end_served(now, id, AbortCode::Dropped, shared);
     }
 
@@ -275,15 +257,9 @@ impl Session {
                 continue;
             }
             self.release(id, &live, shared);
-            let execution = if waiting.contains(&id) {
-                Execution::DidNotRun
-            } else {
-                Execution::MayHaveRun
-            };
-            let error = CallError {
-                reason: CallFailure::SessionEnded(end.clone()),
-                execution,
-            };
+            let execution =
+                if waiting.contains(&id) { Execution::DidNotRun } else { Execution::MayHaveRun };
+            let error = CallError { reason: CallFailure::SessionEnded(end.clone()), execution };
             self.report_failure(id, live.is_request(), error, shared);
         }
         for (number, served) in self.lane.server.drain() {
@@ -334,20 +310,13 @@ impl Session {
     pub(super) fn send_abort(&mut self, id: MessageId, code: AbortCode) {
         let stripe = self.lane.stripes.number_of(id);
         let code = code.code();
-        self.lane
-            .control
-            .push(stripe, smt_wire::Body::Abort(Abort { id, code }));
+        self.lane.control.push(stripe, smt_wire::Body::Abort(Abort { id, code }));
     }
 
     pub(super) fn padded_length(&self, body: &Body, shared: &Shared) -> Result<u32, Refused> {
         let limit = self.agreement.message_max;
-        let length = u32::try_from(body.len())
-            .ok()
-            .filter(|length| *length <= limit);
-        let length = length.ok_or(Refused::TooLarge {
-            length: body.len(),
-            limit,
-        })?;
+        let length = u32::try_from(body.len()).ok().filter(|length| *length <= limit);
+        let length = length.ok_or(Refused::TooLarge { length: body.len(), limit })?;
         Ok(self.agreement.padded(&shared.config.padding, length))
     }
 

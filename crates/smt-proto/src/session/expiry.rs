@@ -31,10 +31,7 @@ pub(crate) struct CredentialEnds {
 
 impl CredentialEnds {
     pub(crate) fn of(peer: &PeerIdentity, own: Option<WallTime>) -> Self {
-        Self {
-            peer: peer.expires,
-            own,
-        }
+        Self { peer: peer.expires, own }
     }
 }
 
@@ -50,10 +47,7 @@ impl Expiry {
     /// calendar; none if the endpoint was told no calendar.
     pub(super) fn new(side: Side, now: Time, wall: Option<WallTime>, ends: CredentialEnds) -> Self {
         let Some(wall) = wall else {
-            return Self {
-                retires_at: NEVER,
-                ends_at: NEVER,
-            };
+            return Self { retires_at: NEVER, ends_at: NEVER };
         };
         let left =
             |end: WallTime| Duration::from_secs(end.as_secs().saturating_sub(wall.as_secs()));
@@ -67,10 +61,7 @@ impl Expiry {
             }
             _ => ends_at,
         };
-        Self {
-            retires_at: retires_at.min(ends_at),
-            ends_at,
-        }
+        Self { retires_at: retires_at.min(ends_at), ends_at }
     }
 
     /// Whether this side begins nothing more.
@@ -113,10 +104,7 @@ mod tests {
     /// Seconds until the two moments, if the credentials end after so many.
     fn moments(side: Side, peer: Option<u64>, own: Option<u64>) -> [Option<u64>; 2] {
         let end = |left: u64| WallTime::from_secs(1_700_000_000 + left);
-        let ends = CredentialEnds {
-            peer: peer.map(end),
-            own: own.map(end),
-        };
+        let ends = CredentialEnds { peer: peer.map(end), own: own.map(end) };
         let wall = Some(WallTime::from_secs(1_700_000_000));
         let expiry = Expiry::new(side, NOW, wall, ends);
         let seconds = |at: Time| (at < NEVER).then(|| at.since(NOW).as_secs());
@@ -151,10 +139,7 @@ mod tests {
 
     #[test]
     fn a_session_without_a_calendar_does_not_end() {
-        let ends = CredentialEnds {
-            peer: Some(WallTime::from_secs(1)),
-            own: None,
-        };
+        let ends = CredentialEnds { peer: Some(WallTime::from_secs(1)), own: None };
         let expiry = Expiry::new(Side::Client, NOW, None, ends);
         assert!(!expiry.has_ended(Time::from_nanos(u64::MAX - 1)));
         assert_eq!(expiry.due(), None);

@@ -13,16 +13,13 @@ use crate::time::Time;
 impl Session {
     /// Tells the cipher cache that the session's tables were made.
     pub(crate) fn cache_ciphers(&mut self, shared: &mut Shared) {
-        self.cipher_slot = shared
-            .cipher_cache
-            .enter(self.index, shared.config.cipher_cache_sessions);
+        self.cipher_slot =
+            shared.cipher_cache.enter(self.index, shared.config.cipher_cache_sessions);
     }
 
     /// Gives its ciphers' tables up.
     pub(crate) fn drop_ciphers(&mut self, shared: &mut Shared) {
-        shared
-            .cipher_cache
-            .leave(core::mem::take(&mut self.cipher_slot));
+        shared.cipher_cache.leave(core::mem::take(&mut self.cipher_slot));
         self.keys.seal.drop_ciphers();
         self.keys.open.drop_ciphers();
     }
@@ -58,9 +55,7 @@ impl Session {
             }
             Hibernation::Now => {}
         }
-        shared
-            .cipher_cache
-            .leave(core::mem::take(&mut self.cipher_slot));
+        shared.cipher_cache.leave(core::mem::take(&mut self.cipher_slot));
         self.keys.seal.hibernate();
         self.keys.open.hibernate();
         self.lane.shrink_to_fit();

@@ -55,9 +55,7 @@ impl Session {
             return;
         };
         if live.bundle.is_none() {
-            self.lane
-                .memory_share
-                .leave_replies(part.kept, &mut shared.memory);
+            self.lane.memory_share.leave_replies(part.kept, &mut shared.memory);
         }
         let keeps_too_much = self.keeps_too_much(shared);
         if let Some(writer) = self.lane.parts.writer_mut(part.request)

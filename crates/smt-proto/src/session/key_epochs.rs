@@ -40,17 +40,13 @@ impl Session {
         if self.keys.has_room_for(RECORDS_MAX) {
             return true;
         }
-        let begins = self
-            .lane
-            .outgoing_mut(id)
-            .and_then(|outgoing| outgoing.records_if_waiting());
+        let begins = self.lane.outgoing_mut(id).and_then(|outgoing| outgoing.records_if_waiting());
         let Some(records) = begins else {
             return true;
         };
         let most = shared.config.key_limits.records();
         let transmitting = transmitting(&self.lane.client, &self.lane.server);
-        self.keys
-            .suffice(records, most, || records_unsealed(transmitting, most))
+        self.keys.suffice(records, most, || records_unsealed(transmitting, most))
     }
 
     /// Lets a message wait for the next key.
@@ -65,9 +61,7 @@ impl Session {
     pub(super) fn finish_epoch(&mut self, now: Time) {
         let (client, server) = (&self.lane.client, &self.lane.server);
         let holders = |epoch| holders(transmitting(client, server), epoch);
-        let due = self
-            .keys
-            .finish_previous(now, self.recovery.rto.interval(), holders);
+        let due = self.keys.finish_previous(now, self.recovery.rto.interval(), holders);
         match due {
             PreviousEpoch::NothingDue => {}
             PreviousEpoch::HeldBy(holders) => self.ask_about_holders(&holders),

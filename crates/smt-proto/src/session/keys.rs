@@ -55,11 +55,7 @@ impl Keys {
 
     /// The keys by which records of a message of the peer open.
     pub(super) fn of_message(&mut self, id: MessageId, index_bits: IndexBits) -> MessageKeys<'_> {
-        MessageKeys {
-            open: &mut self.open,
-            index_bits,
-            id,
-        }
+        MessageKeys { open: &mut self.open, index_bits, id }
     }
 
     /// Moves the sending keys on, if it is time and the epoch before the current one is finished.
@@ -145,11 +141,7 @@ impl Keys {
             return PreviousEpoch::NothingDue;
         }
         let is_waited_for = self.seal.wants_update() || !self.waiting.is_empty();
-        let previous = EpochInUse {
-            epoch: previous,
-            holders: holders(previous),
-            is_waited_for,
-        };
+        let previous = EpochInUse { epoch: previous, holders: holders(previous), is_waited_for };
         self.epoch_done.ask(now, interval, previous)
     }
 

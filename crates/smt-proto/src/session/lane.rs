@@ -121,11 +121,7 @@ impl Lane {
 
     /// The memory that decisions about new messages of the peer depend on.
     pub(super) fn memory<'a>(&self, shared: &'a Shared) -> Memory<'a> {
-        Memory {
-            account: &shared.memory,
-            max: shared.config.memory_max,
-            served: self.server.len(),
-        }
+        Memory { account: &shared.memory, max: shared.config.memory_max, served: self.server.len() }
     }
 
     /// Gives back memory that an unused session does not need.

@@ -130,9 +130,7 @@ impl Liveness {
         if silent >= most && pings >= PINGS_UNTIL_DEAD {
             return Silence::Dead(silent);
         }
-        Silence::Suspect {
-            dead_at: (silent < most).then_some(since + most),
-        }
+        Silence::Suspect { dead_at: (silent < most).then_some(since + most) }
     }
 
     /// Begins to send PING. Returns whether one is due now; else PING has begun before.
@@ -238,10 +236,7 @@ mod tests {
     fn an_answer_ends_suspicion_and_a_question_of_the_peer_does_not() {
         let mut liveness = asked(PINGS_UNTIL_DEAD);
         liveness.received(at(1_500));
-        assert!(matches!(
-            liveness.silence(at(3_000), MOST),
-            Silence::Dead(_)
-        ));
+        assert!(matches!(liveness.silence(at(3_000), MOST), Silence::Dead(_)));
         liveness.answered(at(1_500));
         assert_eq!(liveness.silence(at(3_000), MOST), Silence::None);
         assert_eq!(liveness.ping_due(), None);

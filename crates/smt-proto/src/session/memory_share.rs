@@ -180,11 +180,7 @@ mod tests {
     const MAX: usize = 4_000_000;
 
     fn memory(account: &MemoryAccount, served: usize) -> Memory<'_> {
-        Memory {
-            account,
-            max: MAX,
-            served,
-        }
+        Memory { account, max: MAX, served }
     }
 
     /// An account in which `untaken` bytes wait for the application.
@@ -199,10 +195,7 @@ mod tests {
         let admitted = |share: &MemoryShare, untaken, served| {
             let account = account(untaken);
             let memory = memory(&account, served);
-            (
-                share.admission(memory, true),
-                share.admission(memory, false),
-            )
+            (share.admission(memory, true), share.admission(memory, false))
         };
         let mut share = MemoryShare::default();
         let any = (Admission::Any, Admission::Any);

@@ -228,11 +228,7 @@ impl Session {
         let Some(writer) = self.lane.parts.writer_mut(id) else {
             return Err(Refused::NoRpc);
         };
-        let marks = PartMarks {
-            more,
-            number: writer.sent(length, more),
-            ..PartMarks::default()
-        };
+        let marks = PartMarks { more, number: writer.sent(length, more), ..PartMarks::default() };
         let (geometry, unscheduled) = (self.agreement.geometry, self.agreement.unscheduled);
         let outgoing = Outgoing::new(right, body, padded, geometry, unscheduled);
         let outgoing = outgoing.marked(Marks::of_parts(marks));
@@ -311,11 +307,7 @@ impl Session {
             return;
         };
         let before = reader.memory();
-        let part = NumberedPart {
-            number: marks.number,
-            more: marks.more,
-            body,
-        };
+        let part = NumberedPart { number: marks.number, more: marks.more, body };
         let outcome = reader.accept(part);
         shared.memory.enter_parts(reader.memory() - before);
         match outcome {
@@ -424,22 +416,12 @@ impl Session {
         let before = reader.memory();
         let reply = reader.take_reply();
         shared.memory.leave_parts(before - reader.memory());
-        let Some(HeldReply {
-            body,
-            failure,
-            has_metadata,
-        }) = reply
-        else {
+        let Some(HeldReply { body, failure, has_metadata }) = reply else {
             return;
         };
         self.lane.parts.remove(id, &mut shared.memory);
         self.lane.client.remove_live(id);
-        let reply = Reply {
-            body,
-            failure,
-            has_metadata,
-            parts: 0,
-        };
+        let reply = Reply { body, failure, has_metadata, parts: 0 };
         shared.statistics.messages_delivered += 1;
         self.tell_reply(id, reply, shared);
     }

@@ -17,10 +17,7 @@ pub(super) struct PassTimer {
 impl PassTimer {
     /// A timer that is due at once.
     pub(super) fn new(now: Time) -> Self {
-        Self {
-            due: Some(now),
-            earliest: now,
-        }
+        Self { due: Some(now), earliest: now }
     }
 
     /// Sets a timer that is due at this time, or as soon after it as a pass may run.

@@ -79,8 +79,7 @@ impl Reordered {
         interval: Duration,
         header: &DataHeader,
     ) -> bool {
-        self.trimmed
-            .note(now, header, interval, &mut self.trimmed_rate)
+        self.trimmed.note(now, header, interval, &mut self.trimmed_rate)
     }
 
     /// Whether record 0 of the id was trimmed, and has not opened since.
@@ -180,14 +179,8 @@ mod tests {
         reordered.keep(packet(1), &mut all);
         let later = now + INTERVAL;
         reordered.first_trimmed(later, INTERVAL, &header(2, 0));
-        assert_eq!(
-            reordered.expire(later, &mut all),
-            Some(now + REORDERED_LIFE)
-        );
+        assert_eq!(reordered.expire(later, &mut all), Some(now + REORDERED_LIFE));
         reordered.clear(&mut all);
-        assert_eq!(
-            reordered.expire(later, &mut all),
-            Some(later + REORDERED_LIFE)
-        );
+        assert_eq!(reordered.expire(later, &mut all), Some(later + REORDERED_LIFE));
     }
 }

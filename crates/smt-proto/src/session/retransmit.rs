@@ -144,10 +144,7 @@ impl Session {
     fn forget_served(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
         let served = self.lane.server.get_mut(id.0);
         let is_request = |served: &&mut ServerRpc| {
-            matches!(
-                served.state,
-                ServerRpcState::Receiving { right: Some(_), .. }
-            )
+            matches!(served.state, ServerRpcState::Receiving { right: Some(_), .. })
         };
         if let Some(request) = served.filter(is_request) {
             let state = request.take_state();
@@ -164,10 +161,9 @@ impl Session {
             ServerRpcState::Receiving { incoming, .. } => {
                 self.forget_incoming(id, &incoming, shared)
             }
-            ServerRpcState::Replying(outgoing) => self
-                .lane
-                .memory_share
-                .leave_replies(outgoing.length(), &mut shared.memory),
+            ServerRpcState::Replying(outgoing) => {
+                self.lane.memory_share.leave_replies(outgoing.length(), &mut shared.memory)
+            }
             _ => {}
         }
     }
@@ -176,8 +172,6 @@ impl Session {
 /// Whether a reply, or a bundle of replies, is kept no longer: the peer was `asked` so often since
 /// it was heard about it, or, where memory presses, so often without progress (SPEC §9.4, §10).
 fn is_kept_in_vain(asked: u32, asked_in_vain: u32, shared: &Shared) -> bool {
-    let presses = shared
-        .memory
-        .is_pressed_by_replies(shared.config.memory_max);
+    let presses = shared.memory.is_pressed_by_replies(shared.config.memory_max);
     asked >= NEED_ACK_TRIES || (presses && asked_in_vain >= NEED_ACK_TRIES_PRESSED)
 }

@@ -93,9 +93,7 @@ impl Stripes {
     pub(super) fn new(agreement: &Agreement) -> Self {
         let stripes = 0..1u16 << agreement.layout.stripes_log2;
         Self {
-            all: stripes
-                .map(|stripe| Stripe::new(agreement, stripe))
-                .collect(),
+            all: stripes.map(|stripe| Stripe::new(agreement, stripe)).collect(),
             next: 0,
             layout: agreement.layout,
             side: agreement.side,
@@ -205,9 +203,7 @@ impl Stripes {
     pub(super) fn nth_of_peer(&self, number: u64) -> Option<MessageId> {
         let stripes = self.all.len() as u64;
         let stripe = u16::try_from(number % stripes).ok()?;
-        self.layout
-            .id(number / stripes, self.side.peer(), stripe)
-            .ok()
+        self.layout.id(number / stripes, self.side.peer(), stripe).ok()
     }
 
     /// How many ids the peer uses before this one: [`Self::nth_of_peer`] the other way round.
@@ -353,10 +349,7 @@ pub(super) mod tests {
 
     #[test]
     fn control_numbers_go_on_where_the_handshake_left_off() {
-        let received = ControlNumber {
-            stripe: 0,
-            counter: 2,
-        };
+        let received = ControlNumber { stripe: 0, counter: 2 };
         let mut stripes = Stripes::after_handshake(&agreement(0, 8), 3, Some(received));
         assert_eq!(stripes.at(0).next_control_counter(), 3);
         assert_eq!(stripes.at(0).next_control_counter(), 4);

@@ -41,10 +41,7 @@ impl Session {
         self.watch_associations(now);
         self.repeat_session_questions(now);
         self.probe_sizes(now);
-        let reordered_due = self
-            .lane
-            .reordered
-            .expire(now, &mut shared.reordered_memory);
+        let reordered_due = self.lane.reordered.expire(now, &mut shared.reordered_memory);
         self.pass_timer.set_if(reordered_due);
         if let Some(silent) = self.watch_silence(now, shared) {
             self.end(SessionEnd::Silent(silent), shared);
@@ -197,10 +194,7 @@ impl Session {
         let mut is_working = false;
         for (number, served) in self.lane.server.iter() {
             // The application's turn; or the bundle asks.
-            if matches!(
-                served.state,
-                ServerRpcState::Working { .. } | ServerRpcState::Bundled(_)
-            ) {
+            if matches!(served.state, ServerRpcState::Working { .. } | ServerRpcState::Bundled(_)) {
                 is_working |= matches!(served.state, ServerRpcState::Working { .. });
                 continue;
             }

@@ -61,10 +61,7 @@ fn a_bundle_of_more_than_two_records_is_refused() {
         server.bundles = is_taken;
         let (mut world, _, at_server) = World::connected_with(Config::default(), server);
         let mut rogue = Rogue::client(at_server);
-        rogue.bundle(
-            &mut world,
-            &member(client_id(100), Kind::Request, &vec![1; length]),
-        );
+        rogue.bundle(&mut world, &member(client_id(100), Kind::Request, &vec![1; length]));
         world.run_for(ms(10));
         assert!(world.nodes[1].delivered.is_empty());
         assert_eq!(world.nodes[1].endpoint.statistics().violations, 1);
@@ -131,28 +128,19 @@ fn a_one_way_member_that_was_voided_is_not_delivered() {
 fn an_incomplete_bundle_holds_its_epoch_whatever_the_peer_says_of_it() {
     let (mut world, session, _) = World::connected();
     world.is_recording = true;
-    world.rule = Box::new(
-        |datagram, _| match datagram.from == 0 && datagram.data().is_some() {
-            true => Verdict::Drop,
-            false => Verdict::Deliver,
-        },
-    );
+    world.rule = Box::new(|datagram, _| match datagram.from == 0 && datagram.data().is_some() {
+        true => Verdict::Drop,
+        false => Verdict::Deliver,
+    });
     let rpcs = calls(&mut world, session, 100, 64);
     world.run_for(Duration::from_micros(100));
     let bundle = world.sent.iter().find_map(|sent| sent.data()).unwrap();
-    let grants = [Grant {
-        id: bundle.header.id,
-        granted: u32::MAX,
-        received: u32::MAX,
-        priority: 0,
-    }];
+    let grants =
+        [Grant { id: bundle.header.id, granted: u32::MAX, received: u32::MAX, priority: 0 }];
     let mut rogue = Rogue::server(session);
     rogue.say(
         &mut world,
-        &[
-            Body::Grant(List::from(&grants[..])),
-            Body::KeyUpdateRequest { epoch: 0 },
-        ],
+        &[Body::Grant(List::from(&grants[..])), Body::KeyUpdateRequest { epoch: 0 }],
     );
     // Something of the next epoch arrives, so that the last one could end.
     world.run_for(ms(100));
@@ -191,9 +179,7 @@ fn a_peer_that_acknowledges_no_bundle_makes_few_of_them_kept() {
     rogue.say(&mut world, &[Body::Window { limit: 1 << 20 }]);
     // Two replies of 500 bytes fill a bundle.
     for round in 0..100 {
-        let ids: Vec<_> = (0..50)
-            .map(|number| client_id(10_000 + 50 * round + number))
-            .collect();
+        let ids: Vec<_> = (0..50).map(|number| client_id(10_000 + 50 * round + number)).collect();
         let members = ids.iter().map(|id| member(*id, Kind::Request, b""));
         rogue.bundle(&mut world, &members.collect::<Vec<_>>().concat());
         rogue.say(&mut world, &[Body::Cancel(List::from(&ids[..]))]);
@@ -223,18 +209,11 @@ fn each_member_is_judged_alone() {
     ];
     rogue.bundle(&mut world, &members.concat());
     world.run_for(ms(10));
-    let delivered: Vec<&Bytes> = world.nodes[1]
-        .delivered
-        .iter()
-        .map(|(_, body)| body)
-        .collect();
+    let delivered: Vec<&Bytes> = world.nodes[1].delivered.iter().map(|(_, body)| body).collect();
     assert_eq!(delivered, ["run", "tell"]);
     let statistics = world.nodes[1].endpoint.statistics();
     // The server's own requests: one by a request, one by a reply to no call.
-    assert_eq!(
-        (statistics.violations, statistics.packets_duplicate),
-        (2, 3)
-    );
+    assert_eq!((statistics.violations, statistics.packets_duplicate), (2, 3));
 }
 
 // SMT [5.7-23]
@@ -329,8 +308,5 @@ fn each_message_is_a_member_once_although_the_window_was_full() {
     world.run_for(ms(10));
     let statistics = world.nodes[0].endpoint.statistics();
     // Three fit a bundle.
-    assert_eq!(
-        (statistics.messages_sent, statistics.bundles_sent),
-        (64, 21)
-    );
+    assert_eq!((statistics.messages_sent, statistics.bundles_sent), (64, 21));
 }

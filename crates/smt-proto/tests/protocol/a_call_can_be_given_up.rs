@@ -23,11 +23,7 @@ fn cancel(world: &mut World, rpc: RpcId) -> Execution {
 }
 
 fn answers(world: &World, of: PacketType) -> usize {
-    world
-        .sent
-        .iter()
-        .filter(|sent| sent.from == 1 && sent.has(of))
-        .count()
+    world.sent.iter().filter(|sent| sent.from == 1 && sent.has(of)).count()
 }
 
 fn is_data(datagram: &Datagram) -> bool {
@@ -38,20 +34,11 @@ fn is_data(datagram: &Datagram) -> bool {
 #[test]
 fn a_call_that_the_server_has_not_seen_is_voided_and_never_runs() {
     let (mut world, session) = holding();
-    world.rule = Box::new(|datagram, _| {
-        if is_data(datagram) {
-            Verdict::Drop
-        } else {
-            Verdict::Deliver
-        }
-    });
+    world.rule =
+        Box::new(|datagram, _| if is_data(datagram) { Verdict::Drop } else { Verdict::Deliver });
     let rpc = world.call(0, session, body(1, 100));
     let request = world.sent.last().unwrap().clone();
-    assert_eq!(
-        cancel(&mut world, rpc),
-        Execution::MayHaveRun,
-        "its records have left"
-    );
+    assert_eq!(cancel(&mut world, rpc), Execution::MayHaveRun, "its records have left");
     world.run_for(ms(100));
     assert_eq!(answers(&world, PacketType::Voided), 1);
     world.rule = Box::new(|_, _| Verdict::Deliver);
@@ -84,9 +71,7 @@ fn the_application_is_told_of_a_cancelled_call_it_works_on() {
     world.run_for(ms(1));
     assert_eq!(cancel(&mut world, rpc), Execution::MayHaveRun);
     let (held, _) = world.nodes[1].delivered[0].clone();
-    world.wait(1, |event| {
-        matches!(event, Event::Cancelled(of) if *of == held).then_some(())
-    });
+    world.wait(1, |event| matches!(event, Event::Cancelled(of) if *of == held).then_some(()));
     world.run_for(ms(100));
     assert_eq!(answers(&world, PacketType::Seen), 1);
     let now = world.now;
@@ -102,20 +87,14 @@ fn a_call_can_be_given_up_although_questions_and_answers_are_lost() {
         let mut count = 0;
         world.rule = Box::new(move |datagram, _| {
             count += usize::from(datagram.has(lost));
-            if datagram.has(lost) && count < 5 {
-                Verdict::Drop
-            } else {
-                Verdict::Deliver
-            }
+            if datagram.has(lost) && count < 5 { Verdict::Drop } else { Verdict::Deliver }
         });
         let rpc = world.call(0, session, body(1, 100));
         world.run_for(ms(1));
         cancel(&mut world, rpc);
         world.run_for(ms(1_000));
-        let events = world.nodes[1]
-            .events
-            .iter()
-            .filter(|event| matches!(event, Event::Cancelled(_)));
+        let events =
+            world.nodes[1].events.iter().filter(|event| matches!(event, Event::Cancelled(_)));
         assert_eq!(events.count(), 1);
         assert_eq!(world.nodes[0].endpoint.session(session).unwrap().calls, 0);
     }
@@ -127,10 +106,7 @@ fn a_call_of_which_nothing_has_left_did_not_run() {
     let (mut world, session) = holding();
     let now = world.now;
     // No flush in between: nothing was sealed.
-    let rpc = world.nodes[0]
-        .endpoint
-        .call(now, session, body(1, 100), None)
-        .unwrap();
+    let rpc = world.nodes[0].endpoint.call(now, session, body(1, 100), None).unwrap();
     assert_eq!(cancel(&mut world, rpc), Execution::DidNotRun);
     world.run_for(ms(100));
     assert!(!world.sent.iter().any(is_data));
@@ -142,18 +118,13 @@ fn a_call_of_which_nothing_has_left_did_not_run() {
 fn a_call_is_given_up_when_its_deadline_passes() {
     let (mut world, session) = holding();
     let now = world.now;
-    let rpc = world.nodes[0]
-        .endpoint
-        .call(now, session, body(1, 100), Some(ms(50)))
-        .unwrap();
+    let rpc = world.nodes[0].endpoint.call(now, session, body(1, 100), Some(ms(50))).unwrap();
     let error = world.outcome(0, rpc).unwrap_err();
     assert_eq!(error.reason, CallFailure::DeadlineExceeded);
     assert_eq!(error.execution, Execution::MayHaveRun);
     // CANCEL and SEEN.
     assert_eq!(world.now.since(now), ms(50) + 2 * world.latency);
-    world.wait(1, |event| {
-        matches!(event, Event::Cancelled(_)).then_some(())
-    });
+    world.wait(1, |event| matches!(event, Event::Cancelled(_)).then_some(()));
 }
 
 // SMT [9.7-1]
@@ -161,10 +132,7 @@ fn a_call_is_given_up_when_its_deadline_passes() {
 fn the_server_knows_the_deadline_of_a_call() {
     let (mut world, session, _) = World::connected();
     let now = world.now;
-    world.nodes[0]
-        .endpoint
-        .call(now, session, body(1, 100), Some(ms(50)))
-        .unwrap();
+    world.nodes[0].endpoint.call(now, session, body(1, 100), Some(ms(50))).unwrap();
     while world.nodes[1].deadlines.is_empty() {
         world.step(now + ms(10));
     }
@@ -175,13 +143,8 @@ fn the_server_knows_the_deadline_of_a_call() {
 #[test]
 fn a_one_way_message_can_be_given_up() {
     let (mut world, session) = holding();
-    world.rule = Box::new(|datagram, _| {
-        if is_data(datagram) {
-            Verdict::Drop
-        } else {
-            Verdict::Deliver
-        }
-    });
+    world.rule =
+        Box::new(|datagram, _| if is_data(datagram) { Verdict::Drop } else { Verdict::Deliver });
     let rpc = world.send_one_way(0, session, body(1, 100));
     let now = world.now;
     assert!(world.nodes[0].endpoint.cancel(now, rpc));
@@ -196,27 +159,18 @@ fn a_reply_to_a_call_that_was_given_up_is_dropped() {
     let (mut world, session) = holding();
     let rpc = world.call(0, session, body(1, 100));
     world.run_for(ms(1));
-    world.rule = Box::new(|datagram, _| {
-        if datagram.has(PacketType::Cancel) {
-            Verdict::Drop
-        } else {
-            Verdict::Deliver
-        }
-    });
+    world.rule =
+        Box::new(
+            |datagram, _| {
+                if datagram.has(PacketType::Cancel) { Verdict::Drop } else { Verdict::Deliver }
+            },
+        );
     cancel(&mut world, rpc);
     let (held, _) = world.nodes[1].delivered[0].clone();
     let now = world.now;
-    world.nodes[1]
-        .endpoint
-        .reply(now, held, body(1, 1))
-        .unwrap();
+    world.nodes[1].endpoint.reply(now, held, body(1, 1)).unwrap();
     world.run_for(ms(500));
-    assert!(
-        !world.nodes[0]
-            .events
-            .iter()
-            .any(|event| matches!(event, Event::Reply { .. }))
-    );
+    assert!(!world.nodes[0].events.iter().any(|event| matches!(event, Event::Reply { .. })));
     world.rule = Box::new(|_, _| Verdict::Deliver);
     world.run_for(ms(1_000));
     assert_eq!(world.nodes[0].endpoint.session(session).unwrap().calls, 0);

@@ -62,10 +62,7 @@ fn messages_of_every_length_are_the_same_as_without_the_carrier() {
         for (statistics, keys) in statistics(&world).iter().zip(&keys) {
             assert!(statistics.records_opened_by_carrier > 700);
             assert_eq!(statistics.records_opened_by_carrier, keys.opened());
-            assert_eq!(
-                statistics.records_failed + statistics.carrier_records_refused,
-                0
-            );
+            assert_eq!(statistics.records_failed + statistics.carrier_records_refused, 0);
         }
     }
 }
@@ -79,12 +76,7 @@ fn losses_are_repaired_and_keys_renewed_while_a_carrier_opens() {
         config.key_limits = KeyLimits::new(4_096, 400, 1 << 20).unwrap();
         let (mut world, ends, keys) = connected(&config, room);
         world.rule = Box::new(trouble(Random::new(random.any()), 5));
-        let load = Load {
-            messages: 1_000,
-            at_once: 20,
-            size_max: 30_000,
-            random,
-        };
+        let load = Load { messages: 1_000, at_once: 20, size_max: 30_000, random };
         load.run(&mut world, ends);
         assert_nothing_is_left(&world, ends);
         for (node, index) in ends.into_iter().enumerate() {
@@ -168,9 +160,7 @@ fn an_endpoint_that_gave_no_key_takes_no_word_of_its_carrier() {
     let rpc = world.call(0, client, body(1, 10));
     world.outcome(0, rpc).unwrap();
     let sent = std::mem::take(&mut world.sent);
-    let request = sent
-        .iter()
-        .find(|datagram| datagram.to == 1 && datagram.data().is_some());
+    let request = sent.iter().find(|datagram| datagram.to == 1 && datagram.data().is_some());
     let mut forged = request.unwrap().bytes.clone();
     let id = request.unwrap().data().unwrap().header.id.0 + 2;
     forged[20..28].copy_from_slice(&id.to_be_bytes());
@@ -183,11 +173,7 @@ fn an_endpoint_that_gave_no_key_takes_no_word_of_its_carrier() {
     inner[50] = 0x17;
     for key in 0..4 {
         for bits in 8..=17 {
-            let opened = [Opened {
-                at: 36,
-                key: KeyHandle(key),
-                number: id << bits,
-            }];
+            let opened = [Opened { at: 36, key: KeyHandle(key), number: id << bits }];
             let path = Path::between(world.nodes[0].address, world.nodes[1].address.ip());
             let arrival = Arrival::datagram(path, &forged).with_opened(&opened);
             world.nodes[1].endpoint.handle_arrival(world.now, arrival);

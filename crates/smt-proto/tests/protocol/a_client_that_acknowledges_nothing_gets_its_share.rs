@@ -33,10 +33,7 @@ fn server() -> (World, Rogue) {
 fn ask(world: &mut World, rogue: &mut Rogue, bundles: usize, gives_up: bool) -> usize {
     let mut next = 0;
     for _ in 0..bundles {
-        let ids: Vec<_> = (next..)
-            .take(MEMBERS)
-            .map(|counter| MessageId(2 * counter))
-            .collect();
+        let ids: Vec<_> = (next..).take(MEMBERS).map(|counter| MessageId(2 * counter)).collect();
         rogue.bundle(world, &empty_requests(&ids));
         let taken = world.nodes[1].delivered.len() as u64;
         // Messages that were not taken come again.
@@ -78,10 +75,7 @@ fn replies_in_bundles_are_kept_within_its_share() {
         let bundles = world.nodes[1].endpoint.statistics().bundles_sent;
         assert!(bundles > 0, "replies have left in bundles");
         let most = MEMORY / 4 + 2 * MEMBERS * (REPLY + 62);
-        assert!(
-            taken * REPLY <= most,
-            "{taken} replies were kept, given up: {gives_up}"
-        );
+        assert!(taken * REPLY <= most, "{taken} replies were kept, given up: {gives_up}");
         let kept = world.nodes[1].endpoint.replies_memory();
         assert!((taken * REPLY..=most).contains(&kept), "{kept} of {taken}");
     }
@@ -106,10 +100,7 @@ fn requests_that_are_worked_on_count_at_what_they_take() {
     world.nodes[1].application = Box::new(|_| Answer::Hold);
     let taken = ask(&mut world, &mut rogue, 40, false);
     assert!(taken > MEMBERS, "some were served");
-    assert!(
-        taken <= MEMORY / 4 / 512 + 2 * MEMBERS,
-        "{taken} are worked on"
-    );
+    assert!(taken <= MEMORY / 4 / 512 + 2 * MEMBERS, "{taken} are worked on");
 }
 
 #[test]
@@ -118,9 +109,8 @@ fn peers_that_keep_their_replies_and_ask_for_them_keep_no_others_out() {
     config.memory_max = MEMORY;
     let mut world = World::pair(Config::default(), config);
     world.nodes[1].application = Box::new(|_| Answer::Reply(body(1, 50_000)));
-    let mut rogues: Vec<Rogue> = (0..30)
-        .map(|_| Rogue::client(world.connect(0, 1).unwrap().1))
-        .collect();
+    let mut rogues: Vec<Rogue> =
+        (0..30).map(|_| Rogue::client(world.connect(0, 1).unwrap().1)).collect();
     let mut kept: Vec<Vec<MessageId>> = vec![Vec::new(); rogues.len()];
     for _ in 0..12 {
         for (rogue, kept) in rogues.iter_mut().zip(&mut kept) {
@@ -171,9 +161,5 @@ fn replies_outlast_a_path_that_loses_their_ends_for_seconds_although_memory_pres
 
 /// All of a message.
 fn whole(id: MessageId) -> Resend {
-    Resend {
-        id,
-        offset: 0,
-        length: u32::MAX,
-    }
+    Resend { id, offset: 0, length: u32::MAX }
 }

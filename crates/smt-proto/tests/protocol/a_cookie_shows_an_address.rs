@@ -56,8 +56,7 @@ fn flights(world: &World) -> impl Iterator<Item = Handshake<'_>> {
 fn hand_to_server(world: &mut World, remote: SocketAddr, bytes: &[u8]) {
     let (now, node) = (world.now, &mut world.nodes[1]);
     let path = Path::between(remote, address_of(1).ip());
-    node.endpoint
-        .handle_arrival(now, Arrival::datagram(path, bytes));
+    node.endpoint.handle_arrival(now, Arrival::datagram(path, bytes));
     while node.endpoint.poll_transmit(now, &mut node.buffer).is_some() {}
 }
 
@@ -72,10 +71,7 @@ fn an_answer_that_an_address_may_not_get_yet_costs_a_cookie_and_no_waiting() {
         world.connect(0, 1).unwrap();
         let numbers = flights(&world).map(|packet| packet.flight);
         assert_eq!(numbers.collect::<Vec<_>>(), [1, 1, 3], "{length}");
-        let cookies = world
-            .sent
-            .iter()
-            .filter(|sent| sent.has(PacketType::Cookie));
+        let cookies = world.sent.iter().filter(|sent| sent.has(PacketType::Cookie));
         assert_eq!(cookies.count(), 1, "{length}");
     }
 }
@@ -95,10 +91,7 @@ fn a_flight_that_no_peer_would_take_is_the_callers_fault() {
     exchanges.settings.filler[2] = 70_000;
     world.nodes[0] = Node::with_exchanges(0, Config::default(), exchanges);
     let error = world.connect(0, 1).unwrap_err().to_string();
-    assert!(
-        error.contains("flight 3") && error.contains("55944"),
-        "{error}"
-    );
+    assert!(error.contains("flight 3") && error.contains("55944"), "{error}");
     // At the server it ends the attempt, not the program.
     let mut world = world_with_a_long_answer(70_000);
     world.connect(0, 1).unwrap_err();
@@ -142,18 +135,10 @@ fn a_missing_or_forged_cookie_spoils_no_attempt() {
             if let Some(Packet::Handshake(packet)) = packets.first()
                 && packet.flight == 3
             {
-                let forged = Handshake {
-                    cookie,
-                    fragment: b"forged",
-                    flight_length: 6,
-                    ..*packet
-                };
+                let forged = Handshake { cookie, fragment: b"forged", flight_length: 6, ..*packet };
                 let mut bytes = vec![0; 1_200];
                 forged.emit(1, 1_200, &mut bytes);
-                injected.push(Datagram {
-                    bytes,
-                    ..datagram.clone()
-                });
+                injected.push(Datagram { bytes, ..datagram.clone() });
             }
             Verdict::Deliver
         });
@@ -181,19 +166,11 @@ fn a_forged_cookie_does_not_replace_the_one_that_the_handshake_began_with() {
             return Verdict::Deliver;
         }
         is_lost = true;
-        let cookie = Cookie {
-            destination: packet.source,
-            cookie: b"a forged cookie of 24 byt",
-        };
+        let cookie = Cookie { destination: packet.source, cookie: b"a forged cookie of 24 byt" };
         let mut bytes = vec![0; 100];
         let length = cookie.emit(1, &mut bytes);
         bytes.truncate(length);
-        injected.push(Datagram {
-            from: 1,
-            to: 0,
-            bytes,
-            ..datagram.clone()
-        });
+        injected.push(Datagram { from: 1, to: 0, bytes, ..datagram.clone() });
         Verdict::Drop
     });
     world.is_recording = true;
@@ -255,10 +232,7 @@ fn a_flight_that_spoils_its_attempt_is_tried_a_few_times_and_no_more() {
         panic!("{sent:?}");
     };
     let genuine = FlightBody::parse(packet.fragment).unwrap();
-    let alert = FlightBody {
-        params: genuine.params,
-        key_exchange: b"alert",
-    };
+    let alert = FlightBody { params: genuine.params, key_exchange: b"alert" };
     let mut bytes = vec![0; alert.flight_len()];
     alert.emit(&mut bytes);
     let flight = first_flight(packet.source.0, &bytes, bytes.len());
@@ -296,10 +270,7 @@ fn cookies_count_as_what_an_address_gets_before_it_is_validated() {
         let remote = "192.0.2.9:9".parse().unwrap();
         let sent = (0..100).map(|_| answer_to(&mut world, remote, &flight));
         let (sent, most) = (sent.sum::<usize>(), 3 * 100 * flight.len());
-        assert!(
-            (most / 2..=most).contains(&sent),
-            "{length}: {sent} of {most}"
-        );
+        assert!((most / 2..=most).contains(&sent), "{length}: {sent} of {most}");
     }
 }
 
@@ -326,8 +297,7 @@ fn an_address_that_asks_for_all_cookies_leaves_others_theirs() {
 fn answer_to(world: &mut World, remote: SocketAddr, bytes: &[u8]) -> usize {
     let (now, node) = (world.now, &mut world.nodes[1]);
     let path = Path::between(remote, address_of(1).ip());
-    node.endpoint
-        .handle_arrival(now, Arrival::datagram(path, bytes));
+    node.endpoint.handle_arrival(now, Arrival::datagram(path, bytes));
     let mut answer = 0;
     while node.endpoint.poll_transmit(now, &mut node.buffer).is_some() {
         answer += node.buffer.len();

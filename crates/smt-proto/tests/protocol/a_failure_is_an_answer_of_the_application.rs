@@ -12,10 +12,7 @@ fn failing(failure: &Failure) -> Box<dyn FnMut(&bytes::Bytes) -> Answer> {
 }
 
 fn refused(failure: Failure) -> CallError {
-    CallError {
-        reason: CallFailure::Refused(Box::new(failure)),
-        execution: Execution::DidNotRun,
-    }
+    CallError { reason: CallFailure::Refused(Box::new(failure)), execution: Execution::DidNotRun }
 }
 
 // SMT [5.2-7], [11-3]
@@ -68,9 +65,7 @@ fn failures_and_replies_share_a_bundle() {
         0 => Answer::Reply(request.clone()),
         _ => Answer::Fail(Failure::refusal(u32::from(request[0]), "odd")),
     });
-    let requests: Vec<_> = (0..20_u8)
-        .map(|n| bytes::Bytes::from(vec![n; 30]))
-        .collect();
+    let requests: Vec<_> = (0..20_u8).map(|n| bytes::Bytes::from(vec![n; 30])).collect();
     let calls = world.start_calls(0, session, requests.clone());
     for (n, (rpc, request)) in calls.into_iter().zip(requests).enumerate() {
         let expected = match n % 2 {

@@ -16,12 +16,8 @@ type Forge = fn(&Datagram) -> Vec<u8>;
 /// Every way to damage one DATA packet.
 const FORGERIES: [(&str, Forge); 11] = [
     ("first payload byte", |d| flipped(&d.bytes, PAYLOAD)),
-    ("last payload byte", |d| {
-        flipped(&d.bytes, d.bytes.len() - 1)
-    }),
-    ("a byte in the middle", |d| {
-        flipped(&d.bytes, (PAYLOAD + d.bytes.len()) / 2)
-    }),
+    ("last payload byte", |d| flipped(&d.bytes, d.bytes.len() - 1)),
+    ("a byte in the middle", |d| flipped(&d.bytes, (PAYLOAD + d.bytes.len()) / 2)),
     ("shorter message", |d| with_length(d, |length| length / 2)),
     ("longer message", |d| with_length(d, |length| length + 1)),
     ("endless message", |d| with_length(d, |_| u32::MAX)),
@@ -45,11 +41,7 @@ fn with_length(datagram: &Datagram, change: fn(u32) -> u32) -> Vec<u8> {
 
 fn moved(datagram: &Datagram) -> Vec<u8> {
     let mut bytes = datagram.bytes.clone();
-    set_u32(
-        &mut bytes,
-        OFFSET,
-        datagram.data().unwrap().header.offset + 1,
-    );
+    set_u32(&mut bytes, OFFSET, datagram.data().unwrap().header.offset + 1);
     bytes
 }
 
@@ -175,10 +167,7 @@ fn a_part_that_claims_another_epoch_is_not_put_together_with_the_rest_of_its_rec
     world.run_for(ms(100));
     assert!(world.nodes[1].delivered.is_empty());
     let counted = world.nodes[1].endpoint.statistics();
-    assert_eq!(
-        (counted.records_failed, counted.packets_contradicting),
-        (0, 0)
-    );
+    assert_eq!((counted.records_failed, counted.packets_contradicting), (0, 0));
     world.rule = Box::new(|_, _| Verdict::Deliver);
     assert!(world.outcome(0, rpc) == Ok(request));
 }
@@ -193,15 +182,8 @@ fn a_forged_packet_long_before_record_0_kills_no_message() {
             for offset in [1_164, 2_000, 17_570, 30_000] {
                 let mut bytes = datagram.bytes.clone();
                 set_u32(&mut bytes, OFFSET, offset);
-                set_u32(
-                    &mut bytes,
-                    MESSAGE_LENGTH,
-                    data.header.message_length + offset % 2,
-                );
-                injected.push(Datagram {
-                    bytes,
-                    ..datagram.clone()
-                });
+                set_u32(&mut bytes, MESSAGE_LENGTH, data.header.message_length + offset % 2);
+                injected.push(Datagram { bytes, ..datagram.clone() });
             }
         }
         Verdict::Deliver
@@ -250,23 +232,15 @@ fn forged_packets_make_a_session_repeat_no_more_than_the_bound() {
         }
         _ => Verdict::Deliver,
     });
-    let calls: Vec<_> = (0..600)
-        .map(|call| world.call(0, session, body(call, 60_000)))
-        .collect();
+    let calls: Vec<_> = (0..600).map(|call| world.call(0, session, body(call, 60_000))).collect();
     world.run_for(ms(2_000));
     let [once, again] = sent.get();
     // The rate, for a first second and these two, and for the time that the session has stood idle.
     let rate = 16_000_000;
-    assert!(
-        again > 3 * rate,
-        "too little was spoilt to show anything: {again}"
-    );
+    assert!(again > 3 * rate, "too little was spoilt to show anything: {again}");
     assert!(again <= once + 4 * rate, "{once} bytes sent, {again} again");
     for (call, rpc) in calls.into_iter().enumerate() {
-        assert!(
-            world.outcome(0, rpc) == Ok(body(call as u64, 60_000)),
-            "{call}"
-        );
+        assert!(world.outcome(0, rpc) == Ok(body(call as u64, 60_000)), "{call}");
     }
 }
 
@@ -315,10 +289,7 @@ fn a_forged_packet_is_no_sign_of_life_of_a_dead_peer() {
         world.run_for(ms(1));
         let mut sent = world.sent.iter().rev().filter(|sent| sent.from == dead);
         let last = sent.find(|sent| sent.data().is_some()).unwrap();
-        let forged = Datagram {
-            bytes: flipped(&last.bytes, PAYLOAD),
-            ..last.clone()
-        };
+        let forged = Datagram { bytes: flipped(&last.bytes, PAYLOAD), ..last.clone() };
         for _ in 0..26 {
             world.hand_in(&forged);
             world.run_for(ms(100));

@@ -49,18 +49,13 @@ fn blocked_for(
 
 fn goes_on(mut world: World, session: SessionIndex) {
     world.rule = Box::new(|_, _| Verdict::Deliver);
-    world.wait(0, |event| {
-        matches!(event, Event::Unblocked(of) if *of == session).then_some(())
-    });
+    world.wait(0, |event| matches!(event, Event::Unblocked(of) if *of == session).then_some(()));
     for number in 0..200 {
         let rpc = world.call(0, session, body(number, 100));
         world.outcome(0, rpc).unwrap();
     }
     assert_eq!(world.nodes[1].delivered.len(), 264);
-    assert_eq!(
-        world.nodes[1].endpoint.statistics().packets_contradicting,
-        0
-    );
+    assert_eq!(world.nodes[1].endpoint.statistics().packets_contradicting, 0);
 }
 
 #[test]

@@ -33,10 +33,7 @@ fn handshake(datagram: &Datagram) -> Option<Handshake<'_>> {
 fn forged(datagram: &Datagram, change: impl FnOnce(&mut Handshake<'_>)) -> Datagram {
     let mut packet = handshake(datagram).unwrap();
     change(&mut packet);
-    Datagram {
-        bytes: emitted(&packet),
-        ..datagram.clone()
-    }
+    Datagram { bytes: emitted(&packet), ..datagram.clone() }
 }
 
 fn emitted(packet: &Handshake<'_>) -> Vec<u8> {
@@ -65,10 +62,8 @@ fn flights_of_many_packets_come_together_through_loss() {
         // An unvalidated client gets such a flight about twice in an attempt (§6.2: three times
         // what it has sent), and the deadline leaves it three attempts: at 5 % loss one connect in
         // 30,000 would fail.
-        world.rule = Box::new(super::support::rule::trouble(
-            super::support::Random::new(random.any()),
-            2,
-        ));
+        world.rule =
+            Box::new(super::support::rule::trouble(super::support::Random::new(random.any()), 2));
         world.connect(0, 1).unwrap();
     }
 }
@@ -106,10 +101,7 @@ fn one_forged_packet_costs_at_most_one_attempt() {
             let (session, _) = world
                 .connect(0, 1)
                 .unwrap_or_else(|e| panic!("change {number} packet {victim}: {e}"));
-            assert!(
-                world.now.since(began) < ms(3_000),
-                "change {number}, packet {victim}"
-            );
+            assert!(world.now.since(began) < ms(3_000), "change {number}, packet {victim}");
             let rpc = world.call(0, session, body(1, 10));
             world.outcome(0, rpc).unwrap();
         }
@@ -120,20 +112,17 @@ fn one_forged_packet_costs_at_most_one_attempt() {
 #[test]
 fn a_server_that_restarts_in_the_middle_costs_one_attempt() {
     let mut world = World::pair(Config::default(), server());
-    world.rule = Box::new(|datagram, _| {
-        if datagram.has(PacketType::Confirm) {
-            Verdict::Drop
-        } else {
-            Verdict::Deliver
-        }
-    });
+    world.rule =
+        Box::new(
+            |datagram, _| {
+                if datagram.has(PacketType::Confirm) { Verdict::Drop } else { Verdict::Deliver }
+            },
+        );
     world.start_connect(0, 1);
     world.run_for(ms(10));
     world.rule = Box::new(|_, _| Verdict::Deliver);
     world.nodes[1] = Node::with_exchanges(1, server(), exchanges(99 << 32));
-    world.wait(0, |event| {
-        matches!(event, Event::Connected { .. }).then_some(())
-    });
+    world.wait(0, |event| matches!(event, Event::Connected { .. }).then_some(()));
 }
 
 #[test]
@@ -147,11 +136,7 @@ fn a_server_sends_no_more_than_three_times_what_it_received() {
         let mut bytes = counted.borrow_mut();
         bytes[datagram.from] += datagram.bytes.len();
         assert!(bytes[1] <= 3 * bytes[0], "{bytes:?}");
-        if datagram.from == 1 {
-            Verdict::Drop
-        } else {
-            Verdict::Deliver
-        }
+        if datagram.from == 1 { Verdict::Drop } else { Verdict::Deliver }
     });
     world.start_connect(0, 1);
     world.run_for(ms(6_000));
@@ -165,10 +150,7 @@ fn every_datagram_of_a_clients_handshake_is_padded() {
     large_flights(&mut world);
     world.is_recording = true;
     world.connect(0, 1).unwrap();
-    let mut flights = world
-        .sent
-        .iter()
-        .filter(|sent| sent.from == 0 && handshake(sent).is_some());
+    let mut flights = world.sent.iter().filter(|sent| sent.from == 0 && handshake(sent).is_some());
     assert!(flights.all(|sent| sent.bytes.len() == 1_200));
 }
 
@@ -179,22 +161,13 @@ fn a_client_must_show_a_cookie_under_load() {
     let mut world = World::pair(Config::default(), config);
     world.is_recording = true;
     world.connect(0, 1).unwrap();
-    let cookies: Vec<&Datagram> = world
-        .sent
-        .iter()
-        .filter(|sent| sent.has(PacketType::Cookie))
-        .collect();
+    let cookies: Vec<&Datagram> =
+        world.sent.iter().filter(|sent| sent.has(PacketType::Cookie)).collect();
     assert_eq!(cookies.len(), 1);
     assert!(cookies[0].bytes.len() < 100);
-    let flights = world
-        .sent
-        .iter()
-        .filter(|sent| sent.from == 0)
-        .filter_map(handshake);
-    let without: Vec<u8> = flights
-        .filter(|flight| flight.cookie.is_empty())
-        .map(|flight| flight.flight)
-        .collect();
+    let flights = world.sent.iter().filter(|sent| sent.from == 0).filter_map(handshake);
+    let without: Vec<u8> =
+        flights.filter(|flight| flight.cookie.is_empty()).map(|flight| flight.flight).collect();
     assert_eq!(without, [1], "only the first packet has none");
 }
 
@@ -209,17 +182,12 @@ fn a_flood_of_first_flights_keeps_nobody_out() {
     world.is_recording = false;
     let now = world.now;
     for number in 0..5_000_u32 {
-        let flood = forged(&first, |packet| {
-            packet.source = SessionIndex(1_000 + u64::from(number))
-        });
+        let flood =
+            forged(&first, |packet| packet.source = SessionIndex(1_000 + u64::from(number)));
         let [a, b, c, _] = number.to_be_bytes();
-        let remote = format!("10.{}.{}.{}:99", c, number as u8, a | b)
-            .parse()
-            .unwrap();
+        let remote = format!("10.{}.{}.{}:99", c, number as u8, a | b).parse().unwrap();
         let path = Path::between(remote, address_of(1).ip());
-        world.nodes[1]
-            .endpoint
-            .handle_arrival(now, Arrival::datagram(path, &flood.bytes));
+        world.nodes[1].endpoint.handle_arrival(now, Arrival::datagram(path, &flood.bytes));
         let node = &mut world.nodes[1];
         while node.endpoint.poll_transmit(now, &mut node.buffer).is_some() {}
     }
@@ -236,19 +204,10 @@ fn forged_cookies_do_not_make_a_client_a_flood() {
     for number in 0..1_000_u16 {
         let mut bytes = vec![0; 100];
         let cookie = number.to_be_bytes();
-        let packet = smt_wire::Cookie {
-            destination: SessionIndex::new(1, 1),
-            cookie: &cookie,
-        };
+        let packet = smt_wire::Cookie { destination: SessionIndex::new(1, 1), cookie: &cookie };
         let length = packet.emit(1, &mut bytes);
         bytes.truncate(length);
-        world.hand_in(&Datagram {
-            is_trimmed: false,
-            at: world.now,
-            from: 1,
-            to: 0,
-            bytes,
-        });
+        world.hand_in(&Datagram { is_trimmed: false, at: world.now, from: 1, to: 0, bytes });
     }
     assert!(world.count - before <= 2, "{}", world.count - before);
 }
@@ -261,29 +220,21 @@ fn a_client_that_restarts_on_its_port_gets_in_and_leaves_the_old_session_alone()
     // The same address, the same port, the same index.
     let (client, server) = world.connect(0, 1).unwrap();
     assert_ne!(server, old);
-    assert!(
-        world.nodes[1].endpoint.session(old).is_some(),
-        "the old session lives"
-    );
-    world.nodes[1]
-        .endpoint
-        .close(old, smt_proto::CloseCode::Done);
+    assert!(world.nodes[1].endpoint.session(old).is_some(), "the old session lives");
+    world.nodes[1].endpoint.close(old, smt_proto::CloseCode::Done);
     world.run_for(ms(100));
     assert!(world.nodes[0].endpoint.session(client).is_some());
     world.nodes[1].application = Box::new(|request| super::support::Answer::Reply(request.clone()));
     let rpc = world.call(0, client, body(1, 10));
     assert_eq!(world.outcome(0, rpc), Ok(body(1, 10)));
     // The new one can still be reset.
-    world.rule = Box::new(|datagram, _| {
-        if datagram.has(PacketType::Close) {
-            Verdict::Drop
-        } else {
-            Verdict::Deliver
-        }
-    });
-    world.nodes[0]
-        .endpoint
-        .close(client, smt_proto::CloseCode::Done);
+    world.rule =
+        Box::new(
+            |datagram, _| {
+                if datagram.has(PacketType::Close) { Verdict::Drop } else { Verdict::Deliver }
+            },
+        );
+    world.nodes[0].endpoint.close(client, smt_proto::CloseCode::Done);
     world.run_for(ms(1));
     world.call(1, server, body(1, 10));
     let end = world.wait(1, |event| match event {
@@ -333,9 +284,7 @@ fn refusals_with_damage_between_them_are_not_added_up() {
     }
     world.run_for(us(10));
     world.nodes[1] = running;
-    world.wait(0, |event| {
-        matches!(event, Event::Connected { .. }).then_some(())
-    });
+    world.wait(0, |event| matches!(event, Event::Connected { .. }).then_some(()));
 }
 
 #[test]
@@ -356,13 +305,7 @@ fn a_client_that_another_protocol_answers_gives_up() {
         world.start_connect(0, 1);
         let sent = world.sent.iter().find(|sent| sent.from == 0);
         let bytes = answer.unwrap_or_else(|| sent.unwrap().bytes.clone());
-        world.hand_in(&Datagram {
-            is_trimmed: false,
-            at: world.now,
-            from: 1,
-            to: 0,
-            bytes,
-        });
+        world.hand_in(&Datagram { is_trimmed: false, at: world.now, from: 1, to: 0, bytes });
         let error = world.wait(0, |event| match event {
             Event::ConnectFailed { error, .. } => Some(error.clone()),
             _ => None,
@@ -409,10 +352,7 @@ fn packets_before_a_connect_say_nothing_of_its_server() {
     world.run_for(ms(1));
     let second = world.start_connect(0, 1);
     let after = Duration::from_secs(5);
-    let expected = [
-        (first, ConnectError::NotSmt(after)),
-        (second, ConnectError::NoAnswer(after)),
-    ];
+    let expected = [(first, ConnectError::NotSmt(after)), (second, ConnectError::NoAnswer(after))];
     for (id, expected) in expected {
         let error = world.wait(0, |event| match event {
             Event::ConnectFailed { connect, error } if *connect == id => Some(error.clone()),
@@ -435,9 +375,7 @@ fn a_packet_that_is_no_answer_delays_no_answer() {
         to: 0,
         bytes: b"HTTP/1.1 400 Bad Request".to_vec(),
     });
-    world.wait(0, |event| {
-        matches!(event, Event::Connected { .. }).then_some(())
-    });
+    world.wait(0, |event| matches!(event, Event::Connected { .. }).then_some(()));
     // Before any flight is repeated.
     let took = world.now.since(began);
     assert!(took < ms(1), "{took:?}");
@@ -490,12 +428,7 @@ fn other_secrets_never_make_a_session() {
     exchanges.settings.secret = b"another".to_vec();
     world.nodes[1] = Node::with_exchanges(1, server(), exchanges);
     assert!(world.connect(0, 1).is_err());
-    assert!(
-        world
-            .nodes
-            .iter()
-            .all(|node| node.endpoint.sessions_len() == 0)
-    );
+    assert!(world.nodes.iter().all(|node| node.endpoint.sessions_len() == 0));
 }
 
 #[test]
@@ -513,10 +446,7 @@ fn an_unknown_version_is_answered_and_only_explains_the_failure() {
         Verdict::Replace(vec![bytes])
     });
     world.connect(0, 1).unwrap();
-    let answers = world
-        .sent
-        .iter()
-        .filter(|sent| sent.has(PacketType::VersionAnswer));
+    let answers = world.sent.iter().filter(|sent| sent.has(PacketType::VersionAnswer));
     assert!(answers.clone().count() > 0);
     assert!(answers.clone().all(|sent| sent.bytes.len() < 20));
     let mut other = World::pair(Config::default(), Config::default());
@@ -528,24 +458,12 @@ fn an_unknown_version_is_answered_and_only_explains_the_failure() {
     let answer = VersionAnswer { versions: &[7] };
     let mut bytes = vec![0; answer.packet_len()];
     answer.emit(&mut bytes);
-    other.hand_in(&Datagram {
-        is_trimmed: false,
-        at: other.now,
-        from: 1,
-        to: 0,
-        bytes,
-    });
+    other.hand_in(&Datagram { is_trimmed: false, at: other.now, from: 1, to: 0, bytes });
     let error = other.wait(0, |event| match event {
         Event::ConnectFailed { error, .. } => Some(error.clone()),
         _ => None,
     });
-    assert_eq!(
-        error,
-        ConnectError::Version {
-            ours: 1,
-            theirs: vec![7]
-        }
-    );
+    assert_eq!(error, ConnectError::Version { ours: 1, theirs: vec![7] });
 }
 
 /// Confirmations that are lost are repeated, by new packets.
@@ -597,9 +515,8 @@ fn a_flight_that_is_forged_once_the_client_has_finished_costs_nothing() {
         });
         world.connect(0, 1).unwrap();
         let of_client = world.sent.iter().filter(|sent| sent.from == 0);
-        let attempts: BTreeSet<SessionIndex> = of_client
-            .filter_map(|sent| Some(handshake(sent)?.source))
-            .collect();
+        let attempts: BTreeSet<SessionIndex> =
+            of_client.filter_map(|sent| Some(handshake(sent)?.source)).collect();
         assert_eq!(attempts.len(), 1, "{attempts:?}");
     }
 }
@@ -625,20 +542,13 @@ fn flights_after_the_clients_finished_are_not_heard() {
                     (packet.flight_length, packet.offset) = (contents.len() as u32, 0);
                 }));
             }
-            injected.insert(
-                0,
-                Datagram {
-                    bytes: flight_alone,
-                    ..datagram.clone()
-                },
-            );
+            injected.insert(0, Datagram { bytes: flight_alone, ..datagram.clone() });
             Verdict::Drop
         });
         world.connect(0, 1).unwrap();
         let of_server = world.sent.iter().filter(|sent| sent.from == 1);
-        let flights: BTreeSet<u8> = of_server
-            .filter_map(|sent| Some(handshake(sent)?.flight))
-            .collect();
+        let flights: BTreeSet<u8> =
+            of_server.filter_map(|sent| Some(handshake(sent)?.flight)).collect();
         assert_eq!(flights, BTreeSet::from([2]));
         assert_eq!(world.nodes[1].endpoint.statistics().handshakes_failed, 0);
     }
@@ -672,9 +582,7 @@ fn refusals_with_silence_between_them_are_not_added_up() {
         assert!(world.step(end), "five attempts");
     }
     world.nodes[1] = running;
-    world.wait(0, |event| {
-        matches!(event, Event::Connected { .. }).then_some(())
-    });
+    world.wait(0, |event| matches!(event, Event::Connected { .. }).then_some(()));
 }
 
 /// A peer that holds the keys has finished the handshake; but packets before its CONFIRM are
@@ -798,8 +706,7 @@ fn occupy(world: &mut World, remote: impl Fn(u64) -> SocketAddr, count: u64) {
 fn answers_to(world: &mut World, remote: SocketAddr, bytes: &[u8]) -> Vec<Vec<u8>> {
     let (now, node) = (world.now, &mut world.nodes[1]);
     let path = Path::between(remote, address_of(1).ip());
-    node.endpoint
-        .handle_arrival(now, Arrival::datagram(path, bytes));
+    node.endpoint.handle_arrival(now, Arrival::datagram(path, bytes));
     let mut answers = Vec::new();
     while node.endpoint.poll_transmit(now, &mut node.buffer).is_some() {
         answers.push(node.buffer.to_vec());

@@ -39,10 +39,7 @@ fn data_counts_from_its_sender_alone() {
 #[test]
 fn control_packets_count_from_their_sender_alone() {
     let (mut world, _, at_server) = World::connected();
-    let number = ControlNumber {
-        stripe: 0,
-        counter: 700,
-    };
+    let number = ControlNumber { stripe: 0, counter: 700 };
     let ping = Rogue::client(at_server).control(&world, number, &Body::Ping(7));
     world.is_recording = true;
     hand_in_from_elsewhere(&mut world, &ping);

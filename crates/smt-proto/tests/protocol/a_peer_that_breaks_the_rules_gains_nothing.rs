@@ -28,13 +28,12 @@ fn a_peer_gains_nothing_by_acknowledging_an_epoch_that_has_not_ended() {
     world.nodes[1].application = replies_of_asked_length();
     let mut rogue = Rogue::client(at_server);
     // The server does not hear what has arrived of its reply.
-    world.rule = Box::new(|datagram, _| {
-        if datagram.has(PacketType::Grant) {
-            Verdict::Drop
-        } else {
-            Verdict::Deliver
-        }
-    });
+    world.rule =
+        Box::new(
+            |datagram, _| {
+                if datagram.has(PacketType::Grant) { Verdict::Drop } else { Verdict::Deliver }
+            },
+        );
     let rpc = world.call(0, client, asked(1_000_000));
     world.run_for(ms(50));
     let facts = world.nodes[1].endpoint.session(at_server).unwrap();
@@ -66,13 +65,8 @@ fn a_peer_gains_nothing_by_being_busy_for_ever() {
     let calls = (0..8).map(|_| world.call(0, to_rogue, asked(2_000_000)).id);
     let ids: Vec<MessageId> = calls.collect();
     world.run_for(ms(1));
-    world.rule = Box::new(|datagram, _| {
-        if datagram.from == 1 {
-            Verdict::Drop
-        } else {
-            Verdict::Deliver
-        }
-    });
+    world.rule =
+        Box::new(|datagram, _| if datagram.from == 1 { Verdict::Drop } else { Verdict::Deliver });
     // 125 B/us: 5 MB take 40 ms.
     world.rate = 125;
     let rpc = world.call(0, to_honest, asked(5_000_000));
@@ -95,35 +89,25 @@ fn a_peer_gains_nothing_by_asking_for_a_byte_of_each_record() {
     world.nodes[1].application = replies_of_asked_length();
     let mut rogue = Rogue::client(at_server);
     let rpc = world.call(0, session, asked(60_000_000));
-    world.rule = Box::new(|datagram, _| {
-        if datagram.has(PacketType::Ack) {
-            Verdict::Drop
-        } else {
-            Verdict::Deliver
-        }
-    });
+    world.rule =
+        Box::new(
+            |datagram, _| {
+                if datagram.has(PacketType::Ack) { Verdict::Drop } else { Verdict::Deliver }
+            },
+        );
     assert!(world.outcome(0, rpc).is_ok());
     let resends: Vec<Resend> = (0..3_648)
-        .map(|number| Resend {
-            id: rpc.id,
-            offset: 2_000 + 16_406 * number,
-            length: 1,
-        })
+        .map(|number| Resend { id: rpc.id, offset: 2_000 + 16_406 * number, length: 1 })
         .collect();
     let before = world.nodes[1].endpoint.statistics().packets_resent;
     for _ in 0..5 {
-        let lists = resends
-            .chunks(64)
-            .map(|some| Body::Resend(List::from(some)));
+        let lists = resends.chunks(64).map(|some| Body::Resend(List::from(some)));
         rogue.say(&mut world, &lists.collect::<Vec<_>>());
     }
     let again = world.nodes[1].endpoint.statistics().packets_resent - before;
     // All that a session may have saved up.
     let most = 64 * 1024 * 1024 / 16_406;
-    assert!(
-        (3_000..=most).contains(&again),
-        "{again} records sealed again"
-    );
+    assert!((3_000..=most).contains(&again), "{again} records sealed again");
 }
 
 /// Whether a peer's packets have marked an id is seen when the peer cancels it: VOIDED, if nothing
@@ -275,11 +259,7 @@ fn a_peer_gains_nothing_by_asking_about_ids_beyond_its_window() {
     for (counter, violations) in [(4_095, 0), (4_096, 2)] {
         world.sent.clear();
         let id = layout().id(counter, Side::Client, 0).unwrap();
-        let resend = Resend {
-            id,
-            offset: 0,
-            length: Resend::TO_THE_END,
-        };
+        let resend = Resend { id, offset: 0, length: Resend::TO_THE_END };
         let (ids, resends) = ([id], [resend]);
         rogue.say(&mut world, &[Body::NeedAck(List::from(&ids[..]))]);
         rogue.say(&mut world, &[Body::Resend(List::from(&resends[..]))]);
@@ -324,8 +304,5 @@ fn a_peer_gains_nothing_by_asking_about_ids_that_it_has_not_used() {
         _ => 0,
     });
     let answered = answered.sum::<usize>();
-    assert!(
-        (1_000..=1_101).contains(&answered),
-        "{answered} in a second"
-    );
+    assert!((1_000..=1_101).contains(&answered), "{answered} in a second");
 }

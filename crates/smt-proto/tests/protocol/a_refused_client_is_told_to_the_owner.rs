@@ -31,10 +31,7 @@ fn each_attempt_that_fails_is_an_event_with_the_reason() {
     world.nodes[1] = Node::with_exchanges(1, config, exchanges);
     world.connect(0, 1).unwrap_err();
     let reasons = reasons(&world);
-    assert_eq!(
-        reasons.len() as u64,
-        world.nodes[1].endpoint.statistics().handshakes_failed
-    );
+    assert_eq!(reasons.len() as u64, world.nodes[1].endpoint.statistics().handshakes_failed);
     assert!(!reasons.is_empty());
     for reason in reasons {
         assert!(reason.contains("told to refuse"), "{reason}");
@@ -66,11 +63,7 @@ fn a_session_that_the_key_exchange_refuses_behind_confirm_does_not_begin() {
         let mut exchanges = exchanges((refusing as u64 + 1) << 32);
         let left = Arc::new(AtomicU64::new(1));
         exchanges.settings.sessions_left = Some(Arc::clone(&left));
-        let config = if refusing == 0 {
-            Config::default()
-        } else {
-            config
-        };
+        let config = if refusing == 0 { Config::default() } else { config };
         world.nodes[refusing] = Node::with_exchanges(refusing, config, exchanges);
         world.connect(0, 1).unwrap();
         assert_eq!(left.load(Ordering::Relaxed), 0);
@@ -94,10 +87,7 @@ fn forged_flights(genuine: &Datagram) -> Vec<Datagram> {
     let Some(Packet::Handshake(third)) = packets.first().filter(|_| genuine.from == 0) else {
         return Vec::new();
     };
-    let alert = FlightBody {
-        params: &[],
-        key_exchange: b"forged",
-    };
+    let alert = FlightBody { params: &[], key_exchange: b"forged" };
     let mut body = vec![0; alert.flight_len()];
     alert.emit(&mut body);
     let flights = [&body[..], b"no flight"].into_iter();
@@ -111,10 +101,7 @@ fn forged_flights(genuine: &Datagram) -> Vec<Datagram> {
             ..*third
         };
         flight.emit(1, 1_200, &mut bytes);
-        Datagram {
-            bytes,
-            ..genuine.clone()
-        }
+        Datagram { bytes, ..genuine.clone() }
     });
     forged.collect()
 }

@@ -21,29 +21,16 @@ fn replay(world: &mut World) {
 fn loaded(config: Config) -> (World, [SessionIndex; 2]) {
     let (mut world, client, server) = World::connected_with(config.clone(), config);
     world.is_recording = true;
-    let load = Load {
-        messages: 300,
-        at_once: 20,
-        size_max: 20_000,
-        random: Random::from_env(),
-    };
+    let load = Load { messages: 300, at_once: 20, size_max: 20_000, random: Random::from_env() };
     load.run(&mut world, [client, server]);
     (world, [client, server])
 }
 
 fn nothing_runs_again(config: Config) {
     let (mut world, ends) = loaded(config);
-    let delivered: Vec<usize> = world
-        .nodes
-        .iter()
-        .map(|node| node.delivered.len())
-        .collect();
+    let delivered: Vec<usize> = world.nodes.iter().map(|node| node.delivered.len()).collect();
     replay(&mut world);
-    let after: Vec<usize> = world
-        .nodes
-        .iter()
-        .map(|node| node.delivered.len())
-        .collect();
+    let after: Vec<usize> = world.nodes.iter().map(|node| node.delivered.len()).collect();
     assert_eq!(delivered, after);
     super::support::load::assert_nothing_is_left(&world, ends);
     let rpc = world.call(0, ends[0], body(1, 10));
@@ -80,12 +67,8 @@ fn a_replayed_request_brings_no_second_reply() {
     let (mut world, _) = loaded(ethernet());
     let before = world.count;
     world.is_recording = false;
-    let requests: Vec<Datagram> = world
-        .sent
-        .iter()
-        .filter(|sent| sent.data().is_some())
-        .cloned()
-        .collect();
+    let requests: Vec<Datagram> =
+        world.sent.iter().filter(|sent| sent.data().is_some()).cloned().collect();
     for datagram in &requests {
         world.hand_in(datagram);
     }
@@ -104,12 +87,7 @@ fn a_lost_request_is_sent_again_under_its_id() {
     });
     let rpc = world.call(0, session, body(1, 100));
     world.outcome(0, rpc).unwrap();
-    assert!(
-        world
-            .sent
-            .iter()
-            .any(|sent| sent.has(PacketType::NeverSeen))
-    );
+    assert!(world.sent.iter().any(|sent| sent.has(PacketType::NeverSeen)));
     assert_eq!(world.nodes[1].delivered.len(), 1);
 }
 
@@ -162,31 +140,11 @@ fn a_request_that_the_server_forgot_is_never_sent_again() {
 fn a_refused_request_did_not_run_and_a_dropped_one_may_have() {
     let (mut world, session, _) = World::connected();
     let expected = [
-        (
-            AbortCode::ShuttingDown,
-            CallFailure::ShuttingDown,
-            Execution::DidNotRun,
-        ),
-        (
-            AbortCode::Overloaded,
-            CallFailure::Overloaded,
-            Execution::DidNotRun,
-        ),
-        (
-            AbortCode::Dropped,
-            CallFailure::Dropped,
-            Execution::MayHaveRun,
-        ),
-        (
-            AbortCode::TooLarge,
-            CallFailure::TooLarge,
-            Execution::DidNotRun,
-        ),
-        (
-            AbortCode::ReplyTooLarge,
-            CallFailure::ReplyTooLarge,
-            Execution::MayHaveRun,
-        ),
+        (AbortCode::ShuttingDown, CallFailure::ShuttingDown, Execution::DidNotRun),
+        (AbortCode::Overloaded, CallFailure::Overloaded, Execution::DidNotRun),
+        (AbortCode::Dropped, CallFailure::Dropped, Execution::MayHaveRun),
+        (AbortCode::TooLarge, CallFailure::TooLarge, Execution::DidNotRun),
+        (AbortCode::ReplyTooLarge, CallFailure::ReplyTooLarge, Execution::MayHaveRun),
     ];
     for (code, reason, execution) in expected {
         world.nodes[1].application = Box::new(move |_| Answer::Abort(code));
@@ -195,11 +153,7 @@ fn a_refused_request_did_not_run_and_a_dropped_one_may_have() {
         assert_eq!((error.reason, error.execution), (reason, execution));
     }
     world.run_for(ms(1_000));
-    assert_eq!(
-        world.nodes[1].endpoint.served_len(),
-        0,
-        "aborts are acknowledged"
-    );
+    assert_eq!(world.nodes[1].endpoint.served_len(), 0, "aborts are acknowledged");
 }
 
 #[test]
@@ -233,12 +187,7 @@ fn an_abort_that_is_lost_is_asked_for() {
     let rpc = world.call(0, session, body(1, 100));
     let error = world.outcome(0, rpc).unwrap_err();
     assert_eq!(error.reason, CallFailure::ShuttingDown);
-    assert!(
-        !world.nodes[0]
-            .events
-            .iter()
-            .any(|event| matches!(event, Event::Reply { .. }))
-    );
+    assert!(!world.nodes[0].events.iter().any(|event| matches!(event, Event::Reply { .. })));
 }
 
 /// NEVER_SEEN promises nothing: the request is sent again at once, and may arrive when the session
@@ -252,10 +201,7 @@ fn a_request_that_was_never_seen_may_have_run_when_the_session_ends() {
     let ids = [rpc.id];
     let never_seen = Body::NeverSeen(List::from(&ids[..]));
     Rogue::server(session).say(&mut world, &[never_seen, Body::Close { code: 2 }]);
-    assert_eq!(
-        world.outcome(0, rpc).unwrap_err().execution,
-        Execution::MayHaveRun
-    );
+    assert_eq!(world.outcome(0, rpc).unwrap_err().execution, Execution::MayHaveRun);
 }
 
 /// The peer has more reasons than this side knows.
@@ -265,13 +211,7 @@ fn a_request_that_ended_for_an_unknown_reason_may_have_run() {
     let (mut world, session, _) = World::connected();
     world.nodes[1].application = Box::new(|_| Answer::Hold);
     let rpc = world.call(0, session, body(1, 10));
-    let abort = Abort {
-        id: rpc.id,
-        code: 77,
-    };
+    let abort = Abort { id: rpc.id, code: 77 };
     Rogue::server(session).say(&mut world, &[Body::Abort(abort)]);
-    assert_eq!(
-        world.outcome(0, rpc).unwrap_err().execution,
-        Execution::MayHaveRun
-    );
+    assert_eq!(world.outcome(0, rpc).unwrap_err().execution, Execution::MayHaveRun);
 }

@@ -45,18 +45,8 @@ fn answers(world: &World) -> Vec<&Datagram> {
 fn hand_in_forged(world: &mut World, destination: SessionIndex) {
     let mut bytes = vec![0; Unavailable::LEN];
     let out = (&mut bytes[..]).try_into().unwrap();
-    Unavailable {
-        destination,
-        code: 1,
-    }
-    .emit(1, out);
-    world.hand_in(&Datagram {
-        is_trimmed: false,
-        at: world.now,
-        from: 1,
-        to: 0,
-        bytes,
-    });
+    Unavailable { destination, code: 1 }.emit(1, out);
+    world.hand_in(&Datagram { is_trimmed: false, at: world.now, from: 1, to: 0, bytes });
 }
 
 #[test]
@@ -178,13 +168,7 @@ fn only_the_first_fragment_is_answered() {
             fragment: &[7; 1_000],
         }
         .emit(1, 1_200, &mut bytes);
-        world.hand_in(&Datagram {
-            is_trimmed: false,
-            at: world.now,
-            from: 0,
-            to: 1,
-            bytes,
-        });
+        world.hand_in(&Datagram { is_trimmed: false, at: world.now, from: 0, to: 1, bytes });
     }
     assert_eq!(world.nodes[1].endpoint.statistics().unavailable_sent, 1);
 }
@@ -264,10 +248,7 @@ fn an_answer_for_another_attempt_is_not_believed() {
         hand_in_forged(&mut world, other);
         world.run_for(ms(60));
     }
-    assert_eq!(
-        world.nodes[0].endpoint.statistics().packets_unknown_session,
-        5
-    );
+    assert_eq!(world.nodes[0].endpoint.statistics().packets_unknown_session, 5);
     world.rule = Box::new(|_, _| Verdict::Deliver);
     until_connected(&mut world);
 }
@@ -277,10 +258,8 @@ fn an_answer_for_another_attempt_is_not_believed() {
 // SMT [12.4-6]
 #[test]
 fn an_answer_after_flight_2_is_not_believed() {
-    let kinds: [fn(&Handshake<'_>) -> bool; 2] = [
-        |packet| packet.flight == 3,
-        |packet| packet.flight == 2 && packet.offset > 0,
-    ];
+    let kinds: [fn(&Handshake<'_>) -> bool; 2] =
+        [|packet| packet.flight == 3, |packet| packet.flight == 2 && packet.offset > 0];
     for is_lost in kinds {
         let mut world = World::pair(Config::default(), Config::default());
         world.is_recording = true;

@@ -15,11 +15,7 @@ use super::support::{Answer, Datagram, Verdict, World, body, ms};
 /// From now on nothing reaches `node` and nothing leaves it.
 fn silence(world: &mut World, node: usize) {
     world.rule = Box::new(move |datagram, _| {
-        if datagram.from == node || datagram.to == node {
-            Verdict::Drop
-        } else {
-            Verdict::Deliver
-        }
+        if datagram.from == node || datagram.to == node { Verdict::Drop } else { Verdict::Deliver }
     });
 }
 
@@ -35,24 +31,13 @@ fn a_dead_client_is_asked_a_bounded_number_of_times() {
     world.run_for(ms(1));
     silence(&mut world, 0);
     let now = world.now;
-    let requests: Vec<_> = world.nodes[1]
-        .delivered
-        .iter()
-        .map(|(rpc, _)| *rpc)
-        .collect();
+    let requests: Vec<_> = world.nodes[1].delivered.iter().map(|(rpc, _)| *rpc).collect();
     for rpc in requests {
-        world.nodes[1]
-            .endpoint
-            .reply(now, rpc, body(1, 100))
-            .unwrap();
+        world.nodes[1].endpoint.reply(now, rpc, body(1, 100)).unwrap();
     }
     world.is_recording = true;
     world.run_for(ms(60_000));
-    let asked = world
-        .sent
-        .iter()
-        .filter(|sent| sent.has(PacketType::NeedAck))
-        .count();
+    let asked = world.sent.iter().filter(|sent| sent.has(PacketType::NeedAck)).count();
     assert!((1..=80).contains(&asked), "{asked} NEED_ACK");
     assert_eq!(world.nodes[1].endpoint.served_len(), 0);
     world.sent.clear();
@@ -70,11 +55,8 @@ fn a_client_that_dies_in_the_middle_is_asked_a_bounded_number_of_times() {
         if is_reply {
             world.nodes[1].application = replies_of_asked_length();
         }
-        let request = if is_reply {
-            5_000_000_u32.to_be_bytes().to_vec().into()
-        } else {
-            body(1, 5_000_000)
-        };
+        let request =
+            if is_reply { 5_000_000_u32.to_be_bytes().to_vec().into() } else { body(1, 5_000_000) };
         world.call(0, session, request);
         world.run_for(super::support::us(60));
         assert!(world.nodes.iter().any(|node| node.endpoint.memory() > 0));
@@ -98,10 +80,7 @@ fn dead_server(world: &mut World, session: SessionIndex) {
     world.is_recording = true;
     let error = world.outcome(0, rpc).unwrap_err();
     assert_eq!(error.execution, Execution::MayHaveRun);
-    assert!(matches!(
-        error.reason,
-        CallFailure::SessionEnded(SessionEnd::Silent(_))
-    ));
+    assert!(matches!(error.reason, CallFailure::SessionEnded(SessionEnd::Silent(_))));
     let took = world.now.since(began);
     assert!((ms(2_000)..ms(2_600)).contains(&took), "{took:?}");
     let sent = world.sent.iter().filter(|sent| sent.from == 0).count();
@@ -129,11 +108,7 @@ fn a_peer_is_not_declared_dead_before_it_was_asked_often() {
     let mut outage = None;
     world.rule = Box::new(move |datagram, _| {
         let began = *outage.get_or_insert(datagram.at);
-        if datagram.at < began + ms(1_550) {
-            Verdict::Drop
-        } else {
-            Verdict::Deliver
-        }
+        if datagram.at < began + ms(1_550) { Verdict::Drop } else { Verdict::Deliver }
     });
     world.run_for(ms(10_000));
     assert!(world.nodes[0].endpoint.session(session).is_some());
@@ -147,10 +122,7 @@ fn a_server_that_works_for_long_does_not_end_the_session() {
     world.run_for(ms(300_000));
     let (held, _) = world.nodes[1].delivered[0].clone();
     let now = world.now;
-    world.nodes[1]
-        .endpoint
-        .reply(now, held, body(2, 7))
-        .unwrap();
+    world.nodes[1].endpoint.reply(now, held, body(2, 7)).unwrap();
     assert_eq!(world.outcome(0, rpc), Ok(body(2, 7)));
 }
 
@@ -164,13 +136,11 @@ fn a_hint_that_a_peer_is_unreachable_only_causes_a_question() {
     world.run_for(ms(1));
     // The first questions are lost, and the server's own as long.
     let end = world.now + ms(300);
-    world.rule = Box::new(move |datagram, _| {
-        if datagram.at < end {
-            Verdict::Drop
-        } else {
-            Verdict::Deliver
-        }
-    });
+    world.rule = Box::new(
+        move |datagram, _| {
+            if datagram.at < end { Verdict::Drop } else { Verdict::Deliver }
+        },
+    );
     let now = world.now;
     let server = world.nodes[1].address;
     world.nodes[0].endpoint.handle_unreachable(now, server);
@@ -199,10 +169,7 @@ fn replies_that_wait_for_our_grants_do_not_end_the_session() {
         .map(|_| world.call(0, session, 10_000_000_u32.to_be_bytes().to_vec().into()))
         .collect();
     for rpc in calls {
-        assert_eq!(
-            world.outcome(0, rpc).map(|reply| reply.len()),
-            Ok(10_000_000)
-        );
+        assert_eq!(world.outcome(0, rpc).map(|reply| reply.len()), Ok(10_000_000));
     }
     assert_eq!(world.nodes[1].delivered.len(), 20);
 }
@@ -213,9 +180,8 @@ fn requests_that_wait_for_the_servers_grants_are_not_forgotten() {
     let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
     world.nodes[1].application = Box::new(|_| Answer::Reply(body(1, 1)));
     world.rate = 10;
-    let calls: Vec<_> = (0..20)
-        .map(|number| world.call(0, session, body(number, 10_000_000)))
-        .collect();
+    let calls: Vec<_> =
+        (0..20).map(|number| world.call(0, session, body(number, 10_000_000))).collect();
     for rpc in calls {
         assert_eq!(world.outcome(0, rpc), Ok(body(1, 1)));
     }
@@ -233,12 +199,7 @@ fn an_idle_session_is_closed_by_the_server_after_ten_minutes() {
     });
     assert_eq!(end, SessionEnd::ClosedByPeer(smt_proto::CloseCode::Idle));
     assert_eq!(world.nodes[1].endpoint.sessions_len(), 0);
-    assert!(
-        world
-            .nodes
-            .iter()
-            .all(|node| node.endpoint.poll_timeout().is_none())
-    );
+    assert!(world.nodes.iter().all(|node| node.endpoint.poll_timeout().is_none()));
 }
 
 /// One question is lost, then this process is stopped for three seconds: it must ask again before
@@ -268,10 +229,7 @@ fn a_process_that_was_stopped_asks_before_it_gives_up() {
     let (mut world, session) = stopped(Verdict::Drop);
     world.run_for(ms(1_000));
     assert!(world.nodes[0].endpoint.session(session).is_none());
-    let pings = world
-        .sent
-        .iter()
-        .filter(|sent| sent.from == 0 && sent.has(PacketType::Ping));
+    let pings = world.sent.iter().filter(|sent| sent.from == 0 && sent.has(PacketType::Ping));
     assert!(pings.count() >= 4);
 }
 
@@ -374,11 +332,7 @@ fn every_call_is_asked_about_however_many_wait() {
     world.rule = Box::new(move |datagram, _| {
         let is_last = datagram.data().is_some_and(|data| data.header.id == last) && !is_lost;
         is_lost |= is_last;
-        if is_last {
-            Verdict::Drop
-        } else {
-            Verdict::Deliver
-        }
+        if is_last { Verdict::Drop } else { Verdict::Deliver }
     });
     world.flush();
     world.run_for(ms(60_000));
@@ -414,10 +368,7 @@ fn questions_of_a_peer_that_hears_nothing_are_no_answers() {
     world.is_recording = true;
     let began = world.now;
     let error = world.outcome(0, rpc).unwrap_err();
-    assert!(matches!(
-        error.reason,
-        CallFailure::SessionEnded(SessionEnd::Silent(_))
-    ));
+    assert!(matches!(error.reason, CallFailure::SessionEnded(SessionEnd::Silent(_))));
     let took = world.now.since(began);
     assert!((ms(2_000)..ms(2_700)).contains(&took), "{took:?}");
     let pings = world.sent.iter().filter(|sent| sent.from == 1);
@@ -434,12 +385,10 @@ fn a_caller_that_gives_up_what_was_asked_for_owes_no_answer() {
     world.run_for(super::support::us(60));
     assert!(world.nodes[1].endpoint.memory() > 0);
     world.rule =
-        Box::new(
-            |datagram, _| match matches!(datagram.packets().first(), Some(Packet::Data(_))) {
-                true => Verdict::Drop,
-                false => Verdict::Deliver,
-            },
-        );
+        Box::new(|datagram, _| match matches!(datagram.packets().first(), Some(Packet::Data(_))) {
+            true => Verdict::Drop,
+            false => Verdict::Deliver,
+        });
     world.is_recording = true;
     let end = world.now + ms(100);
     let asks = |sent: &Datagram| sent.from == 1 && sent.has(PacketType::Resend);

@@ -136,21 +136,12 @@ fn a_question_about_a_request_is_answered_while_that_is_incomplete() {
     let mut rogue = Rogue::client(at_server);
     let whole = world.call(0, client, body(1, 10));
     world.run_for(us(100));
-    assert_eq!(
-        answers_to_need_ack(&mut rogue, &mut world, whole.id),
-        [0, 0]
-    );
+    assert_eq!(answers_to_need_ack(&mut rogue, &mut world, whole.id), [0, 0]);
     lose_all_but_record_0(&mut world, 0);
     let incomplete = world.call(0, client, body(2, LONG));
     world.run_for(us(100));
-    assert_eq!(
-        answers_to_need_ack(&mut rogue, &mut world, incomplete.id),
-        [1, 1]
-    );
+    assert_eq!(answers_to_need_ack(&mut rogue, &mut world, incomplete.id), [1, 1]);
     reply(&mut world, whole, body(2, 10));
     world.rule = Box::new(|_, _| Verdict::Drop);
-    assert_eq!(
-        answers_to_need_ack(&mut rogue, &mut world, whole.id),
-        [0, 0]
-    );
+    assert_eq!(answers_to_need_ack(&mut rogue, &mut world, whole.id), [0, 0]);
 }

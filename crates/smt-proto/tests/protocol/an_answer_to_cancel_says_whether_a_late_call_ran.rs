@@ -12,10 +12,7 @@ use super::support::{Answer, Verdict, World, body, ms};
 const LATE: CallFailure = CallFailure::DeadlineExceeded;
 
 fn late(execution: Execution) -> CallError {
-    CallError {
-        reason: LATE,
-        execution,
-    }
+    CallError { reason: LATE, execution }
 }
 
 /// A client, and a server whose messages wait until they are accepted.
@@ -36,9 +33,8 @@ fn call(world: &mut World, session: SessionIndex, length: usize, deadline: Durat
 #[test]
 fn calls_that_an_overloaded_server_never_accepts_did_not_run() {
     let (mut world, session) = queueing();
-    let calls: Vec<RpcId> = (0..300)
-        .map(|_| call(&mut world, session, 100_000, ms(2_000)))
-        .collect();
+    let calls: Vec<RpcId> =
+        (0..300).map(|_| call(&mut world, session, 100_000, ms(2_000))).collect();
     world.run_for(ms(1_000));
     let (now, server) = (world.now, &mut world.nodes[1].endpoint);
     let accepted: Vec<RpcId> = (0..5).map(|_| server.accept(now).unwrap().rpc).collect();

@@ -98,20 +98,10 @@ fn attack(config: Config, messages: usize, size_max: usize) {
     };
     world.rule = Box::new(move |datagram, injected| attacker.treat(datagram, injected));
     for _ in 0..3 {
-        let load = Load {
-            messages,
-            at_once: 20,
-            size_max,
-            random: Random::new(random.any()),
-        };
+        let load = Load { messages, at_once: 20, size_max, random: Random::new(random.any()) };
         load.run(&mut world, [client, server]);
         for node in &mut world.nodes {
-            assert!(
-                !node
-                    .events
-                    .iter()
-                    .any(|event| matches!(event, Event::SessionEnded { .. }))
-            );
+            assert!(!node.events.iter().any(|event| matches!(event, Event::SessionEnded { .. })));
             assert_eq!(node.endpoint.statistics().violations, 0);
             node.delivered.clear();
         }

@@ -7,12 +7,7 @@ use super::support::{World, body, ms};
 #[test]
 fn a_new_endpoint_has_no_timer() {
     let world = World::pair(Config::default(), Config::default());
-    assert!(
-        world
-            .nodes
-            .iter()
-            .all(|node| node.endpoint.poll_timeout().is_none())
-    );
+    assert!(world.nodes.iter().all(|node| node.endpoint.poll_timeout().is_none()));
 }
 
 #[test]
@@ -37,10 +32,7 @@ fn a_call_that_is_worked_on_is_asked_about_ever_more_rarely() {
     let before = world.count;
     world.run_for(ms(60_000));
     let asked = world.count - before;
-    assert!(
-        (200..=250).contains(&asked),
-        "{asked} datagrams in a minute"
-    );
+    assert!((200..=250).contains(&asked), "{asked} datagrams in a minute");
 }
 
 /// A pass looks at every live message: the more there are, the rarer it is, whatever is called
@@ -80,10 +72,7 @@ fn timers_of_many_messages_fire_rarely() {
 fn a_session_hibernates_once_after_any_packet() {
     let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
     let due = |world: &World| world.nodes[0].endpoint.poll_timeout().map(|(due, _)| due);
-    assert!(
-        due(&world).is_some(),
-        "it is to rest, whatever became of its probes"
-    );
+    assert!(due(&world).is_some(), "it is to rest, whatever became of its probes");
     world.run_for(ms(3_000));
     assert_eq!(due(&world), None);
     world.is_recording = true;
@@ -91,12 +80,7 @@ fn a_session_hibernates_once_after_any_packet() {
     world.outcome(0, rpc).unwrap();
     world.run_for(ms(5_000));
     assert_eq!(due(&world), None);
-    let mut forged = world
-        .sent
-        .iter()
-        .rfind(|sent| sent.from == 1)
-        .unwrap()
-        .clone();
+    let mut forged = world.sent.iter().rfind(|sent| sent.from == 1).unwrap().clone();
     *forged.bytes.last_mut().unwrap() ^= 1;
     world.hand_in(&forged);
     assert!(due(&world).is_some());

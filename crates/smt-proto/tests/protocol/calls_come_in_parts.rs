@@ -12,20 +12,9 @@ use smt_wire::{AbortCode, PacketType, SessionIndex};
 
 use super::support::{Answer, Verdict, World, body, ms, us};
 
-pub(crate) const REPLY: PartMarks = PartMarks {
-    reply_in_parts: true,
-    more: false,
-    number: 0,
-};
-pub(crate) const REQUEST: PartMarks = PartMarks {
-    reply_in_parts: false,
-    more: true,
-    number: 0,
-};
-const BOTH: PartMarks = PartMarks {
-    more: true,
-    ..REPLY
-};
+pub(crate) const REPLY: PartMarks = PartMarks { reply_in_parts: true, more: false, number: 0 };
+pub(crate) const REQUEST: PartMarks = PartMarks { reply_in_parts: false, more: true, number: 0 };
+const BOTH: PartMarks = PartMarks { more: true, ..REPLY };
 
 /// Begins a call in parts; its name at the client and at the server, which holds the request.
 pub(crate) fn begin(world: &mut World, session: SessionIndex, parts: PartMarks) -> (RpcId, RpcId) {
@@ -47,10 +36,7 @@ fn begin_with(
 }
 
 fn of_parts(parts: PartMarks) -> CallOptions {
-    CallOptions {
-        parts,
-        ..CallOptions::default()
-    }
+    CallOptions { parts, ..CallOptions::default() }
 }
 
 /// Sends a part of a request (node 0) or of a reply (node 1).
@@ -84,34 +70,21 @@ fn stream(world: &mut World, from: usize, rpcs: [RpcId; 2], parts: &[Bytes]) -> 
     let end = world.now + Duration::from_secs(60);
     while taken.len() < parts.len() {
         while let Some(part) = parts.get(sent) {
-            match send(
-                world,
-                from,
-                rpcs[from],
-                part.clone(),
-                sent + 1 < parts.len(),
-            ) {
+            match send(world, from, rpcs[from], part.clone(), sent + 1 < parts.len()) {
                 Ok(()) => sent += 1,
                 Err(Refused::PartWindowFull | Refused::Blocked) => break,
                 Err(other) => panic!("{other}"),
             }
         }
         taken.extend(take(world, 1 - from, rpcs[1 - from]).0);
-        assert!(
-            world.step(end),
-            "the parts do not come: {} of {}",
-            taken.len(),
-            parts.len()
-        );
+        assert!(world.step(end), "the parts do not come: {} of {}", taken.len(), parts.len());
     }
     taken
 }
 
 pub(crate) fn parts_of(lengths: impl IntoIterator<Item = usize>) -> Vec<Bytes> {
     let lengths = lengths.into_iter().enumerate();
-    lengths
-        .map(|(at, length)| body(at as u64, length))
-        .collect()
+    lengths.map(|(at, length)| body(at as u64, length)).collect()
 }
 
 // SMT [5.9-9], [5.9-7]
@@ -159,11 +132,7 @@ fn a_reply_waits_until_its_parts_are_taken() {
     world.run_for(Duration::from_secs(30));
     let is_over = |event: &Event| matches!(event, Event::Reply { .. }).then_some(());
     assert!(world.nodes[0].event(is_over).is_none());
-    assert_eq!(
-        world.nodes[1].endpoint.served_len(),
-        0,
-        "it is acknowledged"
-    );
+    assert_eq!(world.nodes[1].endpoint.served_len(), 0, "it is acknowledged");
     take(&mut world, 0, call);
     assert_eq!(world.outcome(0, call).unwrap(), "end");
     assert_eq!(world.nodes[0].endpoint.memory(), 0);
@@ -175,25 +144,16 @@ fn a_request_comes_in_parts_that_its_server_asks_for() {
     let (mut world, session, _) = World::connected();
     let (call, request) = begin(&mut world, session, REQUEST);
     let part = || Bytes::from_static(b"part");
-    assert_eq!(
-        send(&mut world, 0, call, part(), true),
-        Err(Refused::PartWindowFull)
-    );
+    assert_eq!(send(&mut world, 0, call, part(), true), Err(Refused::PartWindowFull));
     assert_eq!(take(&mut world, 1, request), (vec![], false));
     let raised =
         |event: &Event| matches!(event, Event::PartWindowRaised(rpc) if *rpc == call).then_some(());
     world.wait(0, raised);
     send(&mut world, 0, call, part(), true).unwrap();
     send(&mut world, 0, call, "last".into(), false).unwrap();
-    assert_eq!(
-        send(&mut world, 0, call, part(), false),
-        Err(Refused::NoRpc)
-    );
+    assert_eq!(send(&mut world, 0, call, part(), false), Err(Refused::NoRpc));
     world.run_for(ms(5));
-    assert_eq!(
-        take(&mut world, 1, request),
-        (vec![part(), "last".into()], true)
-    );
+    assert_eq!(take(&mut world, 1, request), (vec![part(), "last".into()], true));
     let now = world.now;
     world.nodes[1].endpoint.reply(now, request, "end").unwrap();
     assert_eq!(world.outcome(0, call).unwrap(), "end");
@@ -309,11 +269,7 @@ fn parts_that_came_in_a_bundle_are_acknowledged_though_nothing_is_said_to_their_
     assert_eq!(of_server(&world), 40);
     world.run_for(us(500));
     assert_eq!(world.nodes[0].endpoint.statistics().parts_delivered, 40);
-    assert_eq!(
-        of_server(&world),
-        0,
-        "kept parts are looked at by each pass of timers"
-    );
+    assert_eq!(of_server(&world), 0, "kept parts are looked at by each pass of timers");
 }
 
 #[test]
@@ -366,27 +322,12 @@ fn a_peer_that_takes_no_parts_gets_none() {
 fn a_call_without_parts_has_none() {
     let (mut world, session, _) = World::connected();
     let (call, request) = begin(&mut world, session, PartMarks::default());
-    assert_eq!(
-        send(&mut world, 1, request, "part".into(), true),
-        Err(Refused::NoRpc)
-    );
-    assert_eq!(
-        send(&mut world, 0, call, "part".into(), true),
-        Err(Refused::NoRpc)
-    );
-    assert_eq!(
-        world.nodes[1].endpoint.take_part(request),
-        Err(Refused::NoRpc)
-    );
+    assert_eq!(send(&mut world, 1, request, "part".into(), true), Err(Refused::NoRpc));
+    assert_eq!(send(&mut world, 0, call, "part".into(), true), Err(Refused::NoRpc));
+    assert_eq!(world.nodes[1].endpoint.take_part(request), Err(Refused::NoRpc));
     let (call, request) = begin(&mut world, session, REPLY);
-    assert_eq!(
-        send(&mut world, 0, call, "part".into(), true),
-        Err(Refused::NoRpc)
-    );
-    assert_eq!(
-        world.nodes[1].endpoint.take_part(request),
-        Err(Refused::NoRpc)
-    );
+    assert_eq!(send(&mut world, 0, call, "part".into(), true), Err(Refused::NoRpc));
+    assert_eq!(world.nodes[1].endpoint.take_part(request), Err(Refused::NoRpc));
 }
 
 // SMT [5.9-20]
@@ -398,23 +339,13 @@ fn a_call_that_is_given_up_ends_its_parts_on_both_sides() {
     world.run_for(ms(5));
     let now = world.now;
     assert!(world.nodes[0].endpoint.cancel(now, call));
-    assert_eq!(
-        world.nodes[0].endpoint.memory(),
-        0,
-        "parts that wait are dropped"
-    );
+    assert_eq!(world.nodes[0].endpoint.memory(), 0, "parts that wait are dropped");
     world.run_for(ms(5));
     let cancelled =
         |event: &Event| matches!(event, Event::Cancelled(rpc) if *rpc == request).then_some(());
     assert!(world.nodes[1].event(cancelled).is_some());
-    assert_eq!(
-        send(&mut world, 1, request, "part".into(), true),
-        Err(Refused::NoRpc)
-    );
-    assert_eq!(
-        world.nodes[1].endpoint.take_part(request),
-        Err(Refused::NoRpc)
-    );
+    assert_eq!(send(&mut world, 1, request, "part".into(), true), Err(Refused::NoRpc));
+    assert_eq!(world.nodes[1].endpoint.take_part(request), Err(Refused::NoRpc));
 }
 
 // SMT [5.9-16]
@@ -498,11 +429,7 @@ fn a_server_that_dies_behind_its_reply_is_noticed() {
     world.rule = Box::new(move |datagram, _| {
         // The part is lost, and after the reply everything.
         let Some(data) = datagram.data().filter(|_| datagram.from == 1) else {
-            return if is_dead {
-                Verdict::Drop
-            } else {
-                Verdict::Deliver
-            };
+            return if is_dead { Verdict::Drop } else { Verdict::Deliver };
         };
         is_dead |= data.header.id == call.id;
         match data.header.id == call.id {
@@ -513,15 +440,9 @@ fn a_server_that_dies_behind_its_reply_is_noticed() {
     send(&mut world, 1, request, body(1, 2_000), true).unwrap();
     world.flush();
     let now = world.now;
-    world.nodes[1]
-        .endpoint
-        .reply(now, request, body(2, 2_000))
-        .unwrap();
+    world.nodes[1].endpoint.reply(now, request, body(2, 2_000)).unwrap();
     let error = world.outcome(0, call).unwrap_err();
-    assert!(
-        matches!(error.reason, CallFailure::SessionEnded(_)),
-        "{error:?}"
-    );
+    assert!(matches!(error.reason, CallFailure::SessionEnded(_)), "{error:?}");
 }
 
 #[test]

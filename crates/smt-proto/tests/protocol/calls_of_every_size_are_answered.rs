@@ -63,11 +63,7 @@ fn a_short_request_may_have_a_long_reply() {
     world.nodes[1].application = replies_of_asked_length();
     for size in SIZES {
         let rpc = world.call(0, session, (size as u32).to_be_bytes().to_vec().into());
-        assert_eq!(
-            world.outcome(0, rpc),
-            Ok(body(size as u64, size)),
-            "{size} bytes"
-        );
+        assert_eq!(world.outcome(0, rpc), Ok(body(size as u64, size)), "{size} bytes");
     }
 }
 
@@ -78,11 +74,7 @@ fn one_way_messages_arrive_and_are_acknowledged() {
         for size in SIZES {
             let message = body(3, size);
             let rpc = world.send_one_way(node, session, message.clone());
-            assert_eq!(
-                world.one_way_outcome(node, rpc),
-                OneWayOutcome::Delivered,
-                "{size} bytes"
-            );
+            assert_eq!(world.one_way_outcome(node, rpc), OneWayOutcome::Delivered, "{size} bytes");
             assert_eq!(world.nodes[1 - node].delivered.pop().unwrap().1, message);
         }
     }

@@ -96,10 +96,7 @@ fn tables_are_kept_for_as_many_sessions_as_configured() {
         let (mut world, sessions, ciphers) = server_of(CLIENTS, cipher_cache_sessions);
         let before = ciphers.made.load(Ordering::Relaxed);
         let kept = [(); ROUNDS].map(|()| call_in_turn(&mut world, &sessions, &ciphers));
-        (
-            kept[ROUNDS - 1],
-            ciphers.made.load(Ordering::Relaxed) - before,
-        )
+        (kept[ROUNDS - 1], ciphers.made.load(Ordering::Relaxed) - before)
     };
     // A call takes two ciphers, to and from the peer, and there are two more for control packets.
     let (kept, made) = kept_and_made(CLIENTS);

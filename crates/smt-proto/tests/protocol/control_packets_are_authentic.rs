@@ -15,12 +15,7 @@ fn is_control(datagram: &Datagram) -> bool {
 }
 
 fn load(messages: usize) -> Load {
-    Load {
-        messages,
-        at_once: 20,
-        size_max: 300_000,
-        random: Random::from_env(),
-    }
+    Load { messages, at_once: 20, size_max: 300_000, random: Random::from_env() }
 }
 
 // SMT [3.4-3]
@@ -35,10 +30,7 @@ fn a_flipped_bit_anywhere_has_no_effect() {
             for _ in 0..10 {
                 let at = random.below(datagram.bytes.len());
                 let bytes = flipped(&datagram.bytes, at);
-                injected.push(Datagram {
-                    bytes,
-                    ..datagram.clone()
-                });
+                injected.push(Datagram { bytes, ..datagram.clone() });
             }
             *count.borrow_mut() += 10;
         }
@@ -48,12 +40,7 @@ fn a_flipped_bit_anywhere_has_no_effect() {
     assert!(*forged.borrow() > 500);
     let statistics = world.nodes.iter().map(|node| node.endpoint.statistics());
     assert!(statistics.clone().all(|counted| counted.violations == 0));
-    assert!(
-        statistics
-            .map(|counted| counted.controls_forged)
-            .sum::<u64>()
-            > 200
-    );
+    assert!(statistics.map(|counted| counted.controls_forged).sum::<u64>() > 200);
 }
 
 // SMT [3.4-5], [4.3-2]
@@ -70,11 +57,8 @@ fn a_replayed_control_packet_counts_once() {
         Verdict::Deliver
     });
     load(200).run(&mut world, [client, server]);
-    let replayed: u64 = world
-        .nodes
-        .iter()
-        .map(|node| node.endpoint.statistics().controls_replayed)
-        .sum();
+    let replayed: u64 =
+        world.nodes.iter().map(|node| node.endpoint.statistics().controls_replayed).sum();
     assert!(replayed > 1_000, "{replayed}");
 }
 
@@ -87,12 +71,7 @@ fn a_reflected_control_packet_never_opens() {
         // Back to its sender, with the index that the sender expects there.
         let mut bytes = datagram.bytes.clone();
         bytes[12..20].copy_from_slice(&ends[1 - datagram.from].0.to_be_bytes());
-        injected.push(Datagram {
-            from: datagram.to,
-            to: datagram.from,
-            bytes,
-            ..*datagram
-        });
+        injected.push(Datagram { from: datagram.to, to: datagram.from, bytes, ..*datagram });
         Verdict::Deliver
     });
     load(200).run(&mut world, [client, server]);
@@ -112,24 +91,15 @@ fn a_control_packet_of_another_session_never_opens() {
     world.is_recording = false;
     let sent = std::mem::take(&mut world.sent);
     let before = world.nodes[0].endpoint.statistics().controls_forged;
-    let to_client: Vec<_> = sent
-        .iter()
-        .filter(|datagram| datagram.to == 0 && is_control(datagram))
-        .collect();
+    let to_client: Vec<_> =
+        sent.iter().filter(|datagram| datagram.to == 0 && is_control(datagram)).collect();
     for datagram in &to_client {
         let mut bytes = datagram.bytes.clone();
-        let other = if bytes[12..20] == first.0.to_be_bytes() {
-            second
-        } else {
-            first
-        };
+        let other = if bytes[12..20] == first.0.to_be_bytes() { second } else { first };
         bytes[12..20].copy_from_slice(&other.0.to_be_bytes());
         // A number that was not used yet.
         bytes[22] ^= 0x01;
-        world.hand_in(&Datagram {
-            bytes,
-            ..(*datagram).clone()
-        });
+        world.hand_in(&Datagram { bytes, ..(*datagram).clone() });
     }
     let forged = world.nodes[0].endpoint.statistics().controls_forged - before;
     assert_eq!(forged as usize, to_client.len());

@@ -10,23 +10,16 @@ use super::support::node::replies_of_asked_length;
 use super::support::{Verdict, World, body, ms};
 
 fn narrow(world: &mut World, size: usize) {
-    world.rule = Box::new(move |datagram, _| {
-        if datagram.bytes.len() > size {
-            Verdict::Drop
-        } else {
-            Verdict::Deliver
-        }
-    });
+    world.rule =
+        Box::new(
+            move |datagram, _| {
+                if datagram.bytes.len() > size { Verdict::Drop } else { Verdict::Deliver }
+            },
+        );
 }
 
 fn sizes(world: &World, ends: [SessionIndex; 2]) -> [usize; 2] {
-    [0, 1].map(|node| {
-        world.nodes[node]
-            .endpoint
-            .session(ends[node])
-            .unwrap()
-            .datagram_size
-    })
+    [0, 1].map(|node| world.nodes[node].endpoint.session(ends[node]).unwrap().datagram_size)
 }
 
 // SMT [9.8-2]
@@ -44,11 +37,7 @@ fn datagram_sizes_grow_to_what_the_path_carries() {
         let mut world = World::pair(Config::default(), Config::default());
         narrow(&mut world, path);
         let (client, server) = world.connect(0, 1).unwrap();
-        assert_eq!(
-            sizes(&world, [client, server]),
-            [found; 2],
-            "a path of {path}"
-        );
+        assert_eq!(sizes(&world, [client, server]), [found; 2], "a path of {path}");
         let rpc = world.call(0, client, body(1, 200_000));
         assert_eq!(world.outcome(0, rpc), Ok(body(1, 200_000)));
         assert_eq!(sizes(&world, [client, server]), [found; 2]);
@@ -72,11 +61,7 @@ fn datagram_sizes_are_discovered_although_probes_are_lost() {
     world.rule = Box::new(move |datagram, _| {
         let is_large = datagram.bytes.len() > 1_200;
         lost += usize::from(is_large);
-        if is_large && lost <= 8 {
-            Verdict::Drop
-        } else {
-            Verdict::Deliver
-        }
+        if is_large && lost <= 8 { Verdict::Drop } else { Verdict::Deliver }
     });
     let (client, server) = world.connect(0, 1).unwrap();
     assert_eq!(sizes(&world, [client, server]), [65_507; 2]);
@@ -90,11 +75,7 @@ fn a_black_hole_brings_back_the_floor_for_requests() {
     narrow(&mut world, 1_472);
     let began = world.now;
     let rpc = world.call(0, client, body(1, 100_000));
-    assert!(
-        world
-            .outcome(0, rpc)
-            .is_ok_and(|reply| reply.len() == 100_000)
-    );
+    assert!(world.outcome(0, rpc).is_ok_and(|reply| reply.len() == 100_000));
     let took = world.now.since(began);
     assert!(took < ms(2_000), "{took:?}");
     assert_eq!(sizes(&world, [client, server]), [1_200; 2]);
@@ -115,10 +96,7 @@ fn a_black_hole_brings_back_the_floor_for_one_way_messages() {
     let (mut world, client, _) = World::connected();
     narrow(&mut world, 1_472);
     let rpc = world.send_one_way(0, client, body(1, 100_000));
-    assert_eq!(
-        world.one_way_outcome(0, rpc),
-        smt_proto::OneWayOutcome::Delivered
-    );
+    assert_eq!(world.one_way_outcome(0, rpc), smt_proto::OneWayOutcome::Delivered);
 }
 
 /// Calls that leave together, and are answered together.
@@ -167,13 +145,8 @@ fn discovery_is_tried_again_after_a_black_hole() {
 fn loss_alone_does_not_lower_the_datagram_size() {
     let (mut world, client, server) = World::connected();
     let mut random = super::support::Random::from_env();
-    world.rule = Box::new(move |_, _| {
-        if random.percent(5) {
-            Verdict::Drop
-        } else {
-            Verdict::Deliver
-        }
-    });
+    world.rule =
+        Box::new(move |_, _| if random.percent(5) { Verdict::Drop } else { Verdict::Deliver });
     for number in 0..300 {
         let rpc = world.call(0, client, body(number, 30_000));
         world.outcome(0, rpc).unwrap();
@@ -191,10 +164,7 @@ fn a_peer_without_memory_does_not_lower_the_datagram_size() {
     world.is_recording = true;
     world.call(0, client, body(1, 100_000));
     world.run_for(ms(3_000));
-    let answers = world
-        .sent
-        .iter()
-        .filter(|sent| sent.has(smt_wire::PacketType::NeverSeen));
+    let answers = world.sent.iter().filter(|sent| sent.has(smt_wire::PacketType::NeverSeen));
     assert!(answers.count() > 3);
     assert_eq!(sizes(&world, [client, server]), [65_507; 2]);
 }

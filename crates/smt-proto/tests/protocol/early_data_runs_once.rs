@@ -24,10 +24,8 @@ fn world(client: Early, server: Early) -> World {
 
 /// Connects with calls of these bodies.
 fn connect(world: &mut World, bodies: &[Bytes]) {
-    let call = |body: &Bytes| EarlyCall {
-        message: OutgoingMessage::new(body.clone()),
-        deadline: None,
-    };
+    let call =
+        |body: &Bytes| EarlyCall { message: OutgoingMessage::new(body.clone()), deadline: None };
     let wanted = ConnectRequest {
         path: Path::to(world.nodes[1].address),
         server_name: "server",
@@ -56,11 +54,8 @@ fn bodies(count: u64) -> Vec<Bytes> {
 
 /// Each body was delivered, and none twice.
 fn assert_delivered(world: &World, bodies: &[Bytes]) {
-    let mut delivered: Vec<&Bytes> = world.nodes[1]
-        .delivered
-        .iter()
-        .map(|(_, body)| body)
-        .collect();
+    let mut delivered: Vec<&Bytes> =
+        world.nodes[1].delivered.iter().map(|(_, body)| body).collect();
     let mut wanted: Vec<&Bytes> = bodies.iter().collect();
     delivered.sort();
     wanted.sort();
@@ -102,10 +97,7 @@ fn a_reply_to_an_early_call_takes_one_round_trip() {
 #[test]
 fn calls_that_a_server_does_not_take_early_leave_as_others_do() {
     let bodies = bodies(3);
-    for (client, server) in [
-        (Early::Taken, Early::NotTaken),
-        (Early::NotTaken, Early::NotTaken),
-    ] {
+    for (client, server) in [(Early::Taken, Early::NotTaken), (Early::NotTaken, Early::NotTaken)] {
         let mut world = world(client, server);
         connect(&mut world, &bodies);
         assert_eq!(assert_all_answered(&mut world, &bodies), 0);

@@ -44,10 +44,7 @@ fn out_of_turn(datagram: &Datagram, flight: u8) -> Datagram {
     let mut bytes = vec![0; 1_200];
     let length = forged.emit(1, 1_200, &mut bytes);
     bytes.truncate(length);
-    Datagram {
-        bytes,
-        ..datagram.clone()
-    }
+    Datagram { bytes, ..datagram.clone() }
 }
 
 /// Before each packet of either side comes a whole flight that is not awaited.
@@ -96,10 +93,7 @@ fn forged_alert_costs_nothing(shift: u64, flight: u8) {
             && datagram.has(PacketType::Confirm)
             && let Some((destination, source)) = of_server.take()
         {
-            let alert = FlightBody {
-                params: &[],
-                key_exchange: b"alert",
-            };
+            let alert = FlightBody { params: &[], key_exchange: b"alert" };
             let mut fragment = vec![0; alert.flight_len()];
             alert.emit(&mut fragment);
             let forged = Handshake {
@@ -113,10 +107,7 @@ fn forged_alert_costs_nothing(shift: u64, flight: u8) {
             };
             let mut bytes = vec![0; 1_200];
             forged.emit(1, 1_200, &mut bytes);
-            injected.push(Datagram {
-                bytes,
-                ..datagram.clone()
-            });
+            injected.push(Datagram { bytes, ..datagram.clone() });
             return Verdict::Drop;
         }
         Verdict::Deliver
@@ -151,13 +142,7 @@ fn a_version_answer_that_names_our_version_is_no_reason_to_fail() {
         let answer = VersionAnswer { versions };
         let mut bytes = vec![0; answer.packet_len()];
         answer.emit(&mut bytes);
-        world.hand_in(&Datagram {
-            at: world.now,
-            from: 1,
-            to: 0,
-            bytes,
-            is_trimmed: false,
-        });
+        world.hand_in(&Datagram { at: world.now, from: 1, to: 0, bytes, is_trimmed: false });
         let error = world.wait(0, |event| match event {
             Event::ConnectFailed { error, .. } => Some(error.clone()),
             _ => None,
@@ -176,13 +161,10 @@ fn answer(filler: usize, length: usize) -> Vec<u8> {
     world.is_recording = true;
     world.start_connect(0, 1);
     let mut bytes = vec![0; length];
-    handshake(&world.sent[0])
-        .unwrap()
-        .emit(1, length, &mut bytes);
+    handshake(&world.sent[0]).unwrap().emit(1, length, &mut bytes);
     let (now, node) = (world.now, &mut world.nodes[1]);
     let path = Path::between(address_of(0), address_of(1).ip());
-    node.endpoint
-        .handle_arrival(now, Arrival::datagram(path, &bytes));
+    node.endpoint.handle_arrival(now, Arrival::datagram(path, &bytes));
     let mut answer = Vec::new();
     while node.endpoint.poll_transmit(now, &mut node.buffer).is_some() {
         answer.extend_from_slice(&node.buffer);
@@ -247,10 +229,7 @@ fn a_ticket_leaves_right_before_the_first_confirm_in_its_datagram_and_once() {
     let mut flights = sent.filter_map(|sent| Some((handshake(sent)?, sent)));
     let (ticket, datagram) = flights.find(|(packet, _)| packet.flight == 4).unwrap();
     assert_eq!(FlightBody::parse(ticket.fragment).unwrap().params, []);
-    assert!(matches!(
-        datagram.packets()[..],
-        [Packet::Handshake(_), Packet::Control(_)]
-    ));
+    assert!(matches!(datagram.packets()[..], [Packet::Handshake(_), Packet::Control(_)]));
     assert!(flights.all(|(packet, _)| packet.flight < 4));
     let rpc = world.call(0, session, body(1, 10));
     assert_eq!(world.outcome(0, rpc), Ok(body(1, 10)));

@@ -47,12 +47,7 @@ fn a_short_message_overtakes_a_long_one() {
 fn messages_of_nine_senders_end_shortest_first() {
     let (mut world, sessions) = World::star(9);
     let calls: Vec<_> = (0..9)
-        .map(|at| {
-            (
-                at + 1,
-                world.call(at + 1, sessions[at], body(at as u64, (9 - at) * MB / 2)),
-            )
-        })
+        .map(|at| (at + 1, world.call(at + 1, sessions[at], body(at as u64, (9 - at) * MB / 2))))
         .collect();
     assert_eq!(order(&mut world, &calls), [9, 8, 7, 6, 5, 4, 3, 2, 1]);
 }
@@ -98,10 +93,8 @@ fn the_oldest_message_is_not_starved() {
         while others.len() < 22 {
             number += 1;
             let client = 2 + number % 11;
-            others.push((
-                client,
-                world.call(client, sessions[client - 1], body(number as u64, MB)),
-            ));
+            others
+                .push((client, world.call(client, sessions[client - 1], body(number as u64, MB))));
         }
         world.step(end);
         others.retain(|(node, of)| {
@@ -128,13 +121,12 @@ fn senders_that_die_do_not_hold_up_the_others() {
         world.call(at + 1, *session, body(at as u64, MB));
     }
     world.run_for(us(200));
-    world.rule = Box::new(|datagram, _| {
-        if (1..=10).contains(&datagram.from) {
-            Verdict::Drop
-        } else {
-            Verdict::Deliver
-        }
-    });
+    world.rule =
+        Box::new(
+            |datagram, _| {
+                if (1..=10).contains(&datagram.from) { Verdict::Drop } else { Verdict::Deliver }
+            },
+        );
     let began = world.now;
     let calls = [
         (11, world.call(11, sessions[10], body(11, 5 * MB))),
@@ -222,22 +214,15 @@ fn forged_packets_get_a_dead_sender_no_grants() {
     let first = |sent: &&Datagram| sent.data().is_some_and(|data| data.header.offset == 0);
     let firsts: Vec<Datagram> = world.sent.iter().filter(first).cloned().collect();
     world.is_recording = false;
-    world.rule = Box::new(|datagram, _| {
-        if datagram.from == 0 {
-            Verdict::Drop
-        } else {
-            Verdict::Deliver
-        }
-    });
+    world.rule =
+        Box::new(|datagram, _| if datagram.from == 0 { Verdict::Drop } else { Verdict::Deliver });
     // 125 B/us: 5 MB take 40 ms.
     world.rate = 125;
     let rpc = world.call(2, honest, body(9, 5 * MB));
     for _ in 0..500 {
         for first in &firsts {
-            world.hand_in(&Datagram {
-                bytes: first.bytes[..PAYLOAD + 1].to_vec(),
-                ..first.clone()
-            });
+            world
+                .hand_in(&Datagram { bytes: first.bytes[..PAYLOAD + 1].to_vec(), ..first.clone() });
         }
         world.run_for(ms(1));
     }
@@ -277,8 +262,5 @@ fn granted_bytes_are_bounded_although_messages_begin_one_after_the_other() {
     }
     let sum: u32 = open.values().sum();
     // Each grant is rounded up to a record.
-    assert!(
-        (budget / 2..=budget + 8 * 16_406).contains(&sum),
-        "{sum} of {budget}"
-    );
+    assert!((budget / 2..=budget + 8 * 16_406).contains(&sum), "{sum} of {budget}");
 }

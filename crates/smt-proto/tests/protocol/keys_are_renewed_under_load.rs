@@ -29,12 +29,7 @@ fn run(percent: usize) {
     }
     let (mut world, client, server) = World::connected_with(config.clone(), config);
     world.rule = Box::new(trouble(Random::new(random.any()), percent));
-    let load = Load {
-        messages: 2_000,
-        at_once: 20,
-        size_max: 100_000,
-        random,
-    };
+    let load = Load { messages: 2_000, at_once: 20, size_max: 100_000, random };
     load.run(&mut world, [client, server]);
     assert_nothing_is_left(&world, [client, server]);
     // An epoch lasts the longer, the more its messages are lost.
@@ -70,11 +65,7 @@ fn the_epoch_byte_wraps() {
         world.outcome(0, rpc).unwrap();
         world.run_for(ms(6));
     }
-    assert!(
-        epochs(&world, [client, server])
-            .iter()
-            .all(|epoch| *epoch > 260)
-    );
+    assert!(epochs(&world, [client, server]).iter().all(|epoch| *epoch > 260));
 }
 
 /// 10 MB are 640 records: ten keys.
@@ -104,24 +95,12 @@ fn keys_are_renewed_although_the_end_of_an_epoch_is_first_announced_in_vain() {
         let mut count = 0;
         world.rule = Box::new(move |datagram, _| {
             count += usize::from(datagram.has(lost));
-            if datagram.has(lost) && count % 4 != 0 {
-                Verdict::Drop
-            } else {
-                Verdict::Deliver
-            }
+            if datagram.has(lost) && count % 4 != 0 { Verdict::Drop } else { Verdict::Deliver }
         });
-        let load = Load {
-            messages: 1_000,
-            at_once: 20,
-            size_max: 20_000,
-            random: Random::from_env(),
-        };
+        let load =
+            Load { messages: 1_000, at_once: 20, size_max: 20_000, random: Random::from_env() };
         load.run(&mut world, [client, server]);
-        assert!(
-            epochs(&world, [client, server])
-                .iter()
-                .all(|epoch| *epoch > 5)
-        );
+        assert!(epochs(&world, [client, server]).iter().all(|epoch| *epoch > 5));
     }
 }
 
@@ -139,21 +118,15 @@ fn keys_are_renewed_although_both_sides_wait_for_their_next_key_at_once() {
     let seconds = world.now + ms(3_000);
     // Requests stay without an answer for a while, and new ones come all the time.
     world.rule = Box::new(move |datagram, _| {
-        let is_request = datagram
-            .data()
-            .is_some_and(|data| data.header.id.0 & 1 == datagram.from as u64);
+        let is_request =
+            datagram.data().is_some_and(|data| data.header.id.0 & 1 == datagram.from as u64);
         if is_request && datagram.at < seconds && lost.percent(40) {
             Verdict::Drop
         } else {
             Verdict::Deliver
         }
     });
-    let load = Load {
-        messages: 6_000,
-        at_once: 1_500,
-        size_max: 100,
-        random,
-    };
+    let load = Load { messages: 6_000, at_once: 1_500, size_max: 100, random };
     load.run(&mut world, [client, server]);
     assert_nothing_is_left(&world, [client, server]);
 }
@@ -223,28 +196,18 @@ fn a_message_that_holds_an_epoch_is_asked_about_although_control_packets_run_out
 fn keys_are_renewed_although_one_call_lasts() {
     let (mut world, client, _) = World::connected_with(short_lived_keys(), short_lived_keys());
     world.nodes[1].application = Box::new(|request| {
-        if request.starts_with(b"slow") {
-            Answer::Hold
-        } else {
-            Answer::Reply(request.clone())
-        }
+        if request.starts_with(b"slow") { Answer::Hold } else { Answer::Reply(request.clone()) }
     });
     let slow = world.call(0, client, b"slow".to_vec().into());
     for number in 0..1_000 {
         let began = world.now;
         let rpc = world.call(0, client, body(number, 100));
         world.outcome(0, rpc).unwrap();
-        assert!(
-            world.now.since(began) < ms(1_100),
-            "call {number} waited for a key"
-        );
+        assert!(world.now.since(began) < ms(1_100), "call {number} waited for a key");
     }
     let (held, _) = world.nodes[1].delivered[0].clone();
     let now = world.now;
-    world.nodes[1]
-        .endpoint
-        .reply(now, held, body(5, 5))
-        .unwrap();
+    world.nodes[1].endpoint.reply(now, held, body(5, 5)).unwrap();
     assert_eq!(world.outcome(0, slow), Ok(body(5, 5)));
 }
 
@@ -296,29 +259,18 @@ fn keys_are_renewed_when_too_much_fails_to_open() {
     });
     let rpc = world.call(0, client, body(1, 10));
     world.outcome(0, rpc).unwrap();
-    let request = world
-        .sent
-        .iter()
-        .find(|sent| sent.data().is_some())
-        .cloned()
-        .unwrap();
+    let request = world.sent.iter().find(|sent| sent.data().is_some()).cloned().unwrap();
     for at in 0..100 {
         let mut bytes = flipped(&request.bytes, PAYLOAD + 20);
         bytes[27] = 2 * (10 + at);
-        world.hand_in(&Datagram {
-            bytes,
-            ..request.clone()
-        });
+        world.hand_in(&Datagram { bytes, ..request.clone() });
     }
     world.run_for(ms(500));
     let rpc = world.call(0, client, body(2, 10));
     world.outcome(0, rpc).unwrap();
     world.run_for(ms(500));
     assert_eq!(epochs(&world, [client, server])[0], 1);
-    assert_eq!(
-        world.nodes[1].endpoint.session(server).unwrap().open_epoch,
-        1
-    );
+    assert_eq!(world.nodes[1].endpoint.session(server).unwrap().open_epoch, 1);
 }
 
 /// A key that is kept for what may be sent again is kept as long after silence as ever.
@@ -341,11 +293,7 @@ fn keys_are_renewed_after_long_silence() {
     world.rule = Box::new(move |datagram, _| {
         let is_first = datagram.from == 1 && datagram.data().is_some() && !is_lost;
         is_lost |= is_first;
-        if is_first {
-            Verdict::Drop
-        } else {
-            Verdict::Deliver
-        }
+        if is_first { Verdict::Drop } else { Verdict::Deliver }
     });
     let first = world.call(0, client, body(1, 10));
     let second = world.call(0, client, body(2, 10));
@@ -361,13 +309,12 @@ fn keys_are_renewed_after_long_silence() {
 fn a_message_that_waited_goes_on_when_the_epoch_before_is_over() {
     let (mut world, client, server) = World::connected_with(short_lived_keys(), ethernet());
     // It never hears that what it has sent has arrived.
-    world.rule = Box::new(|datagram, _| {
-        if datagram.has(PacketType::Grant) {
-            Verdict::Drop
-        } else {
-            Verdict::Deliver
-        }
-    });
+    world.rule =
+        Box::new(
+            |datagram, _| {
+                if datagram.has(PacketType::Grant) { Verdict::Drop } else { Verdict::Deliver }
+            },
+        );
     let long = world.call(0, client, body(1, 1_000_000));
     while epochs(&world, [client, server])[0] == 0 {
         let rpc = world.call(0, client, body(2, 10));
@@ -393,10 +340,7 @@ fn a_message_that_waited_goes_on_when_the_epoch_before_is_over() {
     assert!(world.nodes[0].endpoint.cancel(now, long));
     world.outcome(0, waiting).unwrap();
     assert_eq!(epochs(&world, [client, server])[0], 1, "the same key");
-    let acknowledged = world
-        .sent
-        .iter()
-        .find(|sent| sent.has(PacketType::EpochAck));
+    let acknowledged = world.sent.iter().find(|sent| sent.has(PacketType::EpochAck));
     let left = world.sent.iter().find(|sent| {
         let data = sent.data();
         sent.from == 0 && data.is_some_and(|data| data.header.id == waiting.id)
@@ -419,9 +363,8 @@ fn keys_are_renewed_although_the_peer_has_memory_for_one_message_only() {
     let (mut world, client, _) = World::connected_with(sender, receiver);
     let began = world.now;
     let lengths = (0..60).map(|number| 60_000 + number * 1_000);
-    let sent: Vec<_> = lengths
-        .map(|length| world.send_one_way(0, client, body(1, length)))
-        .collect();
+    let sent: Vec<_> =
+        lengths.map(|length| world.send_one_way(0, client, body(1, length))).collect();
     for rpc in sent {
         assert_eq!(world.one_way_outcome(0, rpc), OneWayOutcome::Delivered);
     }

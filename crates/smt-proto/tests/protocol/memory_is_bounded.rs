@@ -20,12 +20,7 @@ fn template(world: &mut World, session: SessionIndex) -> Datagram {
     world.call(0, session, body(1, 30_000));
     world.is_recording = false;
     world.rule = Box::new(|_, _| Verdict::Deliver);
-    world
-        .sent
-        .iter()
-        .find(|sent| sent.data().is_some())
-        .cloned()
-        .unwrap()
+    world.sent.iter().find(|sent| sent.data().is_some()).cloned().unwrap()
 }
 
 #[test]
@@ -38,10 +33,7 @@ fn packets_before_record_0_share_a_small_pool() {
         set_u64(&mut bytes, ID, 2 * (number % 4_000));
         set_u32(&mut bytes, OFFSET, 1 + random.below(50_000) as u32);
         set_u32(&mut bytes, MESSAGE_LENGTH, 64 << 20);
-        world.hand_in(&Datagram {
-            bytes,
-            ..template.clone()
-        });
+        world.hand_in(&Datagram { bytes, ..template.clone() });
         assert!(world.nodes[1].endpoint.memory() <= 256 * KIB);
     }
     let rpc = world.call(0, session, body(2, 100_000));
@@ -57,10 +49,7 @@ fn garbage_for_unseen_ids_holds_nothing() {
         set_u64(&mut bytes, ID, 2 * number);
         set_u32(&mut bytes, MESSAGE_LENGTH, 64 << 20);
         bytes[PAYLOAD + 100] ^= 1;
-        world.hand_in(&Datagram {
-            bytes,
-            ..template.clone()
-        });
+        world.hand_in(&Datagram { bytes, ..template.clone() });
     }
     assert_eq!(world.nodes[1].endpoint.memory(), 0);
     let facts = world.nodes[1].endpoint.statistics();
@@ -105,10 +94,7 @@ fn forged_parts_of_an_opened_message_cost_no_more_than_was_granted() {
             let mut bytes = template.bytes[..PAYLOAD + 1].to_vec();
             set_u32(&mut bytes, OFFSET, offset);
             bytes[EPOCH] = epoch;
-            world.hand_in(&Datagram {
-                bytes,
-                ..template.clone()
-            });
+            world.hand_in(&Datagram { bytes, ..template.clone() });
         }
     }
     assert!(
@@ -124,9 +110,8 @@ fn messages_wait_while_memory_is_full_and_arrive_in_the_end() {
     server.memory_max = 1024 * KIB;
     let (mut world, session, _) = World::connected_with(ethernet(), server);
     world.nodes[1].application = Box::new(|_| Answer::Reply(Bytes::new()));
-    let calls: Vec<_> = (0..40)
-        .map(|number| world.call(0, session, body(number, 2_000_000)))
-        .collect();
+    let calls: Vec<_> =
+        (0..40).map(|number| world.call(0, session, body(number, 2_000_000))).collect();
     let mut most = 0;
     let end = world.now + ms(20_000);
     while world.step(end) {
@@ -146,18 +131,11 @@ fn messages_wait_while_memory_is_full_and_arrive_in_the_end() {
 fn an_endless_exchange_leaves_nothing() {
     let (mut world, client, server) = World::connected();
     for round in 0..20 {
-        let load = Load {
-            messages: 1_000,
-            at_once: 100,
-            size_max: 2_000,
-            random: Random::new(round),
-        };
+        let load =
+            Load { messages: 1_000, at_once: 100, size_max: 2_000, random: Random::new(round) };
         load.run(&mut world, [client, server]);
         super::support::load::assert_nothing_is_left(&world, [client, server]);
-        world
-            .nodes
-            .iter_mut()
-            .for_each(|node| node.delivered.clear());
+        world.nodes.iter_mut().for_each(|node| node.delivered.clear());
     }
 }
 
@@ -174,10 +152,7 @@ fn many_calls_at_once_ask_for_short_first_parts_of_their_replies() {
     for rpc in calls {
         assert_eq!(world.outcome(0, rpc), Ok(body(50_000, 50_000)));
     }
-    let replies = world
-        .sent
-        .iter()
-        .filter_map(|sent| sent.data().filter(|_| sent.from == 1));
+    let replies = world.sent.iter().filter_map(|sent| sent.data().filter(|_| sent.from == 1));
     let short = replies.filter(|data| data.header.offset == 0 && data.payload.len() == 1_164);
     assert_eq!(short.count(), 90);
 }
@@ -201,10 +176,7 @@ fn messages_that_come_from_their_end_are_bounded_too() {
     world.run_for(ms(60));
     let memory = world.nodes[1].endpoint.memory();
     // One message beyond the bound, and a buffer grows by doubling.
-    assert!(
-        (512 * KIB..=2 * (1024 * KIB + 66_788)).contains(&memory),
-        "{memory}"
-    );
+    assert!((512 * KIB..=2 * (1024 * KIB + 66_788)).contains(&memory), "{memory}");
 }
 
 /// The second node's application takes nothing: so many bytes of whole messages wait for it.
@@ -346,9 +318,7 @@ fn one_way_messages_that_come_together_are_bounded() {
     let now = world.now;
     let mut send = |number| {
         let endpoint = &mut world.nodes[0].endpoint;
-        endpoint
-            .send_one_way(now, session, body(number, 100), None)
-            .unwrap()
+        endpoint.send_one_way(now, session, body(number, 100), None).unwrap()
     };
     let together: Vec<_> = (0..8).map(&mut send).collect();
     world.run_for(ms(1_000));
@@ -414,9 +384,8 @@ fn replies_that_are_not_acknowledged_are_bounded() {
         (1, Some(_)) => Verdict::Drop,
         _ => Verdict::Deliver,
     });
-    let calls: Vec<_> = (0..100)
-        .map(|number| world.call(0, session, body(number, 2_000)))
-        .collect();
+    let calls: Vec<_> =
+        (0..100).map(|number| world.call(0, session, body(number, 2_000))).collect();
     world.run_for(ms(1_000));
     let taken = world.nodes[1].delivered.len();
     assert!((10..=11).contains(&taken), "{taken} requests were taken");
@@ -436,9 +405,7 @@ fn replies_that_many_do_not_acknowledge_are_bounded_together() {
     let configs = std::iter::once(server).chain((0..10).map(|_| ethernet()));
     let mut world = World::new(configs.collect());
     world.nodes[0].application = Box::new(|_| Answer::Reply(body(1, 100 * KIB)));
-    let sessions: Vec<_> = (1..=10)
-        .map(|client| world.connect(client, 0).unwrap().0)
-        .collect();
+    let sessions: Vec<_> = (1..=10).map(|client| world.connect(client, 0).unwrap().0).collect();
     world.rule = Box::new(|datagram, _| match (datagram.from, datagram.data()) {
         (0, Some(_)) => Verdict::Drop,
         _ => Verdict::Deliver,

@@ -9,12 +9,7 @@ fn run(percent: usize, messages: usize, size_max: usize) {
     let mut random = Random::from_env();
     let (mut world, client, server) = World::connected();
     world.rule = Box::new(trouble(Random::new(random.any()), percent));
-    let load = Load {
-        messages,
-        at_once: 50,
-        size_max,
-        random,
-    };
+    let load = Load { messages, at_once: 50, size_max, random };
     load.run(&mut world, [client, server]);
     assert_nothing_is_left(&world, [client, server]);
 }
@@ -41,12 +36,8 @@ fn messages_arrive_exactly_once_with_trouble_from_the_first_packet_on() {
         let mut world = World::pair(Config::default(), Config::default());
         world.rule = Box::new(trouble(Random::new(random.any()), 20));
         let (client, server) = world.connect(0, 1).unwrap();
-        let load = Load {
-            messages: 20,
-            at_once: 20,
-            size_max: 50_000,
-            random: Random::new(random.any()),
-        };
+        let load =
+            Load { messages: 20, at_once: 20, size_max: 50_000, random: Random::new(random.any()) };
         load.run(&mut world, [client, server]);
         assert_nothing_is_left(&world, [client, server]);
     }

@@ -18,14 +18,9 @@ fn with_calls(lengths: &[usize]) -> World {
     let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
     let now = world.now;
     let endpoint = &mut world.nodes[0].endpoint;
-    while endpoint
-        .poll_transmit(now, &mut TransmitBuffer::default())
-        .is_some()
-    {}
+    while endpoint.poll_transmit(now, &mut TransmitBuffer::default()).is_some() {}
     for (number, length) in (0..).zip(lengths) {
-        endpoint
-            .call(now, session, body(number, *length), None)
-            .unwrap();
+        endpoint.call(now, session, body(number, *length), None).unwrap();
     }
     world
 }
@@ -39,18 +34,10 @@ fn messages_of_equal_length_leave_in_few_batches() {
         let in_all: usize = batches.iter().map(Vec::len).sum();
         assert_eq!(in_all, 10 * packets, "no packet more for {length} B");
         if length > 5_000 {
-            assert_eq!(
-                batches.len(),
-                in_all.div_ceil(44),
-                "{length} B: {batches:?}"
-            );
+            assert_eq!(batches.len(), in_all.div_ceil(44), "{length} B: {batches:?}");
         }
         for batch in batches {
-            assert!(
-                batch[..batch.len() - 1]
-                    .iter()
-                    .all(|length| *length == batch[0])
-            );
+            assert!(batch[..batch.len() - 1].iter().all(|length| *length == batch[0]));
         }
     }
 }
@@ -138,11 +125,7 @@ fn messages_that_share_batches_arrive_whatever_is_lost() {
             .map(|(number, length)| world.call(0, session, body(number, length)))
             .collect();
         for ((number, length), rpc) in (0..).zip(lengths).zip(calls) {
-            assert_eq!(
-                world.outcome(0, rpc),
-                Ok(body(number, length)),
-                "seed {seed}"
-            );
+            assert_eq!(world.outcome(0, rpc), Ok(body(number, length)), "seed {seed}");
         }
     }
 }

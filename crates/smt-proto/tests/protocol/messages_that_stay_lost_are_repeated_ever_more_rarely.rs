@@ -128,10 +128,8 @@ fn a_bundle_of_replies_that_stays_lost_is_repeated_ever_more_rarely() {
 
 #[test]
 fn a_reply_whose_acknowledgement_stays_lost_is_never_repeated() {
-    let repeated = repeated_per_byte(
-        |datagram| datagram.from == 0 && datagram.has(PacketType::Ack),
-        call,
-    );
+    let repeated =
+        repeated_per_byte(|datagram| datagram.from == 0 && datagram.has(PacketType::Ack), call);
     assert!(repeated <= 2, "{repeated} times");
 }
 

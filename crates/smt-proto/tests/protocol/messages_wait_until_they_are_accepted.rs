@@ -24,10 +24,7 @@ fn ids(messages: &[PeerMessage]) -> Vec<RpcId> {
 
 fn assert_did_not_run(world: &mut World, call: RpcId) {
     let error = world.outcome(0, call).map(drop).unwrap_err();
-    assert_eq!(
-        (error.reason, error.execution),
-        (CallFailure::ShuttingDown, Execution::DidNotRun)
-    );
+    assert_eq!((error.reason, error.execution), (CallFailure::ShuttingDown, Execution::DidNotRun));
 }
 
 #[test]
@@ -38,22 +35,13 @@ fn messages_are_accepted_in_the_order_in_which_they_came() {
     world.run_for(ms(1));
     let endpoint = &world.nodes[1].endpoint;
     assert_eq!((endpoint.arrived(), endpoint.accept_queue_len()), (2, 2));
-    assert!(
-        world.nodes[1].delivered.is_empty(),
-        "no event tells of them"
-    );
+    assert!(world.nodes[1].delivered.is_empty(), "no event tells of them");
     let accepted = accept_all(&mut world);
     let told: Vec<_> = accepted
         .iter()
         .map(|message| (message.rpc.id, message.is_one_way, message.body.clone()))
         .collect();
-    assert_eq!(
-        told,
-        [
-            (call.id, false, body(1, 10)),
-            (one_way.id, true, body(2, 10))
-        ]
-    );
+    assert_eq!(told, [(call.id, false, body(1, 10)), (one_way.id, true, body(2, 10))]);
     assert_eq!(world.nodes[1].endpoint.accept_queue_len(), 0);
 }
 

@@ -47,11 +47,9 @@ fn metadata_and_chains_arrive_equal_in_messages_of_every_length_and_their_replie
         let now = world.now;
         world.nodes[1].endpoint.reply(now, held, reply).unwrap();
         let replied = world.wait(0, |event| match event {
-            Event::Reply {
-                rpc: of,
-                body,
-                metadata,
-            } if *of == rpc => Some((body.clone(), metadata.clone())),
+            Event::Reply { rpc: of, body, metadata } if *of == rpc => {
+                Some((body.clone(), metadata.clone()))
+            }
             _ => None,
         });
         assert_eq!(replied, (whole, metadata(b"reply")));
@@ -66,17 +64,13 @@ fn metadata_arrives_in_one_way_messages_failures_and_bundles() {
         failure.metadata = metadata(request);
         Answer::Fail(failure)
     });
-    let values: Vec<Bytes> = (0..10_u8)
-        .map(|value| Bytes::from(vec![value; 20]))
-        .collect();
+    let values: Vec<Bytes> = (0..10_u8).map(|value| Bytes::from(vec![value; 20])).collect();
     let mut calls = Vec::new();
     for value in &values {
         let message = OutgoingMessage::new(value.clone()).with_metadata(metadata(value));
         let now = world.now;
         let client = &mut world.nodes[0].endpoint;
-        client
-            .send_one_way(now, session, message.clone(), None)
-            .unwrap();
+        client.send_one_way(now, session, message.clone(), None).unwrap();
         calls.push(call(&mut world, session, message));
     }
     for (rpc, value) in calls.into_iter().zip(&values) {
@@ -111,10 +105,7 @@ fn metadata_counts_in_the_length_of_a_message_and_in_the_memory_of_one_that_wait
     assert!(world.nodes[1].endpoint.memory() >= 100);
     let now = world.now;
     let accepted = world.nodes[1].endpoint.accept(now).unwrap();
-    assert_eq!(
-        (accepted.body.len(), accepted.metadata),
-        (fits, metadata(b"x"))
-    );
+    assert_eq!((accepted.body.len(), accepted.metadata), (fits, metadata(b"x")));
     assert_eq!(world.nodes[1].endpoint.memory(), 0);
 }
 
@@ -148,10 +139,7 @@ fn a_call_whose_reply_has_malformed_metadata_may_have_run() {
     let mut rogue = Rogue::server(session);
     rogue.has_metadata = true;
     rogue.answer(&mut world, (rpc.id, Kind::Reply), b"\0\x01");
-    let expected = CallError {
-        reason: CallFailure::Malformed,
-        execution: Execution::MayHaveRun,
-    };
+    let expected = CallError { reason: CallFailure::Malformed, execution: Execution::MayHaveRun };
     assert_eq!(world.outcome(0, rpc), Err(expected));
     assert_eq!(world.nodes[0].endpoint.statistics().violations, 1);
 }

@@ -13,12 +13,7 @@ fn works(client: Config, server: Config, size_max: usize) {
     let mut random = Random::from_env();
     let (mut world, at_client, at_server) = World::connected_with(client, server);
     world.rule = Box::new(trouble(Random::new(random.any()), 3));
-    let load = Load {
-        messages: 500,
-        at_once: 30,
-        size_max,
-        random: Random::new(random.any()),
-    };
+    let load = Load { messages: 500, at_once: 30, size_max, random: Random::new(random.any()) };
     load.run(&mut world, [at_client, at_server]);
     assert_nothing_is_left(&world, [at_client, at_server]);
 }
@@ -75,12 +70,7 @@ fn all_ids_of_a_control_packet_are_of_its_stripe() {
         }
         trouble(datagram, injected)
     });
-    let load = Load {
-        messages: 500,
-        at_once: 30,
-        size_max: 100_000,
-        random,
-    };
+    let load = Load { messages: 500, at_once: 30, size_max: 100_000, random };
     load.run(&mut world, [at_client, at_server]);
     world.nodes[1].application = Box::new(|_| Answer::Abort(AbortCode::ShuttingDown));
     for number in 0..4 {
@@ -128,16 +118,10 @@ fn few_index_bits_on_one_side_and_many_on_the_other_work() {
     works(few.clone(), many.clone(), 300_000);
     works(many.clone(), few.clone(), 300_000);
     let (mut world, session, at_server) = World::connected_with(few, many);
-    let most = world.nodes[0]
-        .endpoint
-        .session(session)
-        .unwrap()
-        .message_max;
+    let most = world.nodes[0].endpoint.session(session).unwrap().message_max;
     assert_eq!(most, 1_142 + 255 * 16_384 - 40, "256 records");
     let now = world.now;
-    let refused = world.nodes[0]
-        .endpoint
-        .call(now, session, body(1, most as usize + 1), None);
+    let refused = world.nodes[0].endpoint.call(now, session, body(1, most as usize + 1), None);
     assert!(refused.is_err());
     let rpc = world.call(0, session, body(1, most as usize));
     assert!(world.outcome(0, rpc) == Ok(body(1, most as usize)));

@@ -57,12 +57,7 @@ fn types(datagram: &Datagram) -> Vec<PacketType> {
 }
 
 /// Sealed packets of a client's call, and its session at both ends.
-fn recorded_call() -> (
-    World,
-    [SessionIndex; 2],
-    [Arc<PacketSealer>; 2],
-    Vec<Datagram>,
-) {
+fn recorded_call() -> (World, [SessionIndex; 2], [Arc<PacketSealer>; 2], Vec<Datagram>) {
     let (mut world, ends, sealers) = connected(&ethernet());
     world.is_recording = true;
     let rpc = world.call(0, ends[0], body(1, 100));
@@ -286,11 +281,7 @@ fn an_association_that_is_lost_is_told_again() {
 
 /// Words about associations that a peer may say at any time.
 fn words(version: u8) -> [Body<'static>; 3] {
-    let fields = AssociationFields {
-        serial: 9,
-        spi: 77,
-        version,
-    };
+    let fields = AssociationFields { serial: 9, spi: 77, version };
     [
         Body::Association(fields),
         Body::AssociationAck { serial: 9 },
@@ -329,10 +320,7 @@ fn a_peer_that_asks_and_acknowledges_without_end_gets_few_associations() {
         let serial = 1 + serial % 20;
         rogue.say(
             &mut world,
-            &[
-                Body::AssociationAck { serial },
-                Body::AssociationRequest { serial },
-            ],
+            &[Body::AssociationAck { serial }, Body::AssociationRequest { serial }],
         );
         world.run_for(ms(1));
     }

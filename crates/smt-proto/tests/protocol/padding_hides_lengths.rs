@@ -36,10 +36,7 @@ fn every_length_is_seen_without_padding() {
 fn block_padding_hides_lengths() {
     let padding = Padding::Block(NonZeroU32::new(1_024).unwrap());
     let lengths = seen(padding, (0..20_000).step_by(97));
-    assert!(
-        lengths.iter().all(|length| length % 1_024 == 0),
-        "{lengths:?}"
-    );
+    assert!(lengths.iter().all(|length| length % 1_024 == 0), "{lengths:?}");
     assert_eq!(lengths.len(), 20);
 }
 
@@ -53,10 +50,7 @@ fn padme_hides_lengths() {
 #[test]
 fn padding_covers_whole_records() {
     let padding = Padding::Block(NonZeroU32::new(200_000).unwrap());
-    let lengths = seen(
-        padding,
-        [0, 1, 1_102, 1_103, 17_486, 17_487, 199_960].into_iter(),
-    );
+    let lengths = seen(padding, [0, 1, 1_102, 1_103, 17_486, 17_487, 199_960].into_iter());
     assert_eq!(lengths, BTreeSet::from([200_000]));
 }
 
@@ -69,12 +63,7 @@ fn padding_reaches_the_message_limit() {
     let rpc = world.call(0, session, body(1, 100_000));
     assert_eq!(world.outcome(0, rpc), Ok(body(1, 100_000)));
     let now = world.now;
-    let refused = world.nodes[0]
-        .endpoint
-        .call(now, session, body(1, 100_001), None);
-    let expected = smt_proto::Refused::TooLarge {
-        length: 100_001,
-        limit: 100_000,
-    };
+    let refused = world.nodes[0].endpoint.call(now, session, body(1, 100_001), None);
+    let expected = smt_proto::Refused::TooLarge { length: 100_001, limit: 100_000 };
     assert_eq!(refused, Err(expected));
 }

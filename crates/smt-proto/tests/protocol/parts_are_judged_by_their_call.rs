@@ -10,11 +10,7 @@ use super::support::{World, ms};
 
 /// A part of a call with this number.
 fn part(rogue: &mut Rogue, world: &mut World, rpc: RpcId, number: u32, body: &[u8]) {
-    rogue.parts = PartMarks {
-        more: true,
-        number,
-        ..PartMarks::default()
-    };
+    rogue.parts = PartMarks { more: true, number, ..PartMarks::default() };
     let bytes = [&rpc.id.0.to_be_bytes(), body].concat();
     rogue.message(world, Kind::Part, &bytes);
 }
@@ -38,10 +34,7 @@ fn a_number_that_comes_twice_ends_the_call() {
     assert_eq!(world.nodes[0].endpoint.statistics().violations, 1);
     assert_eq!(world.nodes[0].endpoint.memory(), 0);
     world.run_for(ms(5));
-    assert!(
-        !world.nodes[1].endpoint.is_wanted(request),
-        "the peer is told"
-    );
+    assert!(!world.nodes[1].endpoint.is_wanted(request), "the peer is told");
 }
 
 // SMT [5.9-12]
@@ -68,10 +61,7 @@ fn parts_that_claim_the_same_number_hold_no_more_than_one_does_without_room() {
     let full = usize::MAX / 2;
     world.nodes[0].endpoint.set_untaken(full);
     let mut rogue = Rogue::server(session);
-    rogue.parts = PartMarks {
-        more: true,
-        ..PartMarks::default()
-    };
+    rogue.parts = PartMarks { more: true, ..PartMarks::default() };
     let bytes = [&call.id.0.to_be_bytes(), &[0; 20_000][..]].concat();
     for _ in 0..50 {
         rogue.first_of(&mut world, Kind::Part, &bytes);
@@ -99,25 +89,13 @@ fn a_request_that_waits_and_breaks_a_rule_of_parts_is_not_given_to_the_applicati
     let (mut world, session, at_server) = World::connected();
     world.nodes[1].endpoint.queue_messages();
     let now = world.now;
-    let options = CallOptions {
-        deadline: None,
-        parts: REQUEST,
-    };
+    let options = CallOptions { deadline: None, parts: REQUEST };
     let endpoint = &mut world.nodes[0].endpoint;
     let call = endpoint.call_in_parts(now, session, "request", options);
     let call = call.unwrap();
     world.run_for(ms(5));
-    let at_server = RpcId {
-        session: at_server,
-        ..call
-    };
-    part(
-        &mut Rogue::client(at_server.session),
-        &mut world,
-        at_server,
-        0,
-        b"part",
-    );
+    let at_server = RpcId { session: at_server, ..call };
+    part(&mut Rogue::client(at_server.session), &mut world, at_server, 0, b"part");
     let cancelled = |event: &Event| matches!(event, Event::Cancelled(_)).then_some(());
     assert!(world.nodes[1].event(cancelled).is_none());
     let now = world.now;
@@ -134,10 +112,7 @@ fn a_reply_of_fewer_parts_than_have_come_ends_the_call_as_malformed() {
     let (call, _) = begin(&mut world, session, REPLY);
     let mut rogue = Rogue::server(session);
     part(&mut rogue, &mut world, call, 3, b"part");
-    rogue.parts = PartMarks {
-        number: 3,
-        ..PartMarks::default()
-    };
+    rogue.parts = PartMarks { number: 3, ..PartMarks::default() };
     rogue.answer(&mut world, (call.id, Kind::Reply), b"end");
     assert_eq!(failure_of(&mut world, call), Some(CallFailure::Malformed));
     assert_eq!(world.nodes[0].endpoint.memory(), 0);
@@ -149,10 +124,7 @@ fn a_reply_of_more_parts_than_come_waits_for_them() {
     let (mut world, session, _) = World::connected();
     let (call, _) = begin(&mut world, session, REPLY);
     let mut rogue = Rogue::server(session);
-    rogue.parts = PartMarks {
-        number: 1,
-        ..PartMarks::default()
-    };
+    rogue.parts = PartMarks { number: 1, ..PartMarks::default() };
     rogue.answer(&mut world, (call.id, Kind::Reply), b"end");
     // A repetition of the reply changes nothing.
     rogue.answer(&mut world, (call.id, Kind::Reply), b"end");
@@ -185,10 +157,7 @@ fn a_part_of_no_call_is_dropped() {
     let (call, _) = begin(&mut world, session, PartMarks::default());
     let mut rogue = Rogue::server(session);
     part(&mut rogue, &mut world, call, 0, b"part");
-    let no_call = RpcId {
-        id: MessageId(u64::MAX),
-        ..call
-    };
+    let no_call = RpcId { id: MessageId(u64::MAX), ..call };
     part(&mut rogue, &mut world, no_call, 0, b"part");
     assert_eq!(world.nodes[0].endpoint.memory(), 0);
     assert_eq!(failure_of(&mut world, call), None);
@@ -201,10 +170,8 @@ fn windows_of_calls_without_parts_have_no_effect() {
     let never_issued = layout().id(9_000, smt_record::Side::Client, 0).unwrap();
     let windows = [call.id, never_issued].map(|id| PartWindow { id, limit: 7 });
     let ids = [call.id, never_issued];
-    let bodies = [
-        Body::PartWindow(List::from(&windows[..])),
-        Body::PartWindowRequest(List::from(&ids[..])),
-    ];
+    let bodies =
+        [Body::PartWindow(List::from(&windows[..])), Body::PartWindowRequest(List::from(&ids[..]))];
     Rogue::server(session).say(&mut world, &bodies);
     Rogue::client(at_server).say(&mut world, &bodies);
     world.run_for(ms(5));

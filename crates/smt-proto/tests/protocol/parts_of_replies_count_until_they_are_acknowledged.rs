@@ -127,9 +127,7 @@ fn parts_of_a_call_that_is_given_up_count_until_they_are_acknowledged() {
         world.run_for(ms(20));
         assert_eq!(kept(&world), before);
         if is_closed {
-            world.nodes[1]
-                .endpoint
-                .close(request.session, CloseCode::Done);
+            world.nodes[1].endpoint.close(request.session, CloseCode::Done);
         } else {
             world.rule = Box::new(|_, _| Verdict::Deliver);
             world.run_for(ms(5_000));

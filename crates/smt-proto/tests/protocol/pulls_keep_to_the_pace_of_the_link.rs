@@ -230,10 +230,7 @@ fn trimmed_headers_have_their_part_of_the_link() {
     };
     let (alone, beside) = (pulled(false), pulled(true));
     assert!(alone > 1_150_000, "{alone} bytes in 10 ms");
-    assert!(
-        (alone * 2 / 5..alone * 3 / 5).contains(&beside),
-        "{beside} of {alone}"
-    );
+    assert!((alone * 2 / 5..alone * 3 / 5).contains(&beside), "{beside} of {alone}");
 }
 
 /// Memory is full: the messages that have begun end one after the other.
@@ -245,9 +242,8 @@ fn the_shortest_message_gets_on_while_memory_is_full() {
     world.nodes[1].application = Box::new(|_| Answer::Reply(Bytes::new()));
     let policy = Pull::new(RATE, 40_000);
     world.nodes[1].endpoint.set_pull_policy(Box::new(policy));
-    let calls: Vec<_> = (0..40)
-        .map(|number| world.call(0, session, body(number, 2 * MB)))
-        .collect();
+    let calls: Vec<_> =
+        (0..40).map(|number| world.call(0, session, body(number, 2 * MB))).collect();
     let mut most = 0;
     let end = world.now + ms(20_000);
     while world.step(end) {

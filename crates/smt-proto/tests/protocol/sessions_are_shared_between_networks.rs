@@ -17,12 +17,8 @@ fn taken_by_one(sessions_max: usize) -> (World, Vec<SessionIndex>) {
     let mut server = Config::default();
     server.accept = true;
     server.sessions_max = sessions_max;
-    let mut world = World::new(vec![
-        Config::default(),
-        server,
-        Config::default(),
-        Config::default(),
-    ]);
+    let mut world =
+        World::new(vec![Config::default(), server, Config::default(), Config::default()]);
     world.nodes[3].address.set_ip([192, 0, 2, 77].into());
     let taken = (0..sessions_max).map(|_| world.connect(0, 1).unwrap().0);
     let taken = taken.collect();
@@ -113,8 +109,7 @@ fn a_client_without_a_cookie_evicts_none() {
         }
         .emit(1, 1_200, &mut bytes);
         let (now, node) = (world.now, &mut world.nodes[1]);
-        node.endpoint
-            .handle_arrival(now, Arrival::datagram(path, &bytes));
+        node.endpoint.handle_arrival(now, Arrival::datagram(path, &bytes));
         let answer = node.endpoint.poll_transmit(now, &mut node.buffer);
         assert!(answer.is_some() && node.buffer[1] == PacketType::Cookie as u8);
     }

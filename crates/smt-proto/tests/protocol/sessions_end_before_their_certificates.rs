@@ -19,10 +19,7 @@ const WALL: u64 = 1_700_000_000;
 fn connected(ends: [[Option<u64>; 2]; 2]) -> (World, SessionIndex, SessionIndex) {
     let mut server = Config::default();
     server.accept = true;
-    let nodes = [Config::default(), server]
-        .into_iter()
-        .zip(ends)
-        .enumerate();
+    let nodes = [Config::default(), server].into_iter().zip(ends).enumerate();
     let nodes = nodes.map(|(number, (config, ends))| {
         let mut exchanges = exchanges((number as u64) << 32);
         let end = |seconds| WallTime::from_secs(WALL + seconds);

@@ -31,18 +31,10 @@ fn a_close_reaches_the_peer_with_its_code() {
         world.nodes[1].endpoint.close(server, code);
         let error = world.outcome(0, rpc).unwrap_err();
         assert_eq!(error.execution, Execution::MayHaveRun);
-        assert_eq!(
-            error.reason,
-            CallFailure::SessionEnded(SessionEnd::ClosedByPeer(code))
-        );
+        assert_eq!(error.reason, CallFailure::SessionEnded(SessionEnd::ClosedByPeer(code)));
         assert_eq!(end_of(&mut world, 1), SessionEnd::ClosedHere);
         assert_eq!(end_of(&mut world, 0), SessionEnd::ClosedByPeer(code));
-        assert!(
-            world
-                .nodes
-                .iter()
-                .all(|node| node.endpoint.sessions_len() == 0)
-        );
+        assert!(world.nodes.iter().all(|node| node.endpoint.sessions_len() == 0));
     }
 }
 
@@ -50,13 +42,12 @@ fn a_close_reaches_the_peer_with_its_code() {
 #[test]
 fn a_packet_after_a_lost_close_is_answered_by_reset() {
     let (mut world, client, server) = World::connected();
-    world.rule = Box::new(|datagram, _| {
-        if datagram.has(PacketType::Close) {
-            Verdict::Drop
-        } else {
-            Verdict::Deliver
-        }
-    });
+    world.rule =
+        Box::new(
+            |datagram, _| {
+                if datagram.has(PacketType::Close) { Verdict::Drop } else { Verdict::Deliver }
+            },
+        );
     world.nodes[1].endpoint.close(server, CloseCode::Done);
     world.run_for(ms(1));
     assert_eq!(world.nodes[0].endpoint.sessions_len(), 1);
@@ -70,22 +61,13 @@ fn a_packet_after_a_lost_close_is_answered_by_reset() {
 fn reset(world: &mut World, client: SessionIndex, server: SessionIndex) -> Datagram {
     world.rule = Box::new(|datagram, _| {
         let is_hidden = datagram.has(PacketType::Close) || datagram.has(PacketType::Reset);
-        if is_hidden {
-            Verdict::Drop
-        } else {
-            Verdict::Deliver
-        }
+        if is_hidden { Verdict::Drop } else { Verdict::Deliver }
     });
     world.nodes[1].endpoint.close(server, CloseCode::Done);
     world.is_recording = true;
     world.call(0, client, body(1, 100));
     world.run_for(ms(1));
-    world
-        .sent
-        .iter()
-        .find(|sent| sent.has(PacketType::Reset))
-        .cloned()
-        .unwrap()
+    world.sent.iter().find(|sent| sent.has(PacketType::Reset)).cloned().unwrap()
 }
 
 // SMT [12.1-5]
@@ -95,10 +77,7 @@ fn a_reset_counts_only_with_its_token() {
     let reset = reset(&mut world, client, server);
     for at in 12..Reset::LEN {
         let bytes = flipped(&reset.bytes, at);
-        world.hand_in(&Datagram {
-            bytes,
-            ..reset.clone()
-        });
+        world.hand_in(&Datagram { bytes, ..reset.clone() });
         assert_eq!(world.nodes[0].endpoint.sessions_len(), 1, "byte {at}");
     }
     world.hand_in(&reset);
@@ -113,44 +92,25 @@ fn resets_are_sent_only_for_indices_that_are_closed_for_good() {
     let (mut world, client, server) = World::connected();
     world.is_recording = true;
     world.call(0, client, body(1, 100));
-    let template = world
-        .sent
-        .iter()
-        .find(|sent| sent.data().is_some())
-        .cloned()
-        .unwrap();
+    let template = world.sent.iter().find(|sent| sent.data().is_some()).cloned().unwrap();
     world.run_for(ms(100));
     world.sent.clear();
     let other = SessionIndex::new(7, 1);
     let unissued = SessionIndex(server.0 + 1);
-    for index in [
-        other,
-        unissued,
-        SessionIndex(0),
-        SessionIndex(server.0 + 1_000),
-        SessionIndex::new(1, 0),
-    ] {
+    for index in
+        [other, unissued, SessionIndex(0), SessionIndex(server.0 + 1_000), SessionIndex::new(1, 0)]
+    {
         let mut bytes = template.bytes.clone();
         bytes[SESSION].copy_from_slice(&index.0.to_be_bytes());
-        world.hand_in(&Datagram {
-            bytes,
-            ..template.clone()
-        });
+        world.hand_in(&Datagram { bytes, ..template.clone() });
     }
     // A live one, from elsewhere.
-    let mut world3 = World::new(vec![
-        Config::default(),
-        Config::default(),
-        Config::default(),
-    ]);
+    let mut world3 = World::new(vec![Config::default(), Config::default(), Config::default()]);
     std::mem::swap(&mut world3.nodes[0], &mut world.nodes[0]);
     std::mem::swap(&mut world3.nodes[1], &mut world.nodes[1]);
     world3.is_recording = true;
     world3.now = world.now;
-    world3.hand_in(&Datagram {
-        from: 2,
-        ..template
-    });
+    world3.hand_in(&Datagram { from: 2, ..template });
     assert!(world.sent.is_empty() && world3.sent.is_empty());
 }
 
@@ -163,12 +123,7 @@ fn a_reset_is_never_answered_and_never_larger_than_its_cause() {
     // To the closed index, in both directions.
     let mut bytes = reset.bytes.clone();
     bytes[SESSION].copy_from_slice(&server.0.to_be_bytes());
-    world.hand_in(&Datagram {
-        from: 0,
-        to: 1,
-        bytes,
-        ..reset.clone()
-    });
+    world.hand_in(&Datagram { from: 0, to: 1, bytes, ..reset.clone() });
     assert!(world.sent.is_empty());
     // The shortest DATA packet has 37 bytes.
     let mut data = vec![0; 37];
@@ -181,12 +136,7 @@ fn a_reset_is_never_answered_and_never_larger_than_its_cause() {
         offset: 0,
     }
     .emit(1, (&mut data[..36]).try_into().unwrap());
-    world.hand_in(&Datagram {
-        from: 0,
-        to: 1,
-        bytes: data,
-        ..reset
-    });
+    world.hand_in(&Datagram { from: 0, to: 1, bytes: data, ..reset });
     assert_eq!(world.sent.len(), 1);
     assert!(world.sent[0].bytes.len() < 37);
 }
@@ -195,12 +145,7 @@ fn a_reset_is_never_answered_and_never_larger_than_its_cause() {
 fn resets_are_bounded_in_rate() {
     let (mut world, client, server) = World::connected();
     reset(&mut world, client, server);
-    let template = world
-        .sent
-        .iter()
-        .find(|sent| sent.data().is_some())
-        .cloned()
-        .unwrap();
+    let template = world.sent.iter().find(|sent| sent.data().is_some()).cloned().unwrap();
     world.sent.clear();
     for _ in 0..10_000 {
         world.now = world.now + super::support::us(100);
@@ -235,25 +180,15 @@ fn a_server_that_shuts_down_refuses_new_requests_and_ends_the_others() {
     world.nodes[1].endpoint.drain(now);
     let second = world.call(0, client, body(2, 10));
     let error = world.outcome(0, second).unwrap_err();
-    assert_eq!(
-        (error.reason, error.execution),
-        (CallFailure::ShuttingDown, Execution::DidNotRun)
-    );
+    assert_eq!((error.reason, error.execution), (CallFailure::ShuttingDown, Execution::DidNotRun));
     let (held, _) = world.nodes[1].delivered[0].clone();
     let now = world.now;
-    world.nodes[1]
-        .endpoint
-        .reply(now, held, body(3, 10))
-        .unwrap();
+    world.nodes[1].endpoint.reply(now, held, body(3, 10)).unwrap();
     assert_eq!(world.outcome(0, first), Ok(body(3, 10)));
     assert_eq!(world.nodes[1].delivered.len(), 1);
     world.start_connect(0, 1);
     world.run_for(ms(100));
-    assert_eq!(
-        world.nodes[1].endpoint.sessions_len(),
-        1,
-        "no client is accepted"
-    );
+    assert_eq!(world.nodes[1].endpoint.sessions_len(), 1, "no client is accepted");
 }
 
 // SMT [11-1]
@@ -274,13 +209,8 @@ fn garbage_ends_nothing() {
             bytes[6..8].copy_from_slice(&(length as u16).to_be_bytes());
             bytes[SESSION].copy_from_slice(&[client, server][node].0.to_be_bytes());
         }
-        let datagram = Datagram {
-            is_trimmed: false,
-            at: world.now,
-            from: 1 - node,
-            to: node,
-            bytes,
-        };
+        let datagram =
+            Datagram { is_trimmed: false, at: world.now, from: 1 - node, to: node, bytes };
         world.hand_in(&datagram);
     }
     let rpc = world.call(0, client, body(1, 10_000));
@@ -292,11 +222,7 @@ fn a_server_that_shuts_down_asks_soon_whether_its_replies_have_arrived() {
     let (mut world, client, _) = World::connected();
     let rpc = world.call(0, client, body(1, 10));
     world.outcome(0, rpc).unwrap();
-    assert_eq!(
-        world.nodes[1].endpoint.served_len(),
-        1,
-        "kept until it is acknowledged"
-    );
+    assert_eq!(world.nodes[1].endpoint.served_len(), 1, "kept until it is acknowledged");
     let now = world.now;
     world.nodes[1].endpoint.drain(now);
     world.run_for(ms(3));

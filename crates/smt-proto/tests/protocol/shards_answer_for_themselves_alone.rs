@@ -49,10 +49,7 @@ fn resets_are_sent_only_for_indices_that_this_shard_has_closed() {
             let mut bytes = template.bytes.clone();
             let index = SessionIndex::new(BOOT, *serial);
             bytes[SESSION].copy_from_slice(&index.0.to_be_bytes());
-            world.hand_in(&Datagram {
-                bytes,
-                ..template.clone()
-            });
+            world.hand_in(&Datagram { bytes, ..template.clone() });
             world.sent.iter().any(|sent| sent.has(PacketType::Reset))
         })
         .collect();

@@ -116,10 +116,7 @@ fn the_oldest_message_is_not_starved_although_all_come_slowly() {
     let sent = |datagrams: &[Datagram], is_oldest: bool| -> u32 {
         let mut ends: BTreeMap<(usize, MessageId), u32> = BTreeMap::new();
         for datagram in datagrams.iter().filter(|sent| sent.from > 0) {
-            if let Some(data) = datagram
-                .data()
-                .filter(|_| is_oldest == (datagram.from == 1))
-            {
+            if let Some(data) = datagram.data().filter(|_| is_oldest == (datagram.from == 1)) {
                 let end = ends.entry((datagram.from, data.header.id)).or_default();
                 *end = (*end).max(data.header.offset + data.payload.len() as u32);
             }

@@ -27,12 +27,7 @@ fn only_the_last_reply_is_asked_about() {
     world.run_for(ms(60_000));
     let types = [PacketType::NeedAck, PacketType::Ack];
     assert_eq!(world.sent.len(), 2, "{}", world.trace());
-    assert!(
-        types
-            .iter()
-            .zip(&world.sent)
-            .all(|(of, sent)| sent.has(*of))
-    );
+    assert!(types.iter().zip(&world.sent).all(|(of, sent)| sent.has(*of)));
 }
 
 #[test]
@@ -41,11 +36,7 @@ fn a_call_of_a_megabyte_takes_few_packets_beside_its_data() {
     world.is_recording = true;
     let rpc = world.call(0, session, body(1, 1_000_000));
     world.outcome(0, rpc).unwrap();
-    let data = world
-        .sent
-        .iter()
-        .filter(|sent| sent.data().is_some())
-        .count();
+    let data = world.sent.iter().filter(|sent| sent.data().is_some()).count();
     let others = world.sent.len() - data;
     // Each grant is some 64 KB, which is one datagram and a little.
     assert!(data <= 48, "{data}");
@@ -66,10 +57,7 @@ fn rare_calls_take_no_further_datagrams() {
             world.run_for(pause);
         }
         let counted = world.count - before;
-        assert!(
-            counted <= 10 * datagrams + 2,
-            "{counted} at pauses of {pause:?}"
-        );
+        assert!(counted <= 10 * datagrams + 2, "{counted} at pauses of {pause:?}");
     }
 }
 

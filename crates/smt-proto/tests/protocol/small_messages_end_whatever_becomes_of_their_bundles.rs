@@ -176,12 +176,8 @@ impl Ledger {
         }
         assert!(delivered.is_empty(), "delivered, but nobody sent it");
         for node in &world.nodes {
-            let Statistics {
-                violations,
-                bundles_sent,
-                key_updates,
-                ..
-            } = node.endpoint.statistics();
+            let Statistics { violations, bundles_sent, key_updates, .. } =
+                node.endpoint.statistics();
             assert_eq!(violations, 0);
             self.bundles += bundles_sent;
             self.updates += key_updates;

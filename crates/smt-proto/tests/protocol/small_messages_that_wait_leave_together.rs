@@ -106,11 +106,7 @@ fn a_bundle_is_no_longer_than_the_peer_takes_without_a_grant() {
     let rpcs = calls(&mut world, session, 100, 64);
     answers(&mut world, &rpcs, 64);
     let lengths = world.sent.iter().filter_map(|sent| sent.data());
-    assert!(
-        lengths
-            .map(|data| data.payload.len())
-            .all(|length| length <= 5_000)
-    );
+    assert!(lengths.map(|data| data.payload.len()).all(|length| length <= 5_000));
 }
 
 #[test]
@@ -135,10 +131,7 @@ fn a_message_longer_than_record_0_leaves_alone() {
 fn messages_leave_alone_to_a_peer_that_takes_no_bundles() {
     let mut plain = Config::default();
     plain.bundles = false;
-    for configs in [
-        (plain.clone(), Config::default()),
-        (Config::default(), plain),
-    ] {
+    for configs in [(plain.clone(), Config::default()), (Config::default(), plain)] {
         let (mut world, session, _) = World::connected_with(configs.0, configs.1);
         let rpcs = calls(&mut world, session, 10, 64);
         answers(&mut world, &rpcs, 64);
@@ -235,12 +228,7 @@ fn a_member_given_up_before_its_bundle_came_does_not_run_and_the_others_do() {
     }
     world.run_for(ms(1_000));
     assert_eq!(world.nodes[1].delivered.len(), 9);
-    assert!(
-        world.nodes[1]
-            .delivered
-            .iter()
-            .all(|(rpc, _)| rpc.id != rpcs[3].id)
-    );
+    assert!(world.nodes[1].delivered.iter().all(|(rpc, _)| rpc.id != rpcs[3].id));
 }
 
 // SMT [5.7-40]
@@ -258,10 +246,7 @@ fn a_bundle_is_sent_until_it_is_seen_even_if_all_of_its_members_were_given_up() 
     assert!(world.nodes[1].delivered.is_empty());
     // No id is left unseen, and nothing is kept.
     assert_eq!(world.nodes[0].endpoint.session(session).unwrap().calls, 0);
-    assert_eq!(
-        world.nodes[1].endpoint.session(at_server).unwrap().served,
-        0
-    );
+    assert_eq!(world.nodes[1].endpoint.session(at_server).unwrap().served, 0);
 }
 
 // SMT [5.7-31]
@@ -300,10 +285,7 @@ fn only_the_last_replies_are_asked_about() {
     world.run_for(ms(60_000));
     assert_eq!(world.sent.len(), 2, "{}", world.trace());
     assert!(world.sent[0].has(PacketType::NeedAck) && world.sent[1].has(PacketType::Ack));
-    assert_eq!(
-        world.nodes[1].endpoint.session(at_server).unwrap().served,
-        0
-    );
+    assert_eq!(world.nodes[1].endpoint.session(at_server).unwrap().served, 0);
     assert_eq!(world.nodes[1].endpoint.session(at_server).unwrap().calls, 0);
 }
 
@@ -313,9 +295,7 @@ fn each_member_and_not_the_bundle_is_told_of_the_sessions_end() {
     lose_data_of(&mut world, 0, usize::MAX);
     let rpcs = calls(&mut world, session, 10, 64);
     world.run_for(ms(1));
-    world.nodes[0]
-        .endpoint
-        .close_all(smt_proto::CloseCode::Done);
+    world.nodes[0].endpoint.close_all(smt_proto::CloseCode::Done);
     for rpc in rpcs {
         let error = world.outcome(0, rpc).unwrap_err();
         assert_eq!(error.execution, Execution::MayHaveRun);
@@ -375,11 +355,7 @@ fn a_lost_part_of_a_large_bundle_is_asked_for() {
         // All of it, then what follows record 0, and record 0.
         let is_lost = datagram.from == 0 && data.is_some() && lost < 3;
         lost += usize::from(is_lost);
-        if is_lost {
-            Verdict::Drop
-        } else {
-            Verdict::Deliver
-        }
+        if is_lost { Verdict::Drop } else { Verdict::Deliver }
     });
     let rpcs = calls(&mut world, session, 100, 64);
     answers(&mut world, &rpcs, 64);
@@ -389,13 +365,12 @@ fn a_lost_part_of_a_large_bundle_is_asked_for() {
 #[test]
 fn a_large_bundle_arrives_although_the_path_has_become_narrow() {
     let (mut world, session, _) = World::connected();
-    world.rule = Box::new(|datagram, _| {
-        if datagram.bytes.len() > 1_472 {
-            Verdict::Drop
-        } else {
-            Verdict::Deliver
-        }
-    });
+    world.rule =
+        Box::new(
+            |datagram, _| {
+                if datagram.bytes.len() > 1_472 { Verdict::Drop } else { Verdict::Deliver }
+            },
+        );
     let rpcs = calls(&mut world, session, 100, 64);
     answers(&mut world, &rpcs, 64);
     assert_eq!(world.nodes[1].delivered.len(), 100);
@@ -411,9 +386,7 @@ fn a_large_bundle_without_room_for_its_requests_comes_again_and_each_runs_once()
     let (mut world, session, _) = World::connected_with(Config::default(), server);
     // The memory is promised to a message that does not get on.
     let now = world.now;
-    let large = world.nodes[0]
-        .endpoint
-        .call(now, session, body(7, 200_000), None);
+    let large = world.nodes[0].endpoint.call(now, session, body(7, 200_000), None);
     let large = large.unwrap();
     world.rule = Box::new(|datagram, _| match datagram.data() {
         Some(data) if data.header.message_length > 100_000 && data.header.offset > 0 => {
@@ -451,9 +424,7 @@ fn a_bundle_that_finds_no_room_keeps_the_turn_of_its_shortest_member() {
             _ if number % 2 == 0 => 30_000,
             _ => 100,
         };
-        client
-            .call(now, session, body(number, length), None)
-            .unwrap();
+        client.call(now, session, body(number, length), None).unwrap();
     }
     world.flush();
     let lengths = world.sent.iter().filter_map(|sent| sent.data());
@@ -474,9 +445,7 @@ fn replies_are_taken_in_parts_although_memory_is_full() {
     world.run_for(ms(1));
     // The client's memory is promised to a message of the server that does not get on.
     let now = world.now;
-    let large = world.nodes[1]
-        .endpoint
-        .send_one_way(now, at_server, body(7, 200_000), None);
+    let large = world.nodes[1].endpoint.send_one_way(now, at_server, body(7, 200_000), None);
     large.unwrap();
     let mut lost = 0;
     world.rule = Box::new(move |datagram, _| match datagram.data() {
@@ -520,9 +489,8 @@ fn replies_are_taken_although_memory_is_full() {
     world.run_for(ms(1));
     let now = world.now;
     let server = &mut world.nodes[1].endpoint;
-    let asked: Vec<RpcId> = (0..5)
-        .map(|number| server.call(now, at_server, body(number, 64), None).unwrap())
-        .collect();
+    let asked: Vec<RpcId> =
+        (0..5).map(|number| server.call(now, at_server, body(number, 64), None).unwrap()).collect();
     world.run_for(ms(1));
     // Replies and requests of the client share a bundle.
     let (now, held) = (world.now, world.nodes[0].delivered.clone());
@@ -530,9 +498,8 @@ fn replies_are_taken_although_memory_is_full() {
     for (rpc, body) in held {
         client.reply(now, rpc, body).unwrap();
     }
-    let own: Vec<RpcId> = (0..5)
-        .map(|number| client.call(now, session, body(number, 60), None).unwrap())
-        .collect();
+    let own: Vec<RpcId> =
+        (0..5).map(|number| client.call(now, session, body(number, 60), None).unwrap()).collect();
     for (number, rpc) in asked.iter().enumerate() {
         assert_eq!(world.outcome(1, *rpc).unwrap(), body(number as u64, 64));
     }
@@ -593,11 +560,7 @@ fn waiting_for_keys() -> (World, Vec<RpcId>) {
     world.run_for(ms(1));
     let mut rpcs = calls(&mut world, session, 1_000, 64);
     world.run_for(ms(1));
-    let arrived: BTreeSet<RpcId> = world.nodes[1]
-        .delivered
-        .iter()
-        .map(|(rpc, _)| *rpc)
-        .collect();
+    let arrived: BTreeSet<RpcId> = world.nodes[1].delivered.iter().map(|(rpc, _)| *rpc).collect();
     rpcs.retain(|rpc| arrived.iter().all(|of| of.id != rpc.id));
     assert!(rpcs.len() > 50, "{}", rpcs.len());
     // All of them were counted as sent: none waits alone.
@@ -613,10 +576,7 @@ fn a_bundle_that_waits_for_keys_is_not_asked_about() {
     let (mut world, rpcs) = waiting_for_keys();
     world.is_recording = true;
     world.run_for(ms(300));
-    let asked = world
-        .sent
-        .iter()
-        .filter(|sent| sent.has(PacketType::Resend));
+    let asked = world.sent.iter().filter(|sent| sent.has(PacketType::Resend));
     assert_eq!(asked.count(), 0, "{}", world.trace());
     world.rule = Box::new(|_, _| Verdict::Deliver);
     for rpc in rpcs {

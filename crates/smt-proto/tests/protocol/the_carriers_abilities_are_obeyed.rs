@@ -73,10 +73,7 @@ fn datagrams_with_a_congestion_mark_are_counted() {
     let before = endpoint.statistics();
     for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce] {
         let marks = Marks { ecn, ..Marks::NONE };
-        let arrival = Arrival {
-            segment_size: 4,
-            ..Arrival::datagram(path, &[0; 10])
-        };
+        let arrival = Arrival { segment_size: 4, ..Arrival::datagram(path, &[0; 10]) };
         endpoint.handle_arrival(now, arrival.with_marks(marks));
     }
     let after = endpoint.statistics();

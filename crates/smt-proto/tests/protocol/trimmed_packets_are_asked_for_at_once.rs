@@ -34,11 +34,7 @@ fn statistics(world: &World) -> [Statistics; 2] {
 fn is_answered_at_once(world: &mut World, rpc: RpcId, reply: &Bytes) {
     let began = world.now;
     assert!(world.outcome(0, rpc).as_ref() == Ok(reply));
-    assert!(
-        world.now.since(began) < ms(4),
-        "{:?}",
-        world.now.since(began)
-    );
+    assert!(world.now.since(began) < ms(4), "{:?}", world.now.since(began));
     let [client, server] = statistics(world);
     assert_eq!((client.resends_asked, server.resends_asked), (0, 0));
     assert!(client.trimmed_asked + server.trimmed_asked > 0);
@@ -57,9 +53,7 @@ fn cut_first(world: &mut World, fits: impl Fn(&Datagram, &Data<'_>) -> bool + 's
 fn trimmed_packets_of_a_message_that_has_begun_are_asked_for() {
     for size in [3_000, 50_000, 400_000] {
         let (mut world, session, _) = pulling();
-        cut_first(&mut world, |_, data| {
-            data.header.offset > 0 && data.header.offset % 3 != 0
-        });
+        cut_first(&mut world, |_, data| data.header.offset > 0 && data.header.offset % 3 != 0);
         let rpc = world.call(0, session, body(1, size));
         is_answered_at_once(&mut world, rpc, &body(1, size));
     }
@@ -70,9 +64,7 @@ fn trimmed_packets_of_a_message_that_has_begun_are_asked_for() {
 fn trimmed_record_0_of_an_unseen_request_is_asked_for() {
     for size in [10, 1_000, 1_300, 3_000, 50_000] {
         let (mut world, session, _) = pulling();
-        cut_first(&mut world, |datagram, data| {
-            datagram.from == 0 && data.header.offset == 0
-        });
+        cut_first(&mut world, |datagram, data| datagram.from == 0 && data.header.offset == 0);
         let rpc = world.call(0, session, body(1, size));
         is_answered_at_once(&mut world, rpc, &body(1, size));
         assert_eq!(world.nodes[1].delivered.len(), 1);
@@ -83,9 +75,7 @@ fn trimmed_record_0_of_an_unseen_request_is_asked_for() {
 fn trimmed_record_0_of_a_reply_is_asked_for() {
     let (mut world, session, _) = pulling();
     world.nodes[1].application = replies_of_asked_length();
-    cut_first(&mut world, |datagram, data| {
-        datagram.from == 1 && data.header.offset == 0
-    });
+    cut_first(&mut world, |datagram, data| datagram.from == 1 && data.header.offset == 0);
     let asked = 50_000_u32.to_be_bytes().to_vec();
     let rpc = world.call(0, session, asked.into());
     is_answered_at_once(&mut world, rpc, &body(50_000, 50_000));
@@ -118,10 +108,7 @@ fn answers_that_are_trimmed_too_are_asked_for() {
         let rpc = world.call(0, session, body(1, 3_000));
         assert_eq!(world.outcome(0, rpc), Ok(body(1, 3_000)));
         let [_, server] = statistics(&world);
-        assert_eq!(
-            (server.trimmed_asked, server.resends_asked > 0),
-            (3, by_timer)
-        );
+        assert_eq!((server.trimmed_asked, server.resends_asked > 0), (3, by_timer));
     }
 }
 
@@ -188,11 +175,7 @@ fn forged_ids_are_asked_about_at_a_bounded_rate_and_hold_nothing() {
     // A burst of a thousand, and ten thousand a second.
     let asked = questions(&world, 1);
     assert!((100..=2_050).contains(&asked.len()), "{}", asked.len());
-    assert!(
-        asked
-            .iter()
-            .all(|asked| (asked.offset, asked.length) == (0, 1))
-    );
+    assert!(asked.iter().all(|asked| (asked.offset, asked.length) == (0, 1)));
     let [client, server] = statistics(&world);
     assert_eq!(client.violations, 0, "nobody has broken a rule");
     // The packet that was lost first is repeated by its own timers.
@@ -216,12 +199,7 @@ fn a_header_against_record_0_or_beyond_the_granted_bytes_is_not_asked_for() {
     world.is_recording = true;
     world.call(0, session, body(1, 1_000_000));
     world.run_for(us(100));
-    let first = world
-        .sent
-        .iter()
-        .find(|sent| sent.data().is_some())
-        .cloned()
-        .unwrap();
+    let first = world.sent.iter().find(|sent| sent.data().is_some()).cloned().unwrap();
     let header = first.data().unwrap().header;
     let (id, length) = (header.id.0, header.message_length);
     world.sent.clear();
@@ -270,10 +248,8 @@ fn a_header_of_another_session_version_or_type_is_not_asked_for() {
         changed(Vec::clear),
     ];
     malformed.iter().for_each(|forged| world.hand_in(forged));
-    let unknown = [
-        changed(|bytes| set_u64(bytes, SESSION, 77)),
-        changed(|bytes| bytes[SESSION].fill(0)),
-    ];
+    let unknown =
+        [changed(|bytes| set_u64(bytes, SESSION, 77)), changed(|bytes| bytes[SESSION].fill(0))];
     unknown.iter().for_each(|forged| world.hand_in(forged));
     // From another address.
     let mut elsewhere = template.clone();
@@ -291,10 +267,7 @@ fn a_header_of_another_session_version_or_type_is_not_asked_for() {
     assert!(after.packets_malformed - before.packets_malformed >= malformed.len() as u64);
     assert!(after.packets_unknown_session - before.packets_unknown_session > unknown.len() as u64);
     assert_eq!(after.packets_trimmed, before.packets_trimmed);
-    assert_eq!(
-        after.resets_sent, before.resets_sent,
-        "a header is answered by nothing"
-    );
+    assert_eq!(after.resets_sent, before.resets_sent, "a header is answered by nothing");
     world.hand_in(&template);
     world.run_for(us(100));
     assert_eq!(questions(&world, 1).len(), 1, "the genuine one is taken");
@@ -320,18 +293,12 @@ fn a_flood_of_headers_does_not_multiply_the_traffic() {
         });
         let rpc = world.call(0, session, body(1, 1_000_000));
         assert!(world.outcome(0, rpc).is_ok());
-        let data = world
-            .sent
-            .iter()
-            .filter(|sent| sent.from == 0 && sent.data().is_some());
+        let data = world.sent.iter().filter(|sent| sent.from == 0 && sent.data().is_some());
         (data.map(|sent| sent.bytes.len()).sum::<usize>(), world)
     };
     let (alone, _) = send(false);
     let (flooded, world) = send(true);
-    assert!(
-        flooded > alone,
-        "the flood has no effect, so this shows nothing"
-    );
+    assert!(flooded > alone, "the flood has no effect, so this shows nothing");
     assert!(flooded <= 4 * alone, "{flooded} bytes instead of {alone}");
     let [client, _] = statistics(&world);
     assert_eq!(client.violations, 0);
@@ -341,10 +308,7 @@ fn a_flood_of_headers_does_not_multiply_the_traffic() {
 }
 
 fn session_of(world: &World) -> SessionIndex {
-    let sent = world
-        .sent
-        .iter()
-        .rfind(|sent| sent.from == 1 && sent.data().is_some());
+    let sent = world.sent.iter().rfind(|sent| sent.from == 1 && sent.data().is_some());
     sent.unwrap().data().unwrap().header.session
 }
 
@@ -365,36 +329,22 @@ fn a_peer_that_asks_for_record_0_has_not_seen_it() {
         world.call(0, session, body(number, 10));
     }
     let now = world.now;
-    let blocked = world.nodes[0]
-        .endpoint
-        .call(now, session, body(64, 10), None);
+    let blocked = world.nodes[0].endpoint.call(now, session, body(64, 10), None);
     assert!(blocked.is_err());
-    let ask = Resend {
-        id: MessageId(0),
-        offset: 0,
-        length: 1,
-    };
+    let ask = Resend { id: MessageId(0), offset: 0, length: 1 };
     let mut rogue = Rogue::server(session);
     let list = [ask];
     rogue.say(&mut world, &[Body::Resend(List::from(&list[..]))]);
     world.run_for(ms(3));
     world.sent.clear();
     world.run_for(ms(100));
-    let asked = world
-        .sent
-        .iter()
-        .filter(|sent| sent.has(PacketType::WindowRequest));
+    let asked = world.sent.iter().filter(|sent| sent.has(PacketType::WindowRequest));
     let asked_at_once = |at| {
         let same = world.sent.iter().filter(|sent| sent.at == at);
-        same.filter_map(Datagram::data)
-            .any(|data| data.header.id == MessageId(0))
+        same.filter_map(Datagram::data).any(|data| data.header.id == MessageId(0))
     };
     let times: Vec<_> = asked.map(|sent| sent.at).collect();
-    assert!(
-        !times.is_empty() && times.iter().all(|at| asked_at_once(*at)),
-        "{}",
-        world.trace()
-    );
+    assert!(!times.is_empty() && times.iter().all(|at| asked_at_once(*at)), "{}", world.trace());
     assert!(world.nodes[1].endpoint.session(at_server).is_some());
 }
 
@@ -406,11 +356,7 @@ fn a_question_for_record_0_of_an_id_that_does_not_exist_breaks_no_rule() {
     let (mut world, session, _) = pulling();
     let mut rogue = Rogue::server(session);
     let mut violations = |offset| {
-        let ask = [Resend {
-            id: MessageId(2_000),
-            offset,
-            length: 1,
-        }];
+        let ask = [Resend { id: MessageId(2_000), offset, length: 1 }];
         rogue.say(&mut world, &[Body::Resend(List::from(&ask[..]))]);
         statistics(&world)[0].violations
     };
@@ -426,9 +372,7 @@ fn timers_do_not_ask_for_records_that_wait_for_the_pace() {
     let policy = Pull::new(10_000_000, 20_000);
     world.nodes[1].endpoint.set_pull_policy(Box::new(policy));
     world.is_recording = true;
-    cut_first(&mut world, |datagram, data| {
-        datagram.from == 0 && data.header.offset > 0
-    });
+    cut_first(&mut world, |datagram, data| datagram.from == 0 && data.header.offset > 0);
     let rpc = world.call(0, session, body(1, 50_000));
     world.run_for(ms(35));
     let asked = questions(&world, 1).len() as u64;
@@ -443,9 +387,7 @@ fn another_policy_leaves_waiting_questions_to_timers() {
     let (mut world, session, _) = pulling();
     let slow = Pull::new(10_000_000, 20_000);
     world.nodes[1].endpoint.set_pull_policy(Box::new(slow));
-    cut_first(&mut world, |datagram, data| {
-        datagram.from == 0 && data.header.offset > 0
-    });
+    cut_first(&mut world, |datagram, data| datagram.from == 0 && data.header.offset > 0);
     let rpc = world.call(0, session, body(1, 300_000));
     world.run_for(ms(1));
     let homa = smt_proto::ShortestRemainingFirst::default();
@@ -464,9 +406,8 @@ fn incast_needs_no_timer() {
         world.nodes[0].endpoint.set_pull_policy(Box::new(policy));
         world.trims_above = 8 * 1_472;
         let began = world.now;
-        let calls: Vec<_> = (0..10)
-            .map(|at| world.call(at + 1, sessions[at], body(at as u64, 200_000)))
-            .collect();
+        let calls: Vec<_> =
+            (0..10).map(|at| world.call(at + 1, sessions[at], body(at as u64, 200_000))).collect();
         for (at, rpc) in calls.into_iter().enumerate() {
             assert!(world.outcome(at + 1, rpc).is_ok());
         }
@@ -491,17 +432,11 @@ fn ids_that_were_asked_about_and_never_come_are_forgotten() {
         world.hand_in(&forged);
         world.hand_in(&claim(&template, 2 * (1 + number), 9_000, 1_436));
     }
-    assert!(
-        world.nodes[1].endpoint.memory() > 0,
-        "headers wait for record 0"
-    );
+    assert!(world.nodes[1].endpoint.memory() > 0, "headers wait for record 0");
     world.run_for(ms(5_000));
     assert_eq!(world.nodes[1].endpoint.memory(), 0);
     let (due, reason) = world.nodes[1].endpoint.poll_timeout().unwrap();
     assert_eq!(reason, smt_proto::TimerReason::Session);
-    assert!(
-        due > world.now + ms(500_000),
-        "only the idle close is left: {due:?}"
-    );
+    assert!(due > world.now + ms(500_000), "only the idle close is left: {due:?}");
     assert!(template.bytes.len() > PAYLOAD);
 }

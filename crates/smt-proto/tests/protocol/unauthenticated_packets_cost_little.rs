@@ -17,13 +17,7 @@ fn server() -> Config {
 
 /// From the client's address to the server.
 fn from_client(world: &World, bytes: Vec<u8>) -> Datagram {
-    Datagram {
-        is_trimmed: false,
-        at: world.now,
-        from: 0,
-        to: 1,
-        bytes,
-    }
+    Datagram { is_trimmed: false, at: world.now, from: 0, to: 1, bytes }
 }
 
 /// The first fragment of a client's flight that is longer.
@@ -53,10 +47,7 @@ fn a_reset_is_compared_with_few_sessions() {
         world.run_for(ms(1));
     }
     assert_eq!(world.nodes[1].endpoint.sessions_len(), 20);
-    let reset = Reset {
-        index: session,
-        token: [0; 16],
-    };
+    let reset = Reset { index: session, token: [0; 16] };
     let mut bytes = [0; Reset::LEN];
     reset.emit(VERSION, &mut bytes);
     let reset = from_client(&world, bytes.to_vec());
@@ -117,9 +108,7 @@ fn sixteen_handshakes_of_one_network_begin_without_a_cookie() {
         let mut cookies_after = |address: &str| {
             let remote = SocketAddr::new(address.parse().unwrap(), 99);
             let path = Path::between(remote, server.address.ip());
-            server
-                .endpoint
-                .handle_arrival(now, Arrival::datagram(path, &flight));
+            server.endpoint.handle_arrival(now, Arrival::datagram(path, &flight));
             server.endpoint.statistics().cookies_sent
         };
         for host in 1..=16 {

@@ -48,11 +48,7 @@ pub(crate) struct Lines(Mutex<Vec<String>>);
 impl Lines {
     pub(crate) fn context(self: &Arc<Self>, side: Side) -> Option<KeyLogContext> {
         let log: Arc<dyn KeyLog> = Arc::clone(self) as _;
-        Some(KeyLogContext {
-            log,
-            index: SessionIndex(1),
-            side,
-        })
+        Some(KeyLogContext { log, index: SessionIndex(1), side })
     }
 
     /// The secrets of one purpose, as hex, by epoch.
@@ -69,10 +65,7 @@ impl Lines {
 
 impl KeyLog for Lines {
     fn log(&self, line: &KeyLogEntry<'_>) {
-        self.0
-            .lock()
-            .expect("no other thread")
-            .push(line.to_string());
+        self.0.lock().expect("no other thread").push(line.to_string());
     }
 }
 

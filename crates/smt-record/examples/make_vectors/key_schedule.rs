@@ -30,10 +30,7 @@ fn hashes() -> Vec<Value> {
     [(0, 0), (1, 0), (0, 1), (60, 58), (61, 57), (255, 300)]
         .into_iter()
         .map(|(client, server)| {
-            let (client, server) = (
-                bytes("client params", client),
-                bytes("server params", server),
-            );
+            let (client, server) = (bytes("client params", client), bytes("server params", server));
             json!({
                 "client": hex(&client),
                 "server": hex(&server),
@@ -140,10 +137,7 @@ fn registered() -> Vec<Value> {
 fn epochs(secrets: SessionSecrets) -> Value {
     let suite = secrets.suite;
     let mut by_name = serde_json::Map::new();
-    for (side, direction) in [
-        (Side::Client, secrets.client),
-        (Side::Server, secrets.server),
-    ] {
+    for (side, direction) in [(Side::Client, secrets.client), (Side::Server, secrets.server)] {
         let lines = logged(suite, side, direction);
         for purpose in ["data", "control"] {
             let epochs: Vec<_> = lines
@@ -177,28 +171,11 @@ fn control_packets(suite: Suite) -> Vec<Value> {
     let aead = AwsLc.aead(suite, &key, iv).expect(ALWAYS);
     let token = bytes("reset token", 16);
     let grants = [
-        Grant {
-            id: MessageId(12),
-            granted: 60_000,
-            received: 1_164,
-            priority: 6,
-        },
-        Grant {
-            id: MessageId(16),
-            granted: 122_880,
-            received: 0,
-            priority: 0,
-        },
+        Grant { id: MessageId(12), granted: 60_000, received: 1_164, priority: 6 },
+        Grant { id: MessageId(16), granted: 122_880, received: 0, priority: 0 },
     ];
-    let resend = [Resend {
-        id: MessageId(12),
-        offset: 0,
-        length: TO_THE_END,
-    }];
-    let acks = [Ack {
-        base: MessageId(0),
-        bits: u64::MAX,
-    }];
+    let resend = [Resend { id: MessageId(12), offset: 0, length: TO_THE_END }];
+    let acks = [Ack { base: MessageId(0), bits: u64::MAX }];
     let ids: Vec<_> = (0..64).map(|counter| MessageId(counter << 4 | 7)).collect();
     [
         (Body::Confirm, 0, 0, 0),
@@ -214,11 +191,7 @@ fn control_packets(suite: Suite) -> Vec<Value> {
     .into_iter()
     .map(|(body, epoch, stripe, counter)| {
         let number = ControlNumber { stripe, counter };
-        let header = ControlHeader {
-            epoch,
-            session: SessionIndex::new(3, 9),
-            number,
-        };
+        let header = ControlHeader { epoch, session: SessionIndex::new(3, 9), number };
         let (aad, sealed) = seal(&*aead, &header, &body, &token);
         json!({
             "name": body.packet_type().to_string(),
@@ -246,11 +219,7 @@ fn seal(
     let mut packet = vec![0; ControlHeader::packet_len(body)];
     let length = header.emit(VERSION, body, &mut packet);
     packet.truncate(length);
-    let mut sealed = if *body == Body::Confirm {
-        token.to_vec()
-    } else {
-        Vec::new()
-    };
+    let mut sealed = if *body == Body::Confirm { token.to_vec() } else { Vec::new() };
     let tag = aead.seal(header.number.to_u64(), &packet, &mut sealed);
     let tag = tag.expect(ALWAYS);
     sealed.extend_from_slice(&tag);

@@ -9,28 +9,10 @@ use smt_record::Padding;
 pub(crate) fn all() -> Value {
     let max = 40 + (64 << 20);
     let mut vectors = Vec::new();
-    let lengths = [
-        40, 41, 48, 63, 64, 65, 100, 127, 128, 129, 1_000, 1_024, 1_025, 1_142, 4_096,
-    ];
-    let long = [
-        9_999,
-        16_384,
-        65_535,
-        65_536,
-        65_537,
-        1_000_000,
-        16_777_217,
-        max - 1,
-        max,
-    ];
+    let lengths = [40, 41, 48, 63, 64, 65, 100, 127, 128, 129, 1_000, 1_024, 1_025, 1_142, 4_096];
+    let long = [9_999, 16_384, 65_535, 65_536, 65_537, 1_000_000, 16_777_217, max - 1, max];
     for length in lengths.into_iter().chain(long) {
-        for policy in [
-            Padding::None,
-            block(1),
-            block(64),
-            block(1_000),
-            Padding::Padme,
-        ] {
+        for policy in [Padding::None, block(1), block(64), block(1_000), Padding::Padme] {
             vectors.push(vector(policy, length, max));
         }
     }

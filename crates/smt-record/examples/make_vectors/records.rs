@@ -57,12 +57,7 @@ const EMPTY: Choice = Choice {
 };
 
 fn by_length() -> Vec<Choice> {
-    let request = |name, counter, length| Choice {
-        name,
-        counter,
-        length,
-        ..EMPTY
-    };
+    let request = |name, counter, length| Choice { name, counter, length, ..EMPTY };
     vec![
         EMPTY,
         request("request of one record", 1, 100),
@@ -168,15 +163,7 @@ fn by_epochs() -> Vec<Choice> {
 }
 
 fn message(choice: &Choice) -> Value {
-    let Choice {
-        name,
-        suite,
-        sender,
-        kind,
-        stripe,
-        counter,
-        ..
-    } = *choice;
+    let Choice { name, suite, sender, kind, stripe, counter, .. } = *choice;
     let bits = |bits| IndexBits::new(bits).expect("8 to 17");
     let (own, peer) = (bits(choice.index_bits.0), bits(choice.index_bits.1));
     let layout = IdLayout::new(own, peer, choice.stripes_log2).expect("at most 8");
@@ -185,24 +172,15 @@ fn message(choice: &Choice) -> Value {
     let header = header(choice, geometry.padded_max(own.bits()));
     let mut inner = [0; InnerHeader::LEN];
     header.emit(&mut inner);
-    let mut message = FrozenMessage::new(
-        outgoing(choice, layout),
-        &header,
-        body.clone().into(),
-        geometry,
-        own,
-    )
-    .expect("numbers fit");
+    let mut message =
+        FrozenMessage::new(outgoing(choice, layout), &header, body.clone().into(), geometry, own)
+            .expect("numbers fit");
     let lines = Arc::new(Lines::default());
     let mut keys = seal_keys(choice, &lines);
     let records = seal(choice, &mut message, &mut keys);
     let secrets = lines.secrets("data");
     let epochs: Vec<_> = secrets.iter().map(|secret| epoch(suite, secret)).collect();
-    let initiator = if kind == Kind::Reply {
-        sender.peer()
-    } else {
-        sender
-    };
+    let initiator = if kind == Kind::Reply { sender.peer() } else { sender };
     json!({
         "name": name,
         "suite": code(suite),
@@ -243,21 +221,14 @@ fn header(choice: &Choice, padded_max: u32) -> InnerHeader {
         has_metadata: false,
         parts: smt_wire::PartMarks::default(),
         window: 4_096,
-        ack: (choice.length % 100 == 50).then_some(Ack {
-            base: MessageId(1),
-            bits: 0x8000_0000_0000_0005,
-        }),
+        ack: (choice.length % 100 == 50)
+            .then_some(Ack { base: MessageId(1), bits: 0x8000_0000_0000_0005 }),
     }
 }
 
 /// Replies take the right that the first sight of their request gives, as in a session.
 fn outgoing(choice: &Choice, layout: IdLayout) -> OutgoingId {
-    let Choice {
-        sender,
-        stripe,
-        counter,
-        ..
-    } = *choice;
+    let Choice { sender, stripe, counter, .. } = *choice;
     if choice.kind != Kind::Reply {
         let mut ids = IdAllocator::starting_at(layout, sender, stripe, counter);
         return ids.next(u64::MAX).expect("counter in range");
@@ -282,12 +253,7 @@ fn seal_keys(choice: &Choice, lines: &Arc<Lines>) -> SealKeys {
         Side::Client => secrets.client,
         Side::Server => secrets.server,
     };
-    SealKeys::new(
-        direction,
-        suite,
-        KeyLimits::default(),
-        lines.context(sender),
-    )
+    SealKeys::new(direction, suite, KeyLimits::default(), lines.context(sender))
 }
 
 fn seal(choice: &Choice, message: &mut FrozenMessage, keys: &mut SealKeys) -> Vec<Value> {
@@ -300,9 +266,7 @@ fn seal(choice: &Choice, message: &mut FrozenMessage, keys: &mut SealKeys) -> Ve
             keys.update();
         }
         let mut out = vec![0; 16_406];
-        let length = message
-            .seal(index, keys, &mut out)
-            .expect("in order, under the limits");
+        let length = message.seal(index, keys, &mut out).expect("in order, under the limits");
         let sequence = own.sequence(message.id(), index).expect("numbers fit");
         records.push(json!({
             "index": index,

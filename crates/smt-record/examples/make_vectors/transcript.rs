@@ -89,18 +89,10 @@ struct Flight {
 impl Flight {
     fn new(sender: Side, number: u8, params: &[u8], length: usize) -> Self {
         let key_exchange = bytes(&format!("TLS bytes of flight {number}"), length);
-        let flight = FlightBody {
-            params,
-            key_exchange: &key_exchange,
-        };
+        let flight = FlightBody { params, key_exchange: &key_exchange };
         let mut body = vec![0; flight.flight_len()];
         flight.emit(&mut body);
-        Self {
-            sender,
-            number,
-            body,
-            key_exchange,
-        }
+        Self { sender, number, body, key_exchange }
     }
 
     fn json(&self) -> Value {
@@ -184,16 +176,8 @@ fn messages(out: &mut Vec<Value>) {
     let (client, server) = (Side::Client, Side::Server);
     let request_body = bytes("request", 100);
     let reply_body = bytes("reply", 1_200);
-    put(
-        "request",
-        client,
-        data(client, request, Kind::Request, request_body),
-    );
-    put(
-        "a packet of its reply",
-        server,
-        data(server, reply, Kind::Reply, reply_body),
-    );
+    put("request", client, data(client, request, Kind::Request, request_body));
+    put("a packet of its reply", server, data(server, reply, Kind::Reply, reply_body));
     let asked = [rpc];
     let need_ack = control(server, 1, &Body::NeedAck(asked[..].into()));
     put("NEED_ACK of the reply", server, vec![need_ack]);
@@ -271,11 +255,7 @@ fn data(sender: Side, id: OutgoingId, kind: Kind, body: Vec<u8>) -> Vec<Vec<u8>>
 
 fn control(sender: Side, counter: u64, body: &Body<'_>) -> Vec<u8> {
     let number = ControlNumber { stripe: 0, counter };
-    let header = ControlHeader {
-        epoch: 0,
-        session: index_of_receiver(sender),
-        number,
-    };
+    let header = ControlHeader { epoch: 0, session: index_of_receiver(sender), number };
     let mut packet = vec![0; ControlHeader::packet_len(body)];
     let length = header.emit(VERSION, body, &mut packet);
     packet.truncate(length);

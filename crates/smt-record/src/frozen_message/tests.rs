@@ -19,10 +19,7 @@ use crate::testing::{
 /// The plaintext that SPEC §5.3 demands of a record, written independently of `compose`.
 fn expected_plaintext(message: &FrozenMessage, index: u32) -> Vec<u8> {
     let mut inner = message.header.to_vec();
-    message
-        .body()
-        .buffers()
-        .for_each(|buffer| inner.extend_from_slice(buffer));
+    message.body().buffers().for_each(|buffer| inner.extend_from_slice(buffer));
     let place = message.geometry.record(message.padded_length(), index);
     let from = (place.inner_start as usize).min(inner.len());
     let to = (from + usize::from(place.extent)).min(inner.len());
@@ -49,27 +46,15 @@ mod new {
         };
         assert_eq!(new(padded_max).unwrap().records(), 256);
         let error = new(padded_max + 1).unwrap_err();
-        assert_eq!(
-            error,
-            NumberError::Index {
-                id: MessageId(0),
-                index: 256,
-                index_bits: 8
-            }
-        );
+        assert_eq!(error, NumberError::Index { id: MessageId(0), index: 256, index_bits: 8 });
         assert!(error.to_string().contains("256"));
     }
 
     // SMT [5.1-2]
     #[test]
     fn an_id_that_does_not_fit_is_refused_before_sealing() {
-        let layout = crate::IdLayout {
-            id_bits: 56,
-            stripes_log2: 0,
-        };
-        let id = IdAllocator::starting_at(layout, Side::Client, 0, 1 << 50)
-            .next(1 << 51)
-            .unwrap();
+        let layout = crate::IdLayout { id_bits: 56, stripes_log2: 0 };
+        let id = IdAllocator::starting_at(layout, Side::Client, 0, 1 << 50).next(1 << 51).unwrap();
         let error = FrozenMessage::new(id, &header(0, 40), Body::new(), geometry(), index_bits());
         assert!(matches!(error, Err(NumberError::Id { id_bits: 48, .. })));
     }
@@ -105,26 +90,15 @@ mod seal {
         let mut out = [0xEE; 200];
         assert_eq!(
             message.seal(1, &mut keys, &mut out),
-            Err(SealError::OutOfOrder {
-                id,
-                index: 1,
-                expected: 0
-            })
+            Err(SealError::OutOfOrder { id, index: 1, expected: 0 })
         );
         assert_eq!(
             message.seal(3, &mut keys, &mut out),
-            Err(SealError::NoSuchRecord {
-                id,
-                index: 3,
-                records: 3
-            })
+            Err(SealError::NoSuchRecord { id, index: 3, records: 3 })
         );
         assert_eq!(
             message.seal(0, &mut keys, &mut out[..85]),
-            Err(SealError::OutTooShort {
-                needed: 86,
-                available: 85
-            })
+            Err(SealError::OutTooShort { needed: 86, available: 85 })
         );
         assert_eq!((message.sealed_records(), message.first_epoch()), (0, None));
         assert_eq!(out, [0xEE; 200]);
@@ -138,9 +112,8 @@ mod seal {
         for suite in Suite::ALL {
             let mut keys = seal_keys(suite);
             let mut message = message(3, &body(200), 30);
-            let first: Vec<_> = (0..message.records())
-                .map(|i| sealed(&mut message, i, &mut keys))
-                .collect();
+            let first: Vec<_> =
+                (0..message.records()).map(|i| sealed(&mut message, i, &mut keys)).collect();
             for _ in 0..20 {
                 for (index, record) in (0..).zip(&first) {
                     assert_eq!(&sealed(&mut message, index, &mut keys), record);
@@ -155,13 +128,7 @@ mod seal {
     fn a_chain_of_buffers_is_sealed_as_its_bytes_put_together_are() {
         let whole = body(500);
         for suite in Suite::ALL {
-            for cuts in [
-                vec![1],
-                vec![24],
-                vec![24, 124, 224],
-                vec![123, 124, 125],
-                vec![0, 499],
-            ] {
+            for cuts in [vec![1], vec![24], vec![24, 124, 224], vec![123, 124, 125], vec![0, 499]] {
                 let mut parts = Vec::new();
                 let mut rest = bytes::Bytes::from(whole.clone());
                 for (at, cut) in cuts.iter().enumerate() {
@@ -173,11 +140,7 @@ mod seal {
                 let (mut keys, mut chain_keys) = (seal_keys(suite), seal_keys(suite));
                 for index in 0..one.records() {
                     let expected = sealed(&mut one, index, &mut keys);
-                    assert_eq!(
-                        sealed(&mut chain, index, &mut chain_keys),
-                        expected,
-                        "{cuts:?}"
-                    );
+                    assert_eq!(sealed(&mut chain, index, &mut chain_keys), expected, "{cuts:?}");
                 }
             }
         }
@@ -194,15 +157,11 @@ mod seal {
     // SMT [5.5-3]
     #[test]
     fn a_record_whose_bytes_have_changed_is_not_sealed_again() {
-        for (suite, padding) in Suite::ALL
-            .into_iter()
-            .flat_map(|suite| [(suite, 0), (suite, 30)])
-        {
+        for (suite, padding) in Suite::ALL.into_iter().flat_map(|suite| [(suite, 0), (suite, 30)]) {
             let mut keys = seal_keys(suite);
             let mut message = message(3, &body(200), padding);
-            let first: Vec<_> = (0..message.records())
-                .map(|i| sealed(&mut message, i, &mut keys))
-                .collect();
+            let first: Vec<_> =
+                (0..message.records()).map(|i| sealed(&mut message, i, &mut keys)).collect();
             // Byte 0 is in record 0, and the last one in the last record with any.
             for place in [0, 199] {
                 change_body(&mut message, place);
@@ -253,10 +212,7 @@ mod seal {
         let mut out = [0; 200];
         assert_eq!(
             message.seal(0, &mut keys, &mut out),
-            Err(SealError::EpochFinished {
-                id: message.id(),
-                index: 0
-            })
+            Err(SealError::EpochFinished { id: message.id(), index: 0 })
         );
         assert_eq!(sealed(&mut message, 2, &mut keys), new);
     }
@@ -280,14 +236,9 @@ mod seal {
     fn a_key_that_is_used_up_stops_new_records_but_not_repetitions() {
         let mut keys = seal_keys(Suite::Aes128Gcm);
         let mut message = message(3, &body(2_000), 0);
-        let records: Vec<_> = (0..16)
-            .map(|i| sealed(&mut message, i, &mut keys))
-            .collect();
+        let records: Vec<_> = (0..16).map(|i| sealed(&mut message, i, &mut keys)).collect();
         let mut out = [0; 200];
-        let used_up = SealError::KeyUsedUp(KeyUsedUp {
-            epoch: 0,
-            sealed: 16,
-        });
+        let used_up = SealError::KeyUsedUp(KeyUsedUp { epoch: 0, sealed: 16 });
         assert_eq!(message.seal(16, &mut keys, &mut out), Err(used_up));
         assert_eq!(message.sealed_records(), 16);
         assert_eq!(sealed(&mut message, 15, &mut keys), records[15]);
@@ -383,10 +334,7 @@ mod unavailable {
             let mut out = [0xEE; 200];
             let sealing = message.seal(index, &mut keys, &mut out);
             assert_eq!(sealing, Err(SealError::Unavailable(Unavailable)));
-            assert_eq!(
-                (message.sealed_records(), message.epoch_of(index)),
-                (index, None)
-            );
+            assert_eq!((message.sealed_records(), message.epoch_of(index)), (index, None));
             assert_eq!(keys.records_left(), left - u64::from(index));
             can_try.store(true, Ordering::Relaxed);
             for _ in 0..2 {

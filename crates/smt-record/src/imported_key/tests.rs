@@ -4,11 +4,8 @@ use alloc::format;
 use super::*;
 use crate::aws_lc::AwsLc;
 
-const IDENTITY: ImportedIdentity<'static> = ImportedIdentity {
-    key_name: b"rack",
-    client: b"web",
-    server: b"store",
-};
+const IDENTITY: ImportedIdentity<'static> =
+    ImportedIdentity { key_name: b"rack", client: b"web", server: b"store" };
 
 fn of(identity: ImportedIdentity<'_>) -> SessionSecrets {
     ImportedKey::new(&AwsLc, Suite::Aes128Gcm, b"secret", &identity)
@@ -39,11 +36,7 @@ mod encode {
 
     #[test]
     fn takes_the_longest_identities() {
-        let identity = ImportedIdentity {
-            client: &[1; 255],
-            server: &[2; 255],
-            ..IDENTITY
-        };
+        let identity = ImportedIdentity { client: &[1; 255], server: &[2; 255], ..IDENTITY };
         let encoded = identity.encode(Suite::Aes128Gcm);
         assert_eq!(encoded[6..8], 512_u16.to_be_bytes());
         assert_eq!(encoded.len(), 6 + 2 + 512 + 4);
@@ -56,18 +49,9 @@ mod session_secrets {
     #[test]
     fn another_name_client_or_server_gives_other_secrets() {
         let others = [
-            ImportedIdentity {
-                key_name: b"rock",
-                ..IDENTITY
-            },
-            ImportedIdentity {
-                client: b"wed",
-                ..IDENTITY
-            },
-            ImportedIdentity {
-                server: b"stone",
-                ..IDENTITY
-            },
+            ImportedIdentity { key_name: b"rock", ..IDENTITY },
+            ImportedIdentity { client: b"wed", ..IDENTITY },
+            ImportedIdentity { server: b"stone", ..IDENTITY },
         ];
         assert_eq!(of(IDENTITY), of(IDENTITY));
         for other in others {
@@ -77,37 +61,18 @@ mod session_secrets {
 
     #[test]
     fn client_and_server_exchanged_give_other_secrets() {
-        let exchanged = ImportedIdentity {
-            client: IDENTITY.server,
-            server: IDENTITY.client,
-            ..IDENTITY
-        };
+        let exchanged =
+            ImportedIdentity { client: IDENTITY.server, server: IDENTITY.client, ..IDENTITY };
         assert_nothing_in_common(&of(IDENTITY), &of(exchanged));
     }
 
     #[test]
     fn a_byte_that_moves_to_the_neighbour_gives_other_secrets() {
         let moved = [
-            ImportedIdentity {
-                client: b"webs",
-                server: b"tore",
-                ..IDENTITY
-            },
-            ImportedIdentity {
-                client: b"we",
-                server: b"bstore",
-                ..IDENTITY
-            },
-            ImportedIdentity {
-                key_name: b"rackw",
-                client: b"eb",
-                ..IDENTITY
-            },
-            ImportedIdentity {
-                key_name: b"rac",
-                client: b"kweb",
-                ..IDENTITY
-            },
+            ImportedIdentity { client: b"webs", server: b"tore", ..IDENTITY },
+            ImportedIdentity { client: b"we", server: b"bstore", ..IDENTITY },
+            ImportedIdentity { key_name: b"rackw", client: b"eb", ..IDENTITY },
+            ImportedIdentity { key_name: b"rac", client: b"kweb", ..IDENTITY },
         ];
         for other in moved {
             assert_nothing_in_common(&of(IDENTITY), &of(other));

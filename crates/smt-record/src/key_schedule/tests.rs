@@ -79,9 +79,7 @@ mod plaintext {
     #[test]
     fn is_never_mistaken_for_keys() {
         assert!(SessionSecrets::plaintext().is_plaintext());
-        let next = SessionSecrets::plaintext()
-            .client
-            .next_epoch(&AwsLc, Suite::Aes128Gcm);
+        let next = SessionSecrets::plaintext().client.next_epoch(&AwsLc, Suite::Aes128Gcm);
         assert!(next.data.is_plaintext() && next.control.is_plaintext());
         assert!(!secrets().is_plaintext());
     }

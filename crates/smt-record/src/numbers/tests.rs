@@ -11,10 +11,7 @@ fn bits(bits: u8) -> IndexBits {
 }
 
 fn layout(id_bits: u8, stripes_log2: u8) -> IdLayout {
-    IdLayout {
-        id_bits,
-        stripes_log2,
-    }
+    IdLayout { id_bits, stripes_log2 }
 }
 
 mod index_bits {
@@ -22,19 +19,15 @@ mod index_bits {
 
     #[test]
     fn only_8_to_17_exist() {
-        let accepted: alloc::vec::Vec<u8> = (0..=255)
-            .filter(|bits| IndexBits::new(*bits).is_some())
-            .collect();
+        let accepted: alloc::vec::Vec<u8> =
+            (0..=255).filter(|bits| IndexBits::new(*bits).is_some()).collect();
         assert_eq!(accepted, (8..=17).collect::<alloc::vec::Vec<u8>>());
     }
 
     #[test]
     fn the_bits_are_those_that_were_given_and_the_id_has_the_others() {
         for given in 8..=17 {
-            assert_eq!(
-                (bits(given).bits(), bits(given).id_bits()),
-                (given, 64 - given)
-            );
+            assert_eq!((bits(given).bits(), bits(given).id_bits()), (given, 64 - given));
         }
     }
 }
@@ -53,46 +46,24 @@ mod sequence {
     #[test]
     fn largest_numbers_fit_and_the_next_are_errors_with_both_numbers() {
         for index_bits in 8..=17 {
-            let (id, index) = (
-                MessageId((1 << (64 - index_bits)) - 1),
-                (1 << index_bits) - 1,
-            );
+            let (id, index) = (MessageId((1 << (64 - index_bits)) - 1), (1 << index_bits) - 1);
             assert_eq!(bits(index_bits).sequence(id, index), Ok(u64::MAX));
             let too_large = MessageId(id.0 + 1);
             let error = bits(index_bits).sequence(too_large, 7).unwrap_err();
             let id_bits = 64 - index_bits;
+            assert_eq!(error, NumberError::Id { id: too_large, index: 7, id_bits });
+            let error = bits(index_bits).sequence(MessageId(3), index + 1).unwrap_err();
             assert_eq!(
                 error,
-                NumberError::Id {
-                    id: too_large,
-                    index: 7,
-                    id_bits
-                }
-            );
-            let error = bits(index_bits)
-                .sequence(MessageId(3), index + 1)
-                .unwrap_err();
-            assert_eq!(
-                error,
-                NumberError::Index {
-                    id: MessageId(3),
-                    index: index + 1,
-                    index_bits
-                }
+                NumberError::Index { id: MessageId(3), index: index + 1, index_bits }
             );
         }
     }
 
     #[test]
     fn errors_name_both_numbers() {
-        let text = bits(8)
-            .sequence(MessageId(77), 256)
-            .unwrap_err()
-            .to_string();
-        assert!(
-            text.contains("256") && text.contains(&MessageId(77).to_string()),
-            "{text}"
-        );
+        let text = bits(8).sequence(MessageId(77), 256).unwrap_err().to_string();
+        assert!(text.contains("256") && text.contains(&MessageId(77).to_string()), "{text}");
     }
 
     proptest! {
@@ -124,18 +95,9 @@ mod id {
 
     #[test]
     fn has_counter_initiator_and_stripe_from_high_to_low() {
-        assert_eq!(
-            layout(48, 2).id(5, Side::Client, 3),
-            Ok(MessageId(5 << 3 | 3))
-        );
-        assert_eq!(
-            layout(48, 2).id(5, Side::Server, 3),
-            Ok(MessageId(5 << 3 | 1 << 2 | 3))
-        );
-        assert_eq!(
-            layout(48, 0).id(5, Side::Server, 0),
-            Ok(MessageId(5 << 1 | 1))
-        );
+        assert_eq!(layout(48, 2).id(5, Side::Client, 3), Ok(MessageId(5 << 3 | 3)));
+        assert_eq!(layout(48, 2).id(5, Side::Server, 3), Ok(MessageId(5 << 3 | 1 << 2 | 3)));
+        assert_eq!(layout(48, 0).id(5, Side::Server, 0), Ok(MessageId(5 << 1 | 1)));
     }
 
     #[test]
@@ -145,18 +107,11 @@ mod id {
         assert_eq!(id.0, (1 << 47) - 1);
         assert_eq!(
             layout(47, 8).id(last + 1, Side::Server, 255),
-            Err(NumberError::Counter {
-                counter: last + 1,
-                stripe: 255,
-                id_bits: 47
-            })
+            Err(NumberError::Counter { counter: last + 1, stripe: 255, id_bits: 47 })
         );
         assert_eq!(
             layout(47, 1).id(0, Side::Client, 2),
-            Err(NumberError::Stripe {
-                stripe: 2,
-                stripes_log2: 1
-            })
+            Err(NumberError::Stripe { stripe: 2, stripes_log2: 1 })
         );
     }
 
@@ -210,24 +165,14 @@ mod next {
     fn ids_are_dense_and_never_repeat() {
         let layout = layout(48, 1);
         let mut seen = HashSet::new();
-        for (side, stripe) in [
-            (Side::Client, 0),
-            (Side::Client, 1),
-            (Side::Server, 0),
-            (Side::Server, 1),
-        ] {
+        for (side, stripe) in
+            [(Side::Client, 0), (Side::Client, 1), (Side::Server, 0), (Side::Server, 1)]
+        {
             let mut ids = IdAllocator::new(layout, side, stripe);
             for counter in 0..100 {
                 assert_eq!(ids.counter(), counter);
                 let id = ids.next(100).unwrap().id();
-                assert_eq!(
-                    layout.split(id),
-                    Some(IdParts {
-                        counter,
-                        initiator: side,
-                        stripe
-                    })
-                );
+                assert_eq!(layout.split(id), Some(IdParts { counter, initiator: side, stripe }));
                 assert!(seen.insert(id));
             }
         }
@@ -236,21 +181,9 @@ mod next {
     #[test]
     fn window_blocks_without_losing_an_id() {
         let mut ids = IdAllocator::new(layout(48, 0), Side::Client, 0);
-        assert_eq!(
-            ids.next(0),
-            Err(AllocationError::Blocked {
-                counter: 0,
-                limit: 0
-            })
-        );
+        assert_eq!(ids.next(0), Err(AllocationError::Blocked { counter: 0, limit: 0 }));
         assert_eq!(ids.next(1).unwrap().id(), MessageId(0));
-        assert_eq!(
-            ids.next(1),
-            Err(AllocationError::Blocked {
-                counter: 1,
-                limit: 1
-            })
-        );
+        assert_eq!(ids.next(1), Err(AllocationError::Blocked { counter: 1, limit: 1 }));
         assert_eq!(ids.next(2).unwrap().id(), MessageId(2));
     }
 
@@ -262,10 +195,7 @@ mod next {
         let mut ids = IdAllocator::starting_at(layout, Side::Server, 255, last);
         assert_eq!(ids.next(u64::MAX).unwrap().id(), MessageId((1 << 47) - 1));
         for _ in 0..3 {
-            assert_eq!(
-                ids.next(u64::MAX),
-                Err(AllocationError::Exhausted { counter: last + 1 })
-            );
+            assert_eq!(ids.next(u64::MAX), Err(AllocationError::Exhausted { counter: last + 1 }));
         }
     }
 }

@@ -31,9 +31,7 @@ fn sequence(message: &FrozenMessage, index: u32) -> u64 {
 }
 
 fn sealed(message: &mut FrozenMessage, keys: &mut SealKeys) -> Vec<Vec<u8>> {
-    (0..message.records())
-        .map(|i| crate::testing::sealed(message, i, keys))
-        .collect()
+    (0..message.records()).map(|i| crate::testing::sealed(message, i, keys)).collect()
 }
 
 /// A record as a carrier hands it over that has opened it; `None` if it does not open.
@@ -90,15 +88,7 @@ fn open_all(
         let record = &records[*index];
         let content = &mut body[start..end];
         let mut taken_content = content.to_vec();
-        let opened = open_rest(
-            aead,
-            sequence,
-            &place,
-            true_inner,
-            record,
-            content,
-            &mut scratch,
-        );
+        let opened = open_rest(aead, sequence, &place, true_inner, record, content, &mut scratch);
         if let Some(record) = opened_by_carrier(aead, sequence, record) {
             let taken = take_opened_rest(&place, true_inner, &record, &mut taken_content);
             assert_rest_taken_alike((&taken, &taken_content), (&opened, content));
@@ -159,25 +149,13 @@ mod open_rest {
                 let (aead, record) = forged(9, plaintext);
                 let mut content = vec![0; content_length + 1];
                 let scratch = &mut Vec::new();
-                open_rest(
-                    &*aead,
-                    9,
-                    &place,
-                    true_inner,
-                    &record,
-                    &mut content,
-                    scratch,
-                )
+                open_rest(&*aead, 9, &place, true_inner, &record, &mut content, scratch)
             };
             assert_eq!(open(&plaintext), Ok(()));
             for place in content_length..101 {
                 let mut plaintext = plaintext.clone();
                 plaintext[place] ^= 1;
-                assert_eq!(
-                    open(&plaintext),
-                    Err(OpenError::End),
-                    "{content_length} {place}"
-                );
+                assert_eq!(open(&plaintext), Err(OpenError::End), "{content_length} {place}");
             }
         }
     }
@@ -187,15 +165,7 @@ mod open_rest {
     fn record_0_is_a_mistake() {
         let (aead, record) = forged(9, &[0x17; 65]);
         let place = geometry().record(400, 0);
-        let _ = open_rest(
-            &*aead,
-            9,
-            &place,
-            400,
-            &record,
-            &mut [0; 64],
-            &mut Vec::new(),
-        );
+        let _ = open_rest(&*aead, 9, &place, 400, &record, &mut [0; 64], &mut Vec::new());
     }
 }
 

@@ -148,11 +148,7 @@ mod data {
             let _ = keys.control(byte);
             keys.failed();
         }
-        assert_eq!(
-            counting.0.load(Ordering::Relaxed),
-            4,
-            "data and control of epochs 0 and 1"
-        );
+        assert_eq!(counting.0.load(Ordering::Relaxed), 4, "data and control of epochs 0 and 1");
     }
 }
 
@@ -232,11 +228,7 @@ mod take_update_request {
         fail(&mut keys, 0, 1);
         assert_eq!(epoch_of(&mut keys, 0), None);
         assert!(keys.control(0).is_err());
-        assert_eq!(
-            epoch_of(&mut keys, 1),
-            Some(1),
-            "the peer's update is still heard"
-        );
+        assert_eq!(epoch_of(&mut keys, 1), Some(1), "the peer's update is still heard");
     }
 
     #[test]
@@ -333,25 +325,15 @@ mod open_at_carrier {
         /// Handles and epoch bytes of the keys that it has.
         fn has(&self) -> Vec<(u64, u8)> {
             let installed = self.installed.lock().unwrap();
-            installed
-                .iter()
-                .map(|(key, epoch, _)| (key.0, *epoch))
-                .collect()
+            installed.iter().map(|(key, epoch, _)| (key.0, *epoch)).collect()
         }
     }
 
-    const FLOW: ReceivingFlow = ReceivingFlow {
-        session: 7,
-        index_bits: 16,
-        first_record: 64,
-        record: 100,
-    };
+    const FLOW: ReceivingFlow =
+        ReceivingFlow { session: 7, index_bits: 16, first_record: 64, record: 100 };
 
     fn keys(room: usize) -> (OpenKeys, Arc<Opener>) {
-        let carrier = Arc::new(Opener {
-            room,
-            ..Opener::default()
-        });
+        let carrier = Arc::new(Opener { room, ..Opener::default() });
         let crypto = CryptoProvider::aws_lc().with_key_store(Arc::<Opener>::clone(&carrier));
         let secrets = secrets(Suite::Aes128Gcm, Side::Client);
         let mut keys =

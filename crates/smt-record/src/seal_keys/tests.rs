@@ -53,11 +53,7 @@ mod new {
         let lines = [Arc::new(Lines::default()), Arc::new(Lines::default())];
         let context = |log: &Arc<Lines>| {
             let log: Arc<dyn KeyLog> = Arc::clone(log) as _;
-            Some(KeyLogContext {
-                log,
-                index: SessionIndex(7),
-                side: Side::Client,
-            })
+            Some(KeyLogContext { log, index: SessionIndex(7), side: Side::Client })
         };
         let suite = Suite::Aes256Gcm;
         let secrets = || secrets(suite, Side::Client);
@@ -66,11 +62,7 @@ mod new {
         let limits = small_limits();
         let mut open = crate::OpenKeys::new(secrets(), suite, limits, context(&lines[1]));
         open.data(1).unwrap();
-        assert_eq!(
-            lines[1].0.lock().unwrap().len(),
-            2,
-            "a claimed epoch is not logged"
-        );
+        assert_eq!(lines[1].0.lock().unwrap().len(), 2, "a claimed epoch is not logged");
         open.opened(1);
         let [sent, received] = lines.map(|lines| lines.0.lock().unwrap().clone());
         assert_eq!(sent, received);
@@ -95,11 +87,7 @@ mod plaintext {
         let lines = Arc::new(Lines::default());
         let log: Arc<dyn KeyLog> = Arc::clone(&lines) as _;
         let side = Side::Client;
-        let log = Some(KeyLogContext {
-            log,
-            index: SessionIndex(7),
-            side,
-        });
+        let log = Some(KeyLogContext { log, index: SessionIndex(7), side });
         let secrets = SessionSecrets::plaintext();
         let mut keys = SealKeys::new(secrets.client, secrets.suite, small_limits(), log);
         keys.update();
@@ -117,19 +105,12 @@ mod hibernate {
         assert!(keys.has_ciphers());
         keys.hibernate();
         assert!(!keys.has_ciphers());
-        assert_eq!(
-            (tag(keys.data(0).unwrap()), tag(keys.control().unwrap())),
-            before
-        );
+        assert_eq!((tag(keys.data(0).unwrap()), tag(keys.control().unwrap())), before);
         keys.hibernate();
         keys.update();
         assert_eq!(tag(keys.data(0).unwrap()), before.0, "the old data key");
         keys.hibernate();
-        assert_eq!(
-            tag(keys.data(0).unwrap()),
-            before.0,
-            "it has no secret any more"
-        );
+        assert_eq!(tag(keys.data(0).unwrap()), before.0, "it has no secret any more");
     }
 }
 
@@ -144,10 +125,7 @@ mod drop_ciphers {
         assert!(keys.has_ciphers());
         keys.drop_ciphers();
         assert!(!keys.has_ciphers());
-        assert_eq!(
-            (tag(keys.data(0).unwrap()), tag(keys.control().unwrap())),
-            before
-        );
+        assert_eq!((tag(keys.data(0).unwrap()), tag(keys.control().unwrap())), before);
         keys.drop_ciphers();
         keys.update();
         assert_eq!(tag(keys.data(0).unwrap()), before.0, "the old data key");
@@ -220,19 +198,9 @@ mod count_record {
             assert_eq!(keys.wants_update(), sealed >= 12, "{sealed}");
             assert_eq!(keys.records_left(), 16 - sealed);
         }
-        let used_up = Err(KeyUsedUp {
-            epoch: 0,
-            sealed: 16,
-        });
-        assert_eq!(
-            (keys.count_record(), keys.count_record()),
-            (used_up, used_up)
-        );
-        assert_eq!(
-            keys.count_control(),
-            Ok(()),
-            "control packets have a key of their own"
-        );
+        let used_up = Err(KeyUsedUp { epoch: 0, sealed: 16 });
+        assert_eq!((keys.count_record(), keys.count_record()), (used_up, used_up));
+        assert_eq!(keys.count_control(), Ok(()), "control packets have a key of their own");
         keys.update();
         assert!(!keys.wants_update());
         assert_eq!(keys.records_left(), 16);
@@ -246,13 +214,7 @@ mod count_record {
             assert_eq!(keys.count_control(), Ok(()));
             assert_eq!(keys.wants_update(), sealed >= 12, "{sealed}");
         }
-        assert_eq!(
-            keys.count_control(),
-            Err(KeyUsedUp {
-                epoch: 0,
-                sealed: 256
-            })
-        );
+        assert_eq!(keys.count_control(), Err(KeyUsedUp { epoch: 0, sealed: 256 }));
         assert_eq!(keys.count_record(), Ok(()));
     }
 }
@@ -284,15 +246,9 @@ mod data {
             for epoch in 0..300_u32 {
                 let byte = epoch.to_le_bytes()[0];
                 assert_eq!(seal.epoch(), epoch);
-                assert_eq!(
-                    tag(open.data(byte).unwrap().1),
-                    tag(seal.data(epoch).unwrap())
-                );
+                assert_eq!(tag(open.data(byte).unwrap().1), tag(seal.data(epoch).unwrap()));
                 let (candidate, control) = open.control(byte).unwrap();
-                assert_eq!(
-                    (candidate, tag(control)),
-                    (epoch, tag(seal.control().unwrap()))
-                );
+                assert_eq!((candidate, tag(control)), (epoch, tag(seal.control().unwrap())));
                 assert_eq!(open.opened(epoch), epoch > 0);
                 seal.finish_previous();
                 assert_eq!(open.finish(epoch.wrapping_sub(1)), epoch > 0);

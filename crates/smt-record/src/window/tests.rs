@@ -5,10 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const LAYOUT: IdLayout = IdLayout {
-    id_bits: 48,
-    stripes_log2: 2,
-};
+const LAYOUT: IdLayout = IdLayout { id_bits: 48, stripes_log2: 2 };
 
 fn window() -> IdWindow {
     IdWindow::new(64, LAYOUT, Side::Client, 3)
@@ -107,10 +104,7 @@ mod is_delivered {
         window.mark_seen(0).unwrap();
         assert_eq!(window.is_delivered(0), Delivered::No);
         window.mark_delivered(0);
-        assert_eq!(
-            (window.floor(), window.is_delivered(0)),
-            (1, Delivered::Yes)
-        );
+        assert_eq!((window.floor(), window.is_delivered(0)), (1, Delivered::Yes));
         for counter in 1..64 {
             window.mark_seen(counter).unwrap();
         }

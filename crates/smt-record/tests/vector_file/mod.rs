@@ -30,23 +30,17 @@ pub(crate) trait Fields {
 
 impl Fields for Value {
     fn list(&self, name: &str) -> &[Value] {
-        let list = self[name]
-            .as_array()
-            .unwrap_or_else(|| panic!("{name} is a list"));
+        let list = self[name].as_array().unwrap_or_else(|| panic!("{name} is a list"));
         assert!(!list.is_empty(), "{name} has vectors");
         list
     }
 
     fn text(&self, name: &str) -> &str {
-        self[name]
-            .as_str()
-            .unwrap_or_else(|| panic!("{name} is a string"))
+        self[name].as_str().unwrap_or_else(|| panic!("{name} is a string"))
     }
 
     fn number(&self, name: &str) -> u64 {
-        self[name]
-            .as_u64()
-            .unwrap_or_else(|| panic!("{name} is a number"))
+        self[name].as_u64().unwrap_or_else(|| panic!("{name} is a number"))
     }
 
     fn number_64(&self, name: &str) -> u64 {
@@ -77,11 +71,7 @@ pub(crate) struct RustCrypto {
 impl RustCrypto {
     /// `keys` has the fields `key` and `iv`.
     pub(crate) fn new(suite: Suite, keys: &Value) -> Self {
-        Self {
-            suite,
-            key: keys.bytes("key"),
-            iv: keys.bytes("iv"),
-        }
+        Self { suite, key: keys.bytes("key"), iv: keys.bytes("iv") }
     }
 
     pub(crate) fn seal(&self, number: u64, aad: &[u8], msg: &[u8]) -> Vec<u8> {

@@ -77,9 +77,7 @@ impl<C: AeadInOut + KeyInit + Send + Sync + 'static> Aead for SoftAead<C> {
         plaintext_in_place: &mut [u8],
     ) -> Result<[u8; 16], Unavailable> {
         let nonce = self.nonce(number);
-        let tag = self
-            .cipher
-            .encrypt_inout_detached(&nonce, aad, plaintext_in_place.into());
+        let tag = self.cipher.encrypt_inout_detached(&nonce, aad, plaintext_in_place.into());
         Ok(tag.unwrap()[..].try_into().unwrap())
     }
 
@@ -109,12 +107,10 @@ impl<C: AeadInOut + KeyInit + Send + Sync + 'static> Aead for SoftAead<C> {
         out.copy_from_slice(ciphertext);
         let nonce = self.nonce(number);
         let tag = tag.iter().copied().collect();
-        self.cipher
-            .decrypt_inout_detached(&nonce, aad, (&mut *out).into(), &tag)
-            .map_err(|_| {
-                out.fill(0);
-                OpenFailed::Forged
-            })
+        self.cipher.decrypt_inout_detached(&nonce, aad, (&mut *out).into(), &tag).map_err(|_| {
+            out.fill(0);
+            OpenFailed::Forged
+        })
     }
 
     fn open_in_place(&self, number: u64, aad: &[u8], sealed: &mut [u8]) -> Result<(), OpenFailed> {

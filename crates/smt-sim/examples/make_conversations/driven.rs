@@ -30,11 +30,7 @@ impl Driven {
     pub(crate) fn new(setup: &Setup) -> Self {
         let lines = Lines::default();
         let [client, server] = ["192.0.2.1", "192.0.2.2"];
-        let (own, peer) = if setup.is_server {
-            (server, client)
-        } else {
-            (client, server)
-        };
+        let (own, peer) = if setup.is_server { (server, client) } else { (client, server) };
         let peer = format!("{peer}:4433").parse().expect("an address");
         Self {
             endpoint: setup.endpoint(&lines),
@@ -67,8 +63,7 @@ impl Driven {
             done.insert("commands".to_owned(), commands.collect());
         } else if let Some(datagram) = step.get("in") {
             let bytes = from_hex(datagram);
-            self.endpoint
-                .handle_arrival(now, Arrival::datagram(self.path, &bytes));
+            self.endpoint.handle_arrival(now, Arrival::datagram(self.path, &bytes));
             done.insert("in".to_owned(), datagram.clone());
         } else {
             self.endpoint.handle_timeout(now);
@@ -89,10 +84,8 @@ impl Driven {
 
     /// Carries out a command; returns it with the id that it gave.
     fn command(&mut self, now: Time, command: &Value) -> Value {
-        let (name, of) = command
-            .as_object()
-            .and_then(|command| command.iter().next())
-            .expect("one command");
+        let (name, of) =
+            command.as_object().and_then(|command| command.iter().next()).expect("one command");
         let deadline = of.get("deadline_us").and_then(Value::as_u64);
         let deadline = deadline.map(Duration::from_micros);
         let session = self.session.unwrap_or_default();
@@ -180,9 +173,7 @@ impl Driven {
                 self.session = Some(session);
                 json!({ "accepted": { "index": format!("{:016x}", session.0) } })
             }
-            Event::Request {
-                rpc, body, parts, ..
-            } => {
+            Event::Request { rpc, body, parts, .. } => {
                 let mut of = json!({ "id": id_text(rpc.id), "body": described(&body) });
                 if parts != PartMarks::default() {
                     of["reply_in_parts"] = parts.reply_in_parts.into();
@@ -218,9 +209,7 @@ impl Driven {
 fn body(described: &Value) -> Bytes {
     let number = |name: &str| described[name].as_u64().expect(name);
     let (start, length) = (number("start"), number("length"));
-    (start..start + length)
-        .map(|value| (value % 251) as u8)
-        .collect()
+    (start..start + length).map(|value| (value % 251) as u8).collect()
 }
 
 fn described(bytes: &Bytes) -> Value {

@@ -17,10 +17,7 @@ fn main() -> std::io::Result<()> {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/conversations");
     fs::create_dir_all(directory)?;
     for (name, conversation) in scripts::all() {
-        fs::write(
-            format!("{directory}/{name}.json"),
-            format!("{conversation:#}\n"),
-        )?;
+        fs::write(format!("{directory}/{name}.json"), format!("{conversation:#}\n"))?;
     }
     Ok(())
 }

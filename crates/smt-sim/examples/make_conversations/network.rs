@@ -148,10 +148,7 @@ impl Network {
             self.send(end, &from_hex(datagram));
         }
         let events = done["events"].as_array().expect("a list");
-        let requests: Vec<_> = events
-            .iter()
-            .filter_map(|event| event.get("request"))
-            .collect();
+        let requests: Vec<_> = events.iter().filter_map(|event| event.get("request")).collect();
         if let (Some(length), false) = (self.reply_length, requests.is_empty()) {
             let replies: Vec<_> = requests
                 .iter()

@@ -21,22 +21,10 @@ pub(crate) fn all() -> Vec<(&'static str, Value)> {
         ("reordered_packets", reordered_packets()),
         ("bundle_at_client", bundle().of_client(BUNDLE)),
         ("bundle_at_server", bundle().of_server(BUNDLE)),
-        (
-            "reply_in_parts_at_client",
-            reply_in_parts().of_client(REPLY_IN_PARTS),
-        ),
-        (
-            "reply_in_parts_at_server",
-            reply_in_parts().of_server(REPLY_IN_PARTS),
-        ),
-        (
-            "request_in_parts_at_client",
-            request_in_parts().of_client(REQUEST_IN_PARTS),
-        ),
-        (
-            "request_in_parts_at_server",
-            request_in_parts().of_server(REQUEST_IN_PARTS),
-        ),
+        ("reply_in_parts_at_client", reply_in_parts().of_client(REPLY_IN_PARTS)),
+        ("reply_in_parts_at_server", reply_in_parts().of_server(REPLY_IN_PARTS)),
+        ("request_in_parts_at_client", request_in_parts().of_client(REQUEST_IN_PARTS)),
+        ("request_in_parts_at_server", request_in_parts().of_server(REQUEST_IN_PARTS)),
         ("cancel_at_client", cancel().of_client(CANCEL)),
         ("cancel_at_server", cancel().of_server(CANCEL)),
         ("key_update", key_update()),
@@ -135,12 +123,10 @@ fn reply_in_parts() -> Network {
         (20, 400, Fate::Arrives),
     ] {
         let mut fate = Some(fate);
-        network.rule = Box::new(
-            move |is_client, datagram| match is_client || !is_data(datagram) {
-                true => Fate::Arrives,
-                false => fate.take().unwrap_or(Fate::Arrives),
-            },
-        );
+        network.rule = Box::new(move |is_client, datagram| match is_client || !is_data(datagram) {
+            true => Fate::Arrives,
+            false => fate.take().unwrap_or(Fate::Arrives),
+        });
         assert!(network.part(1, part(&id, start, length, true)));
         network.run_for(100);
     }
@@ -166,10 +152,7 @@ fn request_in_parts() -> Network {
     network.takes_parts = false;
     let id = call_in_parts(&mut network, 23, "more");
     network.run_for(1_000);
-    assert!(
-        !network.part(0, part(&id, 24, 1_500, true)),
-        "no window yet"
-    );
+    assert!(!network.part(0, part(&id, 24, 1_500, true)), "no window yet");
     // The client asks, and the server has nothing to tell until its application looks.
     network.run_for(10_000);
     network.take_parts(1, &id);

@@ -37,16 +37,12 @@ impl Exchange {
     /// The registered key that all conversations have.
     pub(crate) fn registered(is_server: bool) -> Self {
         let byte = if is_server { 0xB0 } else { 0xA0 };
-        Self::Registered {
-            random: std::array::from_fn(|at| byte ^ at as u8),
-        }
+        Self::Registered { random: std::array::from_fn(|at| byte ^ at as u8) }
     }
 
     /// A handshake of TLS.
     pub(crate) fn tls(is_server: bool) -> Self {
-        Self::Tls {
-            seed: u64::from(is_server),
-        }
+        Self::Tls { seed: u64::from(is_server) }
     }
 }
 
@@ -100,11 +96,7 @@ impl Setup {
     /// The exchange by the registered key.
     fn registered(&self, random: [u8; 32]) -> GivenRandom {
         let (client, server) = (CLIENT.to_owned(), SERVER.to_owned());
-        let (own, peer) = if self.is_server {
-            (&server, &client)
-        } else {
-            (&client, &server)
-        };
+        let (own, peer) = if self.is_server { (&server, &client) } else { (&client, &server) };
         let ends = KeyEnds { own, peer };
         let key = RegisteredKey::from_secret(KEY_NAME, ends, SUITE, IKM).expect(FITS);
         let provider = if self.is_server {
@@ -203,9 +195,7 @@ impl KeyExchangeProvider for GivenRandom {
     }
 
     fn server(&self, params: &[u8], wall: Option<WallTime>) -> Result<Attempt, HandshakeFailure> {
-        self.provider
-            .server(params, wall)
-            .map(|begun| self.give(begun))
+        self.provider.server(params, wall).map(|begun| self.give(begun))
     }
 }
 

@@ -96,19 +96,12 @@ impl Sealing {
         let plaintext = (0..PLAINTEXT).map(|at| (at ^ record) as u8);
         bytes.extend(plaintext);
         bytes.resize(RECORD as usize, 0);
-        let unsealed = [Unsealed {
-            at: 5,
-            length: PLAINTEXT as u32 + 1,
-            key: self.key,
-            number: record,
-        }];
+        let unsealed =
+            [Unsealed { at: 5, length: PLAINTEXT as u32 + 1, key: self.key, number: record }];
         let mut header = [0; 36];
         (header[0], header[1], header[4]) = (1, 0x01, 0xB0);
         let batch = Batch {
-            layout: Layout::Segmented {
-                header: &header,
-                payload_max: 1_460,
-            },
+            layout: Layout::Segmented { header: &header, payload_max: 1_460 },
             unsealed: &unsealed,
             ..Batch::datagrams(Path::to(self.addresses.destination), 1, &bytes)
         };
@@ -119,9 +112,9 @@ impl Sealing {
             let mut packet = packet.to_vec();
             let read = NativePacket::parse(&mut packet, PROTOCOL).expect("a native packet");
             let payload = &packet[read.datagram][header.len()..];
-            hash = payload.iter().fold(hash, |hash, byte| {
-                (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01B3)
-            });
+            hash = payload
+                .iter()
+                .fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01B3));
         });
         run.expect("rings in the driver's own memory");
         self.records += 1;
@@ -153,8 +146,7 @@ impl Host for KtlsHost {
         if burst.bytes[0] == 0 {
             let start = burst.bytes[4..HEADER].iter();
             let start = start.fold(0, |start, byte| start << 8 | u64::from(*byte));
-            self.sealing
-                .pass(start, (burst.bytes.len() - HEADER) as u64);
+            self.sealing.pass(start, (burst.bytes.len() - HEADER) as u64);
         }
         Some(burst)
     }
@@ -191,10 +183,7 @@ pub(super) fn run(millionths: u32) -> Work {
     world.peek(HostId(0), |host| {
         let sealing = &host.sealing;
         let statistics = sealing.driver.statistics();
-        assert!(
-            millionths > 0 || statistics.resyncs == 0,
-            "nothing was lost"
-        );
+        assert!(millionths > 0 || statistics.resyncs == 0, "nothing was lost");
         Work {
             segments: statistics.segments_offloaded,
             resyncs: statistics.resyncs,

@@ -51,19 +51,12 @@ impl LinkRule for Loss {
 
 /// Two hosts at a switch, where so many of a million packets are lost from now on.
 fn network() -> Network {
-    let edge = Link {
-        rate: 10_000_000_000,
-        delay: Duration::from_micros(1),
-        payload_max: 1_472,
-    };
+    let edge = Link { rate: 10_000_000_000, delay: Duration::from_micros(1), payload_max: 1_472 };
     Network::new(&Topology::rack(2, edge), &mut Random::new(1))
 }
 
 fn loss(millionths: u32) -> Box<dyn LinkRule> {
-    Box::new(Loss {
-        millionths,
-        random: Random::new(7),
-    })
+    Box::new(Loss { millionths, random: Random::new(7) })
 }
 
 fn row(name: &str, millionths: u32, work: &Work) {

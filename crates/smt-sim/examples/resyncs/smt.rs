@@ -86,13 +86,7 @@ fn host(id: u32, contexts_per_flow: usize) -> SmtHost<App> {
     };
     let engine = WatchedEngine::new(Box::new(Unwatched));
     let random = Random::new(1);
-    host.nic = Some(NicPort::new(
-        choices,
-        HostId(id).address(),
-        keys,
-        engine,
-        random,
-    ));
+    host.nic = Some(NicPort::new(choices, HostId(id).address(), keys, engine, random));
     host
 }
 

@@ -166,10 +166,7 @@ mod tests {
 
     impl Flow {
         fn new() -> Self {
-            Self {
-                window: Window::new(),
-                next: 0,
-            }
+            Self { window: Window::new(), next: 0 }
         }
 
         /// All segments under way arrive, the first `marked` of them marked.

@@ -61,9 +61,7 @@ impl FrameWriter {
     /// Writes what headers there are among the bytes from `start` on; they must be zero.
     pub(super) fn fill(&self, start: u64, bytes: &mut [u8]) {
         let end = start + bytes.len() as u64;
-        let first = self
-            .headers
-            .partition_point(|(at, _)| at + HEADER_LEN as u64 <= start);
+        let first = self.headers.partition_point(|(at, _)| at + HEADER_LEN as u64 <= start);
         let touched = self.headers.range(first..);
         for (at, header) in touched.take_while(|(at, _)| *at < end) {
             let (from, until) = (start.max(*at), end.min(at + HEADER_LEN as u64));

@@ -180,10 +180,7 @@ impl StreamHost {
     pub fn queued(&self, to: HostId) -> u64 {
         let lanes = usize::from(self.lanes);
         let connections = self.connections.iter().skip(to.0 as usize * lanes);
-        connections
-            .take(lanes)
-            .map(|connection| connection.sender.queued())
-            .sum()
+        connections.take(lanes).map(|connection| connection.sender.queued()).sum()
     }
 
     fn receive_data(&mut self, now: Time, index: u32, header: DataHeader, packet: &Packet) {

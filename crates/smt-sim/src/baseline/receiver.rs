@@ -61,10 +61,7 @@ impl Receiver {
     }
 
     fn keep(&mut self, start: u64, bytes: Bytes) {
-        let mut block = Block {
-            start,
-            end: start + bytes.len() as u64,
-        };
+        let mut block = Block { start, end: start + bytes.len() as u64 };
         let place = self.early.partition_point(|(at, _)| *at < start);
         if self.early.get(place).is_none_or(|(at, _)| *at != start) {
             self.early.insert(place, (start, bytes));
@@ -102,11 +99,7 @@ mod tests {
                 let length = 2 * LENGTH as u32 - 34;
                 writer.push(Frame { message, length });
             }
-            Self {
-                writer,
-                receiver: Receiver::default(),
-                complete: Vec::new(),
-            }
+            Self { writer, receiver: Receiver::default(), complete: Vec::new() }
         }
 
         fn arrive(&mut self, segments: impl IntoIterator<Item = u64>) {
@@ -115,8 +108,7 @@ mod tests {
                 let payload = &mut packet[HEADER_LEN..];
                 self.writer.fill(segment * LENGTH, payload);
                 let complete = |frame: Frame| self.complete.push(frame.message);
-                self.receiver
-                    .receive(segment * LENGTH, &Bytes::from(packet), complete);
+                self.receiver.receive(segment * LENGTH, &Bytes::from(packet), complete);
             }
         }
 

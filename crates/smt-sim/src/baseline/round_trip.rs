@@ -23,13 +23,7 @@ pub(super) struct RoundTrip {
 impl RoundTrip {
     /// The connection was opened by packets that came back after so many nanoseconds.
     pub(super) fn new(first: u64) -> Self {
-        Self {
-            first,
-            smoothed: 0,
-            variation: 0,
-            least: 0,
-            doublings: 0,
-        }
+        Self { first, smoothed: 0, variation: 0, least: 0, doublings: 0 }
     }
 
     /// A segment that was sent once is acknowledged.

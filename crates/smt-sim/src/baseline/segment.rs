@@ -160,30 +160,19 @@ mod tests {
     const NEXT: u64 = 5_000_000_000;
 
     fn acknowledgement(blocks: [Block; BLOCKS_MAX]) -> BytesMut {
-        let acknowledgement = Acknowledgement {
-            lane: 7,
-            next: NEXT,
-            is_marked: true,
-            blocks,
-        };
+        let acknowledgement = Acknowledgement { lane: 7, next: NEXT, is_marked: true, blocks };
         let mut bytes = BytesMut::new();
         acknowledgement.emit(&mut bytes);
         bytes
     }
 
     fn block(start: u64, end: u64) -> Block {
-        Block {
-            start: NEXT + start,
-            end: NEXT + end,
-        }
+        Block { start: NEXT + start, end: NEXT + end }
     }
 
     #[test]
     fn emitted_segments_parse() {
-        let data = DataHeader {
-            lane: 258,
-            start: 1 << 40,
-        };
+        let data = DataHeader { lane: 258, start: 1 << 40 };
         let mut bytes = BytesMut::new();
         data.emit(&mut bytes);
         bytes.put_bytes(9, 3);
@@ -191,12 +180,7 @@ mod tests {
         let (none, some) = (Block::default(), block(10, 20));
         for blocks in [[none; 3], [some, none, none], [some, block(1, 3), some]] {
             let parsed = Segment::parse(&acknowledgement(blocks));
-            let expected = Acknowledgement {
-                lane: 7,
-                next: NEXT,
-                is_marked: true,
-                blocks,
-            };
+            let expected = Acknowledgement { lane: 7, next: NEXT, is_marked: true, blocks };
             assert_eq!(parsed, Some(Segment::Acknowledgement(expected)));
         }
     }

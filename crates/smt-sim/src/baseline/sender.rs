@@ -79,11 +79,7 @@ impl Sender {
         self.sent_at = now;
         self.deadline = self.deadline.or_else(|| self.deadline_from(now));
         self.note_full();
-        Some(Outgoing {
-            start,
-            length,
-            is_resent: resent.is_some(),
-        })
+        Some(Outgoing { start, length, is_resent: resent.is_some() })
     }
 
     /// Writes what is not zero of a segment's stream bytes.
@@ -183,10 +179,7 @@ mod tests {
 
     impl Flow {
         fn new(length: u32) -> Self {
-            let mut flow = Self {
-                sender: Sender::new(3, 10_000),
-                nanos: 0,
-            };
+            let mut flow = Self { sender: Sender::new(3, 10_000), nanos: 0 };
             flow.push(length);
             flow
         }
@@ -251,10 +244,7 @@ mod tests {
         for (rest, expected) in [(1_000_000, 80), (1_000_001, 10)] {
             let mut flow = Flow::new(100 * SEGMENT_MAX as u32);
             assert_eq!(flow.transmit().len(), 10);
-            assert_eq!(
-                [flow.pass(), flow.pass(), flow.pass(), flow.pass()],
-                [20, 40, 31, 0]
-            );
+            assert_eq!([flow.pass(), flow.pass(), flow.pass(), flow.pass()], [20, 40, 31, 0]);
             flow.nanos = flow.sender.sent_at.as_nanos() + rest;
             flow.push(1_000_000);
             assert_eq!(flow.transmit().len(), expected);

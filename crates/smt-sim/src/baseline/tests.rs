@@ -31,11 +31,7 @@ impl Scene {
         let network = Network::new(topology, &mut Random::new(seed));
         let hosts = topology.hosts();
         let all = (0..hosts).map(|id| StreamHost::new(HostId(id), hosts, options));
-        Self {
-            world: World::new(network, all.collect()),
-            arrived: Vec::new(),
-            hosts,
-        }
+        Self { world: World::new(network, all.collect()), arrived: Vec::new(), hosts }
     }
 
     /// One switch, one connection per pair.
@@ -45,10 +41,7 @@ impl Scene {
 
     /// Sends what the rule lets pass: it sees each data segment and how many there were before.
     fn losing(mut self, is_lost: impl FnMut(&Packet, u64) -> bool + 'static) -> Self {
-        self.world.network.set_rule(Box::new(Loss {
-            is_lost,
-            segments: 0,
-        }));
+        self.world.network.set_rule(Box::new(Loss { is_lost, segments: 0 }));
         self
     }
 
@@ -120,8 +113,5 @@ fn seed() -> u64 {
 
 /// A full segment takes 1,230.4 ns and 500 ns; to another host of the rack it takes twice that, and
 /// an acknowledgement twice 67.2 ns and 500 ns back: 4.6 us.
-const EDGE: Link = Link {
-    rate: 10_000_000_000,
-    delay: Duration::from_nanos(500),
-    payload_max: 1_472,
-};
+const EDGE: Link =
+    Link { rate: 10_000_000_000, delay: Duration::from_nanos(500), payload_max: 1_472 };

@@ -48,10 +48,7 @@ impl Credentials {
                     .expect(FIXED)
             })
             .collect();
-        Self {
-            trust: Trust::roots_from_pem(root.pem().as_bytes()).expect(FIXED),
-            identities,
-        }
+        Self { trust: Trust::roots_from_pem(root.pem().as_bytes()).expect(FIXED), identities }
     }
 
     /// Returns the trust that all hosts share.

@@ -44,10 +44,7 @@ impl SeededTls {
         };
         let provider = TlsProvider::with_sources(Some(client), Some(server), suites, sources)
             .expect("documented under Panics");
-        Self {
-            provider,
-            random: Mutex::new(random),
-        }
+        Self { provider, random: Mutex::new(random) }
     }
 
     fn make(
@@ -58,10 +55,7 @@ impl SeededTls {
         let mut random = own.fork();
         let attempt = lend(&mut random, || make(&self.provider))?;
         Ok(Attempt {
-            exchange: Box::new(SeededExchange {
-                exchange: attempt.exchange,
-                random,
-            }),
+            exchange: Box::new(SeededExchange { exchange: attempt.exchange, random }),
             ..attempt
         })
     }
@@ -118,14 +112,8 @@ mod tests {
 
     fn first_flight(seed: u64) -> Vec<u8> {
         let tls = tls(&Credentials::new(2, 0), 0, seed);
-        let mut client = tls
-            .client(ClientRequest::new("host-1.sim"))
-            .unwrap()
-            .exchange;
-        let begun = client.step(Input::Begin {
-            own_params: &[],
-            early: &[],
-        });
+        let mut client = tls.client(ClientRequest::new("host-1.sim")).unwrap().exchange;
+        let begun = client.step(Input::Begin { own_params: &[], early: &[] });
         begun.unwrap().send.unwrap()
     }
 

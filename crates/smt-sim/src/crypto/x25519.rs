@@ -20,10 +20,7 @@ impl SupportedKxGroup for SeededX25519 {
         let public = private
             .compute_public_key()
             .map_err(|_| Error::General("aws-lc computes no public key".to_owned()))?;
-        Ok(Box::new(Started {
-            public: public.as_ref().to_vec(),
-            private,
-        }))
+        Ok(Box::new(Started { public: public.as_ref().to_vec(), private }))
     }
 
     fn name(&self) -> NamedGroup {
@@ -40,9 +37,7 @@ impl ActiveKeyExchange for Started {
     fn complete(self: Box<Self>, peer: &[u8]) -> Result<SharedSecret, Error> {
         let peer = UnparsedPublicKey::new(&X25519, peer);
         let bad = Error::PeerMisbehaved(PeerMisbehaved::InvalidKeyShare);
-        agreement::agree(&self.private, peer, bad, |secret| {
-            Ok(SharedSecret::from(secret))
-        })
+        agreement::agree(&self.private, peer, bad, |secret| Ok(SharedSecret::from(secret)))
     }
 
     fn pub_key(&self) -> &[u8] {

@@ -74,11 +74,7 @@ impl Tap for MessageWatch {
 /// The message of a packet, by its clear header.
 fn message_of(packet: &Packet) -> Option<(MessageName, DataHeader)> {
     let header = (packet.protocol == Protocol::Smt).then(|| DataHeader::read(&packet.bytes))??;
-    let name = MessageName {
-        addresses: ends(packet),
-        session: header.session,
-        id: header.id,
-    };
+    let name = MessageName { addresses: ends(packet), session: header.session, id: header.id };
     Some((name, header))
 }
 

@@ -30,19 +30,14 @@ impl Peers {
             Pattern::Uniform { .. } if scenario.peers + 1 >= hosts => all(hosts),
             Pattern::Uniform { .. } => some(hosts, scenario.peers, random),
         };
-        Self {
-            sessions: both_ways(&sends_to),
-            sends_to,
-        }
+        Self { sessions: both_ways(&sends_to), sends_to }
     }
 }
 
 /// Everybody to everybody.
 fn all(hosts: u32) -> Vec<Vec<HostId>> {
     let others = |host| (0..hosts).filter(move |other| *other != host);
-    (0..hosts)
-        .map(|host| others(host).map(HostId).collect())
-        .collect()
+    (0..hosts).map(|host| others(host).map(HostId).collect()).collect()
 }
 
 /// Each to so many others, and each hears from as many, so that all links are offered the same:
@@ -87,9 +82,8 @@ mod tests {
 
     /// The peers of the hosts of a rack.
     fn peers(hosts: u32, peers: u32) -> Peers {
-        let mut scenario = ScenarioFile::parse(Named::find("rack-10").unwrap().text)
-            .unwrap()
-            .scenario();
+        let mut scenario =
+            ScenarioFile::parse(Named::find("rack-10").unwrap().text).unwrap().scenario();
         scenario.topology.hosts_per_rack = hosts;
         scenario.peers = peers;
         Peers::of(&scenario, &mut Random::new(7))

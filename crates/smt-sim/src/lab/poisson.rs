@@ -20,9 +20,7 @@ mod tests {
     #[test]
     fn the_mean_is_the_mean_and_intervals_scatter() {
         let mut random = Random::new(1);
-        let drawn: Vec<u64> = (0..100_000)
-            .map(|_| interval(&mut random, 1_000.0))
-            .collect();
+        let drawn: Vec<u64> = (0..100_000).map(|_| interval(&mut random, 1_000.0)).collect();
         let mean = drawn.iter().sum::<u64>() / 100_000;
         assert!((985..1_015).contains(&mean), "{mean}");
         // An exponential distribution has 36.8 % above its mean.

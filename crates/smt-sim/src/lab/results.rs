@@ -157,9 +157,7 @@ impl Results {
     /// since of messages of one length none is the shorter one. `None` if that is all of them.
     pub fn shorter_half(&self) -> Option<SlowdownRow> {
         let (median, _) = self.messages.get(self.messages.len().checked_sub(1)? / 2)?;
-        let end = self
-            .messages
-            .partition_point(|(length, _)| length <= median);
+        let end = self.messages.partition_point(|(length, _)| length <= median);
         (end < self.messages.len()).then(|| row(&self.messages[..end]))
     }
 
@@ -194,10 +192,7 @@ mod tests {
     #[test]
     fn rows_have_a_tenth_each_and_keep_lengths_together() {
         let mut results = Results::default();
-        results.set_messages(
-            (0..1_000).map(|n| (n % 100, n as f32)).collect(),
-            Vec::new(),
-        );
+        results.set_messages((0..1_000).map(|n| (n % 100, n as f32)).collect(), Vec::new());
         let rows = results.rows();
         assert_eq!(rows.len(), 10);
         assert!(rows.iter().all(|row| row.count == 100));

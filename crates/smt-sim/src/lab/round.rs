@@ -22,10 +22,7 @@ pub struct Round {
 /// none. The receiver's link carries so many bits a second.
 pub(super) fn join(rounds: &mut Vec<Round>, began: Duration, length: u32, rate: u64) {
     if rounds.last().map(|round| round.began) != Some(began) {
-        rounds.push(Round {
-            began,
-            ..Round::default()
-        });
+        rounds.push(Round { began, ..Round::default() });
     }
     if let Some(round) = rounds.last_mut() {
         round.bytes += u64::from(length);
@@ -55,10 +52,7 @@ mod tests {
         for (began, length) in [(first, 1_000), (first, 250), (second, 1)] {
             join(&mut rounds, began, length, 10_000_000_000);
         }
-        let sums: Vec<_> = rounds
-            .iter()
-            .map(|round| (round.bytes, round.unfinished))
-            .collect();
+        let sums: Vec<_> = rounds.iter().map(|round| (round.bytes, round.unfinished)).collect();
         assert_eq!(sums, [(1_250, 2), (1, 1)]);
         assert_eq!(rounds[0].best, Duration::from_micros(1));
         for took in [3, 7] {

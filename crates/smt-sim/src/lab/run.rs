@@ -174,15 +174,11 @@ impl<'a, M: Messenger> Run<'a, M> {
 
     /// The shortest, the median and the longest message, each alone.
     fn lone_times(&self) -> Vec<LoneTime> {
-        let mut lengths = [0.0, 0.5, 1.0]
-            .map(|share| self.scenario.workload.quantile(share))
-            .to_vec();
+        let mut lengths =
+            [0.0, 0.5, 1.0].map(|share| self.scenario.workload.quantile(share)).to_vec();
         lengths.dedup();
         let is_one_rack = self.scenario.topology.racks == 1;
-        let time = |length| LoneTime {
-            length,
-            took: self.unloaded.time(length, is_one_rack),
-        };
+        let time = |length| LoneTime { length, took: self.unloaded.time(length, is_one_rack) };
         lengths.into_iter().map(time).collect()
     }
 
@@ -292,9 +288,7 @@ impl<'a, M: Messenger> Run<'a, M> {
             }
         };
         let length = self.scenario.workload.size(self.random.any());
-        let name = self
-            .world
-            .change(from, |host, now| host.send(now, to, length));
+        let name = self.world.change(from, |host, now| host.send(now, to, length));
         match name {
             Some(name) => {
                 self.awaited += u64::from(self.is_counted(now));
@@ -339,8 +333,7 @@ impl<'a, M: Messenger> Run<'a, M> {
     fn run_until(&mut self, end: Time) {
         let mut arrivals: Vec<Arrival> = Vec::new();
         while let Some(host) = self.world.step(end) {
-            self.world
-                .peek(host, |host| host.take_arrivals(&mut arrivals));
+            self.world.peek(host, |host| host.take_arrivals(&mut arrivals));
             for arrival in arrivals.drain(..) {
                 self.arrived(host, arrival);
             }
@@ -351,10 +344,7 @@ impl<'a, M: Messenger> Run<'a, M> {
         let Some(sent) = self.sent.remove(&(arrival.from, at, arrival.name)) else {
             return;
         };
-        assert_eq!(
-            sent.length, arrival.length,
-            "a message arrived with another length"
-        );
+        assert_eq!(sent.length, arrival.length, "a message arrived with another length");
         let now = self.world.network.now();
         let ends = self.began + self.scenario.duration;
         if sent.at <= ends {
@@ -387,20 +377,10 @@ impl<'a, M: Messenger> Run<'a, M> {
     /// least.
     fn missing(&self) -> Vec<(u32, f32)> {
         let now = self.world.network.now();
-        let left = self
-            .sent
-            .iter()
-            .map(|((from, to, _), sent)| (*from, *to, sent));
-        let refused = self
-            .refused
-            .iter()
-            .map(|(from, to, sent)| (*from, *to, sent));
-        let missing = left
-            .chain(refused)
-            .filter(|(.., sent)| self.is_counted(sent.at));
-        missing
-            .map(|(from, to, sent)| (sent.length, self.slowdown(sent, from, to, now)))
-            .collect()
+        let left = self.sent.iter().map(|((from, to, _), sent)| (*from, *to, sent));
+        let refused = self.refused.iter().map(|(from, to, sent)| (*from, *to, sent));
+        let missing = left.chain(refused).filter(|(.., sent)| self.is_counted(sent.at));
+        missing.map(|(from, to, sent)| (sent.length, self.slowdown(sent, from, to, now))).collect()
     }
 
     fn finish(mut self) -> Results {
@@ -438,11 +418,7 @@ impl<'a, M: Messenger> Run<'a, M> {
     fn interfered(&self) -> [u64; 3] {
         let ports = self.world.network.port_statistics();
         ports.fold([0; 3], |[dropped, trimmed, marked], port| {
-            [
-                dropped + port.dropped,
-                trimmed + port.trimmed,
-                marked + port.marked,
-            ]
+            [dropped + port.dropped, trimmed + port.trimmed, marked + port.marked]
         })
     }
 

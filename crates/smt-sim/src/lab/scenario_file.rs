@@ -126,11 +126,7 @@ impl ScenarioFile {
         let mut scenario = self.scenario.clone();
         let suits = scenario.transport.suits(&scenario.topology);
         let switch = &mut scenario.topology.switch;
-        let SwitchWishes {
-            mark_above,
-            trim_above,
-            spreading,
-        } = self.switch;
+        let SwitchWishes { mark_above, trim_above, spreading } = self.switch;
         switch.mark_above = mark_above.map_or(suits.mark_above, |Threshold(above)| above);
         switch.trim_above = trim_above.map_or(suits.trim_above, |Threshold(above)| above);
         switch.spreading = spreading.unwrap_or(suits.spreading);
@@ -174,11 +170,8 @@ fn workload(file: &mut Fields<'_>) -> Result<Workload, ScenarioError> {
 }
 
 fn topology(mut fields: Fields<'_>) -> Result<Topology, ScenarioError> {
-    let kinds = [
-        ("datacenter", Kind::Datacenter),
-        ("rack", Kind::Rack),
-        ("two-hosts", Kind::TwoHosts),
-    ];
+    let kinds =
+        [("datacenter", Kind::Datacenter), ("rack", Kind::Rack), ("two-hosts", Kind::TwoHosts)];
     let kind = fields.choice_given("kind", &kinds)?;
     let (mut racks, mut hosts, mut spines) = (1, 2, 0);
     match kind {
@@ -199,10 +192,7 @@ fn topology(mut fields: Fields<'_>) -> Result<Topology, ScenarioError> {
     let mut delay = |name| fields.integer(name, 0..=DELAY_NS_MAX, 0);
     let [out, into] = [delay("host_out_ns")?, delay("host_in_ns")?].map(Duration::from_nanos);
     fields.end()?;
-    let of_size = |link| Link {
-        payload_max,
-        ..link
-    };
+    let of_size = |link| Link { payload_max, ..link };
     Ok(Topology {
         racks: racks as u32,
         hosts_per_rack: hosts as u32,
@@ -242,10 +232,7 @@ fn switch(
         let wish = fields.integer_or_word(name, queues.clone(), &words)?;
         Ok(wish.and_then(|Wish(threshold)| threshold))
     };
-    let (mark_above, trim_above) = (
-        threshold("mark_above_bytes")?,
-        threshold("trim_above_bytes")?,
-    );
+    let (mark_above, trim_above) = (threshold("mark_above_bytes")?, threshold("trim_above_bytes")?);
     let ways = [
         ("auto", None),
         ("packet", Some(Spreading::ByPacket)),
@@ -253,11 +240,7 @@ fn switch(
     ];
     let spreading = fields.choice("spreading", &ways)?;
     fields.end()?;
-    Ok(SwitchWishes {
-        mark_above,
-        trim_above,
-        spreading,
-    })
+    Ok(SwitchWishes { mark_above, trim_above, spreading })
 }
 
 /// Reads the pattern of senders and receivers, and to how many each sends.

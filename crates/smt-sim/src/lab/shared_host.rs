@@ -18,11 +18,7 @@ pub(super) struct SharedHost {
 
 impl SharedHost {
     pub(super) fn new(smt: SmtMessenger, tcp: StreamMessenger) -> Self {
-        Self {
-            smt,
-            tcp,
-            is_turn_of_tcp: false,
-        }
+        Self { smt, tcp, is_turn_of_tcp: false }
     }
 
     /// SMT's sessions begin.

@@ -151,22 +151,11 @@ impl Sharing {
             Bottleneck::Receiver => (1, SENDERS + 1, 0),
             Bottleneck::Paths(paths) => (2, SENDERS, paths),
         };
-        let mut topology = Topology {
-            racks,
-            hosts_per_rack,
-            spines,
-            ..papers
-        };
+        let mut topology = Topology { racks, hosts_per_rack, spines, ..papers };
         topology.switch = SwitchPolicy {
-            mark_above: Transport::Stream(Pooling::OnePerPair)
-                .suits(&topology)
-                .mark_above,
+            mark_above: Transport::Stream(Pooling::OnePerPair).suits(&topology).mark_above,
             trim_above: match self.trims {
-                true => {
-                    Transport::Ndp(PullOrder::RoundRobin)
-                        .suits(&topology)
-                        .trim_above
-                }
+                true => Transport::Ndp(PullOrder::RoundRobin).suits(&topology).trim_above,
                 false => None,
             },
             spreading: self.spreading,
@@ -250,9 +239,8 @@ impl<'a> Run<'a> {
     }
 
     fn set_up(&mut self) -> Result<(), CannotRun> {
-        let pairs: Vec<_> = (0..SENDERS)
-            .map(|sender| [HostId(sender), self.sharing.receiver(sender)])
-            .collect();
+        let pairs: Vec<_> =
+            (0..SENDERS).map(|sender| [HostId(sender), self.sharing.receiver(sender)]).collect();
         let mut peers: BTreeMap<HostId, Vec<HostId>> = BTreeMap::new();
         for [sender, receiver] in pairs {
             peers.entry(sender).or_default().push(receiver);
@@ -314,8 +302,7 @@ impl<'a> Run<'a> {
     fn run_until(&mut self, end: Time) {
         let mut arrivals = Vec::new();
         while let Some(host) = self.world.step(end) {
-            self.world
-                .peek(host, |host| host.take_arrivals(&mut arrivals));
+            self.world.peek(host, |host| host.take_arrivals(&mut arrivals));
             for (protocol, arrival) in arrivals.drain(..) {
                 self.arrived(protocol, &arrival);
             }
@@ -409,20 +396,13 @@ mod tests {
     }
 
     fn short() -> Sharing {
-        Sharing {
-            duration: Duration::from_millis(5),
-            ..Sharing::default()
-        }
+        Sharing { duration: Duration::from_millis(5), ..Sharing::default() }
     }
 
     #[test]
     fn the_scheduler_and_the_priority_of_tcp_decide_who_starves() {
         let with = |scheduler, tcp_priority| {
-            let shares = run(Sharing {
-                scheduler,
-                tcp_priority,
-                ..short()
-            });
+            let shares = run(Sharing { scheduler, tcp_priority, ..short() });
             [shares.smt.goodput / 1e9, shares.tcp.goodput / 1e9]
         };
         let [smt, tcp] = with(Scheduler::Priority, 7);
@@ -435,10 +415,7 @@ mod tests {
 
     #[test]
     fn a_message_keeps_its_path_while_messages_spread_and_counts_are_true() {
-        let shares = run(Sharing {
-            bottleneck: Bottleneck::Paths(4),
-            ..short()
-        });
+        let shares = run(Sharing { bottleneck: Bottleneck::Paths(4), ..short() });
         assert_eq!((shares.changed_paths, shares.miscounted), (0, 0));
         let [least, most] = [Iterator::min, Iterator::max]
             .map(|end: fn(_) -> _| end(shares.begun_on_paths.iter().copied()).unwrap());
@@ -454,21 +431,13 @@ mod tests {
 
     #[test]
     fn trimmed_packets_are_asked_for_at_once_and_those_of_tcp_pass_whole() {
-        let smt = run(Sharing {
-            trims: true,
-            senders: Senders::Alone(Protocol::Smt),
-            ..short()
-        });
+        let smt = run(Sharing { trims: true, senders: Senders::Alone(Protocol::Smt), ..short() });
         assert!(smt.trimmed > 10 && smt.dropped == 0, "{}", smt.trimmed);
         assert!(smt.asked[0] > 10, "{:?}", smt.asked);
         // A lost packet would be asked for after 5 ms (SPEC §9.3), which is the whole run.
         let slowest = smt.smt.percentile(100).unwrap();
         assert!(slowest < Duration::from_millis(2), "{slowest:?}");
-        let tcp = run(Sharing {
-            trims: true,
-            senders: Senders::Alone(Protocol::Tcp),
-            ..short()
-        });
+        let tcp = run(Sharing { trims: true, senders: Senders::Alone(Protocol::Tcp), ..short() });
         let (queue, goodput) = (tcp.queue_max, tcp.tcp.goodput / 1e9);
         assert!(queue > 8 * 1_538 && goodput > 4.0, "{queue} {goodput}");
         assert_eq!((tcp.trimmed, tcp.dropped), (0, 0));

@@ -57,11 +57,7 @@ impl SmtMessenger {
         let window = granted_window(round_trip);
         let grants = ShortestRemainingFirst::new(OVERCOMMIT, window..=window);
         endpoint.set_grant_policy(Box::new(grants));
-        Self {
-            host: SmtHost::new(id, endpoint, Sessions::default()),
-            zeros,
-            round_trip,
-        }
+        Self { host: SmtHost::new(id, endpoint, Sessions::default()), zeros, round_trip }
     }
 
     /// The same, pulling at the rate of its link (NDP).
@@ -99,9 +95,7 @@ impl SmtMessenger {
 impl Application for Sessions {
     fn handle(&mut self, _now: Time, event: Event, _endpoint: &mut Endpoint) {
         match event {
-            Event::Connected {
-                connect, session, ..
-            } => {
+            Event::Connected { connect, session, .. } => {
                 if let Some(peer) = self.connecting.remove(&connect) {
                     self.insert(session, peer);
                 }

@@ -17,10 +17,7 @@ pub struct StreamMessenger {
 impl StreamMessenger {
     /// A host that is connected with all of so many hosts.
     pub fn new(id: HostId, hosts: u32, options: StreamOptions) -> Self {
-        Self {
-            host: StreamHost::new(id, hosts, options),
-            next: 0,
-        }
+        Self { host: StreamHost::new(id, hosts, options), next: 0 }
     }
 }
 

@@ -28,11 +28,7 @@ impl Unloaded {
         lengths: &[u32],
         mut host: impl FnMut(HostId) -> M,
     ) -> Result<Self, CannotRun> {
-        let small = Topology {
-            racks: topology.racks.min(2),
-            hosts_per_rack: 2,
-            ..*topology
-        };
+        let small = Topology { racks: topology.racks.min(2), hosts_per_rack: 2, ..*topology };
         let hosts = small.hosts();
         let network = Network::new(&small, &mut Random::new(1));
         let mut world = World::new(network, (0..hosts).map(|id| host(HostId(id))).collect());
@@ -63,11 +59,7 @@ impl Unloaded {
     /// # Panics
     /// If the length was not measured.
     pub(super) fn time(&self, length: u32, is_within_rack: bool) -> Duration {
-        let times = if is_within_rack {
-            &self.within
-        } else {
-            &self.across
-        };
+        let times = if is_within_rack { &self.within } else { &self.across };
         times[&length]
     }
 }
@@ -126,9 +118,7 @@ mod tests {
             peers: 3,
             seed: 1,
         };
-        let [alone] = run(&scenario).unwrap().alone[..] else {
-            panic!("there is one length")
-        };
+        let [alone] = run(&scenario).unwrap().alone[..] else { panic!("there is one length") };
         let best = f64::from(alone.length) * 8.0 / gbps as f64;
         alone.took.as_nanos() as f64 / best
     }

@@ -36,10 +36,7 @@ mod tests {
         let scenario = file.scenario();
         let mut told = Vec::new();
         let mut tell = |standing| told.push(standing);
-        let watch = Watch {
-            tell: Some(&mut tell),
-            ..Watch::default()
-        };
+        let watch = Watch { tell: Some(&mut tell), ..Watch::default() };
         let results = run_watched(&scenario, watch).unwrap();
         assert!(told.is_sorted_by(|one, next| one.at < next.at));
         assert!(told.iter().any(|standing| standing.awaited > 0));

@@ -26,11 +26,7 @@ impl WireBytes {
         let unscheduled = topology.round_trip_bytes();
         // A quarter of the window, at least a record and what it adds (SPEC §9.2).
         let granted = (granted_window(unscheduled) / 4).max(datagram as u32 - HEADER);
-        Self {
-            datagram,
-            unscheduled: unscheduled.into(),
-            granted: granted.into(),
-        }
+        Self { datagram, unscheduled: unscheduled.into(), granted: granted.into() }
     }
 
     /// The bytes that a message of this length takes.
@@ -49,9 +45,7 @@ impl WireBytes {
             0 => 0,
             _ => wire_len((first + surroundings) as usize) + (more - 1) * wire_len(self.datagram),
         };
-        let grants = stream
-            .saturating_sub(self.unscheduled)
-            .div_ceil(self.granted);
+        let grants = stream.saturating_sub(self.unscheduled).div_ceil(self.granted);
         full + wire_len((last + surroundings) as usize)
             + wire_len(ACK)
             + grants * wire_len(GRANT_LEN)

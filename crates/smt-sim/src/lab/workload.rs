@@ -150,9 +150,7 @@ impl FromStr for Workload {
 
 /// A size as the command line's `Size` reads it, from 1 B: a load of empty messages has no rate.
 fn fixed(text: &str) -> Option<Workload> {
-    let digits = text
-        .find(|letter: char| !letter.is_ascii_digit())
-        .unwrap_or(text.len());
+    let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let factor = match unit {
         "" | "B" => 1,

@@ -88,11 +88,7 @@ impl<R: LinkRule> Adversary<R> {
         let moves = (0..random.between(1, 5))
             .map(|_| {
                 let chosen = all.swap_remove(random.below(all.len() as u64) as usize);
-                let most = if chosen == Move::Drop {
-                    50_000
-                } else {
-                    400_000
-                };
+                let most = if chosen == Move::Drop { 50_000 } else { 400_000 };
                 (chosen, random.between(1_000, most) as u32)
             })
             .collect();
@@ -172,13 +168,7 @@ impl<R: LinkRule> Adversary<R> {
                     put(&mut bytes, INDEX, index);
                 }
                 let to = other.map_or(packet.to, |other| other.to);
-                out.push((
-                    Packet {
-                        to,
-                        ..with(&packet, bytes)
-                    },
-                    later,
-                ));
+                out.push((Packet { to, ..with(&packet, bytes) }, later));
             }
             Move::Splice => {
                 if let Some(other) = self.any_seen() {
@@ -216,9 +206,7 @@ impl<R: LinkRule> Adversary<R> {
         if !is_data(&packet) {
             return Some(packet);
         }
-        let claimed = *self
-            .random
-            .pick(&[1_142u32, 1_142 + 1_400, 1_142 + 16_384, 40, 64]);
+        let claimed = *self.random.pick(&[1_142u32, 1_142 + 1_400, 1_142 + 16_384, 40, 64]);
         let offset = u32::from_be_bytes(bytes[OFFSET].try_into().ok()?);
         if offset >= claimed {
             return None;
@@ -297,10 +285,7 @@ impl Move {
 }
 
 fn with(packet: &Packet, bytes: Vec<u8>) -> Packet {
-    Packet {
-        bytes: Bytes::from(bytes),
-        ..packet.clone()
-    }
+    Packet { bytes: Bytes::from(bytes), ..packet.clone() }
 }
 
 /// The index that an answer to each packet of a datagram would name, and the packet's bytes: a
@@ -338,11 +323,7 @@ fn is_other(one: &Packet, other: &Packet) -> bool {
 }
 
 fn reflected(packet: &Packet) -> Packet {
-    Packet {
-        from: packet.to,
-        to: packet.from,
-        ..packet.clone()
-    }
+    Packet { from: packet.to, to: packet.from, ..packet.clone() }
 }
 
 fn put(bytes: &mut [u8], place: Range<usize>, value: &[u8]) {

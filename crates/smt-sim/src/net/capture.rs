@@ -61,9 +61,7 @@ impl Capture {
     pub fn create(mut output: Box<dyn Write>, view: View, bytes_max: u64) -> io::Result<Self> {
         // Nanoseconds, version 2.4, UTC, no accuracy, longest frame, link type.
         let words = [NANOSECONDS, 0x0004_0002, 0, 0, 65_535, RAW_IP];
-        words
-            .iter()
-            .try_for_each(|word| output.write_all(&word.to_le_bytes()))?;
+        words.iter().try_for_each(|word| output.write_all(&word.to_le_bytes()))?;
         Ok(Self {
             output,
             view,
@@ -140,10 +138,7 @@ impl Tap for CaptureTap {
     fn crossed(&mut self, now: Time, switches: [u32; 2], packet: &Packet) {
         let mut capture = self.0.borrow_mut();
         let [one, other] = switches;
-        if [[one, other], [other, one]]
-            .map(View::Between)
-            .contains(&capture.view)
-        {
+        if [[one, other], [other, one]].map(View::Between).contains(&capture.view) {
             capture.take(now, packet);
         }
     }
@@ -285,21 +280,13 @@ mod tests {
         assert_eq!(captured.packets, 1);
         assert_eq!(bytes[..4], [0x4D, 0x3C, 0xB2, 0xA1]);
         assert_eq!(bytes[20..24], [101, 0, 0, 0]);
-        assert_eq!(
-            bytes[24..40],
-            [1, 0, 0, 0, 2, 0, 0, 0, 31, 0, 0, 0, 31, 0, 0, 0]
-        );
+        assert_eq!(bytes[24..40], [1, 0, 0, 0, 2, 0, 0, 0, 31, 0, 0, 0, 31, 0, 0, 0]);
         // Checksums computed by hand: 0x45A3 + 0x1F + 0x4000 + 0x4011 + 0x0A00 + 1 + 0x0A00 + 0x102
         // = 0xDAD6.
-        let ip = [
-            0x45, 0xA3, 0, 31, 0, 0, 0x40, 0, 64, 17, 0x25, 0x29, 10, 0, 0, 1, 10, 0, 1, 2,
-        ];
+        let ip = [0x45, 0xA3, 0, 31, 0, 0, 0x40, 0, 64, 17, 0x25, 0x29, 10, 0, 0, 1, 10, 0, 1, 2];
         assert_eq!(bytes[40..60], ip);
         // 0x0A00 + 1 + 0x0A00 + 0x102 + 17 + 11 + 2 * 0x43E3 + 11 + 0x6162 + 0x6300 = 0x1_6152.
-        assert_eq!(
-            bytes[60..],
-            [0x43, 0xE3, 0x43, 0xE3, 0, 11, 0x9E, 0xAC, b'a', b'b', b'c']
-        );
+        assert_eq!(bytes[60..], [0x43, 0xE3, 0x43, 0xE3, 0, 11, 0x9E, 0xAC, b'a', b'b', b'c']);
     }
 
     #[test]
@@ -324,10 +311,7 @@ mod tests {
         let packets = [packet(1, 2, b"1"), packet(2, 3, b"22"), packet(3, 1, b"3")];
         let (bytes, captured) = file(View::Sent, 24 + 2 * 45, &packets);
         assert_eq!(bytes.len(), 24 + 45);
-        let expected = Captured {
-            packets: 1,
-            left_out: 2,
-        };
+        let expected = Captured { packets: 1, left_out: 2 };
         assert_eq!(captured, expected);
     }
 

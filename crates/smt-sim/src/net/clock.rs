@@ -19,11 +19,7 @@ pub struct Clock {
 impl Default for Clock {
     /// One second ahead: nothing here should depend on beginning at 0.
     fn default() -> Self {
-        Self {
-            here: Time::from_nanos(1_000_000_000),
-            there: Time::default(),
-            drift: 0,
-        }
+        Self { here: Time::from_nanos(1_000_000_000), there: Time::default(), drift: 0 }
     }
 }
 
@@ -57,20 +53,12 @@ impl Clock {
 
     /// Jumps ahead.
     pub fn step(&mut self, now: Time, by: Duration) {
-        *self = Self {
-            here: self.at(now) + by,
-            there: now,
-            ..*self
-        };
+        *self = Self { here: self.at(now) + by, there: now, ..*self };
     }
 
     /// Runs faster by so many millionths from now on; slower if negative.
     pub fn drift(&mut self, now: Time, millionths: i32) {
-        *self = Self {
-            here: self.at(now),
-            there: now,
-            drift: millionths,
-        };
+        *self = Self { here: self.at(now), there: now, drift: millionths };
     }
 }
 
@@ -92,10 +80,7 @@ mod tests {
                 let moment = clock.when(shown);
                 assert!(clock.at(moment) >= shown, "{drift} {shown:?}");
                 let before = Time::from_nanos(moment.as_nanos() - 1);
-                assert!(
-                    clock.at(before) < shown || moment.as_nanos() <= 77,
-                    "{drift}"
-                );
+                assert!(clock.at(before) < shown || moment.as_nanos() <= 77, "{drift}");
             }
         }
     }

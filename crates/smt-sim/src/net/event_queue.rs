@@ -98,9 +98,8 @@ impl EventQueue {
     fn pop_far(&mut self) -> Option<u32> {
         let Reverse(first) = self.far.pop()?;
         let next = self.far.peek();
-        self.far_at = next.map_or(u64::MAX, |Reverse(key)| {
-            (key >> (TURN_BITS + EVENT_BITS)) as u64
-        });
+        self.far_at =
+            next.map_or(u64::MAX, |Reverse(key)| (key >> (TURN_BITS + EVENT_BITS)) as u64);
         Some(first as u32)
     }
 
@@ -186,9 +185,7 @@ mod tests {
 
     fn drained(queue: &mut EventQueue, end: u64) -> Vec<u32> {
         let end = Time::from_nanos(end);
-        std::iter::from_fn(|| queue.pop(end))
-            .map(|(_, event)| event)
-            .collect()
+        std::iter::from_fn(|| queue.pop(end)).map(|(_, event)| event).collect()
     }
 
     #[test]

@@ -145,11 +145,8 @@ impl Port {
         self.statistics.bytes += length;
         // Events are in whole nanoseconds: whoever waited for the cable begins when it was free,
         // not up to 1 ns later.
-        let begins = if self.free == now {
-            self.free_at
-        } else {
-            self.free_at.max(now.as_nanos() * PICOS)
-        };
+        let begins =
+            if self.free == now { self.free_at } else { self.free_at.max(now.as_nanos() * PICOS) };
         // A division takes as long as all the rest.
         let takes = match self.byte_takes {
             Some(byte) => length * byte,
@@ -190,11 +187,8 @@ mod tests {
     use bytes::Bytes;
 
     fn port() -> Port {
-        let link = Link {
-            rate: 10_000_000_000,
-            delay: Duration::from_nanos(500),
-            payload_max: 1_472,
-        };
+        let link =
+            Link { rate: 10_000_000_000, delay: Duration::from_nanos(500), payload_max: 1_472 };
         Port::new(link, Node::Switch(0), None)
     }
 

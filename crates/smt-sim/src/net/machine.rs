@@ -16,10 +16,7 @@ pub struct Machine<H> {
 impl<H: Host> Machine<H> {
     /// A host that takes, at each of these sockets ([`HostId::socket`]), what is sent there.
     pub fn new(sockets: impl IntoIterator<Item = (HostId, H)>) -> Self {
-        Self {
-            sockets: sockets.into_iter().collect(),
-            turn: 0,
-        }
+        Self { sockets: sockets.into_iter().collect(), turn: 0 }
     }
 
     /// Returns the hosts at its sockets.

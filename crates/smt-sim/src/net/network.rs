@@ -288,9 +288,8 @@ impl Network {
     fn switched(&mut self, handle: PacketHandle, switch: u32) -> Option<PortId> {
         let packet = self.packets.get_mut(handle)?;
         let switch = &mut self.switches[switch as usize];
-        let (port, state) = switch
-            .route(packet)
-            .map(|port| (port, &mut self.ports[port.0 as usize]))?;
+        let (port, state) =
+            switch.route(packet).map(|port| (port, &mut self.ports[port.0 as usize]))?;
         if packet.bytes.len() > state.link.payload_max {
             state.statistics.too_large += 1;
             return None;
@@ -407,20 +406,15 @@ mod tests {
     }
 
     fn rack() -> Network {
-        let edge = Link {
-            rate: 10_000_000_000,
-            delay: Duration::from_nanos(100),
-            payload_max: 1_472,
-        };
+        let edge =
+            Link { rate: 10_000_000_000, delay: Duration::from_nanos(100), payload_max: 1_472 };
         Network::new(&Topology::rack(3, edge), &mut Random::new(1))
     }
 
     fn arrivals(network: &mut Network) -> Vec<(u64, u32)> {
         let end = Time::from_nanos(1_000_000);
         std::iter::from_fn(|| {
-            network
-                .next(end)
-                .map(|occurrence| (network.now().as_nanos(), occurrence))
+            network.next(end).map(|occurrence| (network.now().as_nanos(), occurrence))
         })
         .filter_map(|(at, occurrence)| match occurrence {
             Occurrence::Packet(host, _) => Some((at, host.0)),
@@ -456,10 +450,7 @@ mod tests {
         // before the fourth leaves.
         let mut look = |at| {
             while network.next(Time::from_nanos(at)).is_some() {}
-            (
-                network.take_queue_peak() / 1_538,
-                network.switch_bytes() / 1_538,
-            )
+            (network.take_queue_peak() / 1_538, network.switch_bytes() / 1_538)
         };
         assert_eq!(look(1_000), (0, 0));
         assert_eq!(look(6_000), (5, 4));
@@ -483,9 +474,7 @@ mod tests {
         let topology = Topology::datacenter(10_000_000_000, 40_000_000_000);
         let mut network = Network::new(&topology, &mut Random::new(1));
         for from in 0..144 {
-            (0..144)
-                .filter(|to| *to != from)
-                .for_each(|to| network.send(packet(from, to, 100)));
+            (0..144).filter(|to| *to != from).for_each(|to| network.send(packet(from, to, 100)));
         }
         let mut counts = [0; 144];
         let end = Time::from_nanos(1_000_000_000);

@@ -124,8 +124,7 @@ impl NicPort {
     pub fn rotate_device_key(&mut self) {
         let mut key = [0; 32];
         self.random.fill(&mut key);
-        self.driver
-            .rotate_device_key(&mut self.nic, MasterKey::new(key));
+        self.driver.rotate_device_key(&mut self.nic, MasterKey::new(key));
         self.driver.take_arrivals(&mut self.nic, &mut |_| {});
         self.forget_arrivals();
     }
@@ -150,8 +149,7 @@ impl NicPort {
     pub(crate) fn receive(&mut self, now: Time, packet: &Packet) {
         // Keys that were removed since the last packet open nothing more.
         self.driver.follow_keys(&mut self.nic);
-        self.driver
-            .receive(&mut self.nic, &wire_packet::from_cable(packet));
+        self.driver.receive(&mut self.nic, &wire_packet::from_cable(packet));
         self.arrived += 1;
         let delay = match self.arrived < self.buffers {
             true => self.interrupt_delay,
@@ -174,10 +172,7 @@ impl NicPort {
             };
             let records = opened.map(|opened| opened.records(read.datagram.start));
             let path = Path::between(read.source, read.destination.ip());
-            let marks = Marks {
-                trimmed: false,
-                ecn: Ecn::of_traffic_class(read.traffic_class),
-            };
+            let marks = Marks { trimmed: false, ecn: Ecn::of_traffic_class(read.traffic_class) };
             let arrival = Arrival::datagram(path, &bytes[read.datagram]).with_marks(marks);
             let arrival = arrival.with_opened(records.as_deref().unwrap_or_default());
             sink(arrival.with_spi(spi));
@@ -186,10 +181,7 @@ impl NicPort {
 
     /// Takes a batch. It leaves now, or with some that come after it ([`Self::leave`]).
     pub(crate) fn post(&mut self, batch: &Batch<'_>) {
-        let addresses = OutgoingAddresses {
-            source: self.address,
-            destination: batch.path.remote,
-        };
+        let addresses = OutgoingAddresses { source: self.address, destination: batch.path.remote };
         let posted = self.driver.post(&mut self.nic, batch, addresses);
         posted.expect("a batch of datagrams that a NIC can send");
         self.batches += 1;

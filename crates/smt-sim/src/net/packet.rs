@@ -62,10 +62,7 @@ impl HostId {
     /// If the network is above 3, or the port above 63.
     #[must_use]
     pub fn socket(self, network: u8, port: u8) -> Self {
-        assert!(
-            network < NETWORKS && port < PORTS,
-            "there is no such socket"
-        );
+        assert!(network < NETWORKS && port < PORTS, "there is no such socket");
         Self(u32::from(network * PORTS + port) << SOCKET_SHIFT | self.cable().0)
     }
 
@@ -165,10 +162,7 @@ mod tests {
         assert_eq!(socket.address(), "13.1.17.112:17442".parse().unwrap());
         assert_eq!(HostId::of(socket.address()), Some(socket));
         assert_eq!(socket.cable(), host);
-        assert_eq!(
-            socket.socket(0, 5).address(),
-            "10.1.17.112:17384".parse().unwrap()
-        );
+        assert_eq!(socket.socket(0, 5).address(), "10.1.17.112:17384".parse().unwrap());
     }
 
     #[test]

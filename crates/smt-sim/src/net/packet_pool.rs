@@ -29,11 +29,7 @@ impl PacketPool {
             (self.places.len() - 1) as u32
         });
         self.places[place as usize] = Some(packet);
-        PacketHandle {
-            place,
-            length,
-            protocol,
-        }
+        PacketHandle { place, length, protocol }
     }
 
     /// Gives a packet away. `None`: it was given away before.
@@ -53,10 +49,7 @@ impl PacketPool {
 impl PacketHandle {
     /// The same with the length that its packet has now.
     pub(crate) fn of(self, packet: &Packet) -> Self {
-        Self {
-            length: packet.wire_len() as u32,
-            ..self
-        }
+        Self { length: packet.wire_len() as u32, ..self }
     }
 }
 

@@ -61,11 +61,7 @@ impl Waiting {
 impl PortQueues {
     /// Queues for packets of so many bytes at most.
     pub(crate) fn new(scheduler: Scheduler, quantum: u64) -> Self {
-        Self {
-            scheduler,
-            quantum,
-            ..Self::default()
-        }
+        Self { scheduler, quantum, ..Self::default() }
     }
 
     pub(crate) fn push(&mut self, handle: PacketHandle, level: usize) {
@@ -230,14 +226,10 @@ mod tests {
     fn a_class_that_had_nothing_has_saved_nothing_up() {
         let mut queues = PortQueues::new(Scheduler::Fair, wire_len(1_472));
         (0..100).for_each(|_| queues.push(handle(Protocol::Tcp, 1_472), 0));
-        std::iter::from_fn(|| queues.pop())
-            .take(50)
-            .for_each(|_| {});
+        std::iter::from_fn(|| queues.pop()).take(50).for_each(|_| {});
         (0..50).for_each(|_| queues.push(handle(Protocol::Smt, 1_472), 0));
         let next: Vec<_> = std::iter::from_fn(|| queues.pop()).take(20).collect();
-        let smt = next
-            .iter()
-            .filter(|handle| handle.protocol == Protocol::Smt);
+        let smt = next.iter().filter(|handle| handle.protocol == Protocol::Smt);
         assert!((9..=11).contains(&smt.count()));
     }
 }

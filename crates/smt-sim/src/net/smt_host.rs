@@ -128,8 +128,7 @@ impl<A: Application> SmtHost<A> {
     fn accept(&mut self, now: Time) {
         self.accepts_at = None;
         while let Some(message) = self.endpoint.accept(now) {
-            self.application
-                .handle(now, message.into(), &mut self.endpoint);
+            self.application.handle(now, message.into(), &mut self.endpoint);
         }
         self.take_events(now);
     }
@@ -152,10 +151,7 @@ impl<A: Application> Host for SmtHost<A> {
         }
         let now = self.clock.at(now);
         let path = Path::between(packet.from.address(), self.id.address().ip());
-        let marks = Marks {
-            trimmed: packet.is_trimmed,
-            ..Marks::NONE
-        };
+        let marks = Marks { trimmed: packet.is_trimmed, ..Marks::NONE };
         let arrival = Arrival::datagram(path, &packet.bytes).with_marks(marks);
         self.endpoint.handle_arrival(now, arrival);
         self.take_events(now);
@@ -168,11 +164,7 @@ impl<A: Application> Host for SmtHost<A> {
         self.socket.handle_timeout(now);
         self.interrupt_if_due(now);
         let now = self.clock.at(now);
-        if self
-            .endpoint
-            .poll_timeout()
-            .is_some_and(|(due, _)| due <= now)
-        {
+        if self.endpoint.poll_timeout().is_some_and(|(due, _)| due <= now) {
             self.endpoint.handle_timeout(now);
             self.take_events(now);
         }
@@ -182,11 +174,7 @@ impl<A: Application> Host for SmtHost<A> {
             former.handle_timeout(now);
             while former.poll_event().is_some() {}
         }
-        if self
-            .application
-            .next_timeout()
-            .is_some_and(|due| due <= now)
-        {
+        if self.application.next_timeout().is_some_and(|due| due <= now) {
             self.application.handle_timeout(now, &mut self.endpoint);
             self.take_events(now);
         }
@@ -201,18 +189,13 @@ impl<A: Application> Host for SmtHost<A> {
         }
         let endpoints = [Some(&self.endpoint), self.former.as_ref()];
         let due = |endpoint: &Endpoint| endpoint.poll_timeout().map(|(due, _)| due);
-        let own = endpoints
-            .into_iter()
-            .flatten()
-            .filter_map(due)
-            .chain(self.application.next_timeout());
+        let own =
+            endpoints.into_iter().flatten().filter_map(due).chain(self.application.next_timeout());
         let own = own.chain(self.accepts_at);
         let own = own.min().map(|due| self.clock.when(due));
         let interrupt = self.nic.as_ref().and_then(NicPort::next_interrupt);
         let by_network = [self.socket.next_timeout(), interrupt];
-        own.into_iter()
-            .chain(by_network.into_iter().flatten())
-            .min()
+        own.into_iter().chain(by_network.into_iter().flatten()).min()
     }
 
     fn transmit(&mut self, now: Time) -> Option<Burst> {
@@ -270,10 +253,7 @@ fn check(transmit: &Transmit, bytes: &TransmitBuffer, capabilities: Capabilities
         segments == 1 || bytes.len() + segments * copied <= capabilities.batch_max,
         "a batch has more bytes than the carrier takes"
     );
-    assert!(
-        transmit.priority == 0 || capabilities.priorities,
-        "the carrier has no priorities"
-    );
+    assert!(transmit.priority == 0 || capabilities.priorities, "the carrier has no priorities");
 }
 
 fn burst(id: HostId, transmit: Transmit, bytes: Bytes) -> Option<Burst> {

@@ -82,17 +82,11 @@ impl Socket {
             return Some(burst);
         }
         let taken = random.between(1, segments - 1) as usize * burst.segment_size;
-        let rest = Burst {
-            bytes: burst.bytes.slice(taken..),
-            ..burst.clone()
-        };
+        let rest = Burst { bytes: burst.bytes.slice(taken..), ..burst.clone() };
         self.rest = random.chance(500_000).then_some(rest);
         self.refuses_until = Some(now + RETRY);
         self.has_cut = true;
-        Some(Burst {
-            bytes: burst.bytes.slice(..taken),
-            ..burst
-        })
+        Some(Burst { bytes: burst.bytes.slice(..taken), ..burst })
     }
 }
 
@@ -122,11 +116,7 @@ mod tests {
         let mut socket = Socket::default();
         socket.refuse(Time::from_nanos(100));
         assert!(socket.transmit(Time::from_nanos(99), || burst(1)).is_none());
-        assert!(
-            socket
-                .transmit(Time::from_nanos(100), || burst(1))
-                .is_some()
-        );
+        assert!(socket.transmit(Time::from_nanos(100), || burst(1)).is_some());
     }
 
     #[test]

@@ -85,12 +85,7 @@ pub(crate) enum Admission {
 
 impl Switch {
     pub(crate) fn new(policy: SwitchPolicy, routes: Vec<Route>, random: Random) -> Self {
-        Self {
-            policy,
-            routes,
-            buffered: 0,
-            random,
-        }
+        Self { policy, routes, buffered: 0, random }
     }
 
     /// Where a packet leaves. `None`: nobody has this address.
@@ -138,11 +133,7 @@ fn kept_together(packet: &Packet, paths: u32) -> u32 {
     match (packet.protocol, DataHeader::read(&packet.bytes)) {
         (Protocol::Smt, Some(DataHeader { session, id, .. })) => {
             let addresses = ends(packet);
-            let name = MessageName {
-                addresses,
-                session,
-                id,
-            };
+            let name = MessageName { addresses, session, id };
             BALANCER.path_of_message(&name, paths)
         }
         (Protocol::Smt, None) | (Protocol::Psp, _) => BALANCER.path_of_ends(&ends(packet), paths),
@@ -157,10 +148,7 @@ pub(crate) fn ends(packet: &Packet) -> Addresses {
         address[12..].copy_from_slice(&host.ip());
         address
     };
-    Addresses {
-        source: address(packet.from),
-        destination: address(packet.to),
-    }
+    Addresses { source: address(packet.from), destination: address(packet.to) }
 }
 
 /// Only a packet's first switch has several paths: one seed is enough.
@@ -178,19 +166,12 @@ mod tests {
     use smt_proto::Time;
 
     fn port() -> Port {
-        let link = Link {
-            rate: 1_000_000_000,
-            delay: Duration::ZERO,
-            payload_max: 1_472,
-        };
+        let link = Link { rate: 1_000_000_000, delay: Duration::ZERO, payload_max: 1_472 };
         Port::new(link, Node::Switch(0), Some(0))
     }
 
     fn switch(policy: SwitchPolicy) -> Switch {
-        let routes = vec![Route {
-            first: PortId(3),
-            count: 4,
-        }];
+        let routes = vec![Route { first: PortId(3), count: 4 }];
         Switch::new(policy, routes, Random::new(1))
     }
 
@@ -223,10 +204,8 @@ mod tests {
 
     #[test]
     fn packets_of_one_message_or_connection_stay_together_and_others_spread() {
-        let mut switch = switch(SwitchPolicy {
-            spreading: Spreading::ByEntropy,
-            ..SwitchPolicy::default()
-        });
+        let mut switch =
+            switch(SwitchPolicy { spreading: Spreading::ByEntropy, ..SwitchPolicy::default() });
         for protocol in [Protocol::Smt, Protocol::Tcp] {
             let mut port = |of, length, offset| {
                 let mut packet = packet(length, of);
@@ -247,18 +226,14 @@ mod tests {
 
     #[test]
     fn packets_of_tcp_and_control_packets_are_not_trimmed() {
-        let mut switch = switch(SwitchPolicy {
-            trim_above: Some(1_500),
-            ..SwitchPolicy::default()
-        });
+        let mut switch =
+            switch(SwitchPolicy { trim_above: Some(1_500), ..SwitchPolicy::default() });
         let mut port = port();
         (0..3).for_each(|_| drop(offered(packet(1_000, 0), &mut switch, &mut port)));
         let mut tcp = packet(1_000, 0);
         tcp.protocol = Protocol::Tcp;
         let mut control = packet(100, 0);
-        control.bytes = [&[1, 0x24, 0, 0, 0x50, 0, 0, 100][..], &[0; 92]]
-            .concat()
-            .into();
+        control.bytes = [&[1, 0x24, 0, 0, 0x50, 0, 0, 100][..], &[0; 92]].concat().into();
         for whole in [tcp, control] {
             let (_, after) = offered(whole.clone(), &mut switch, &mut port);
             assert!(!after.is_trimmed && after.bytes == whole.bytes);
@@ -268,10 +243,7 @@ mod tests {
 
     #[test]
     fn a_full_buffer_drops() {
-        let mut switch = switch(SwitchPolicy {
-            buffer: 2_000,
-            ..SwitchPolicy::default()
-        });
+        let mut switch = switch(SwitchPolicy { buffer: 2_000, ..SwitchPolicy::default() });
         let mut port = port();
         let mut offer = || offered(packet(1_000, 0), &mut switch, &mut port).0;
         assert_eq!(offer(), Admission::Admitted);
@@ -298,15 +270,10 @@ mod tests {
 
     #[test]
     fn headers_and_control_packets_are_not_trimmed_and_do_not_count() {
-        let mut switch = switch(SwitchPolicy {
-            trim_above: Some(1_500),
-            ..SwitchPolicy::default()
-        });
+        let mut switch =
+            switch(SwitchPolicy { trim_above: Some(1_500), ..SwitchPolicy::default() });
         let mut port = port();
-        let urgent = Packet {
-            priority: 7,
-            ..packet(1_000, 0)
-        };
+        let urgent = Packet { priority: 7, ..packet(1_000, 0) };
         let data = packet(1_000, 0);
         let mut trimmed = |packet: &Packet, times: usize| {
             (0..times).for_each(|_| {

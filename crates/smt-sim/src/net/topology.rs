@@ -45,11 +45,8 @@ impl Topology {
     /// The Homa papers' datacenter: 9 racks of 16 hosts, 4 spines; 10 and 40 Gb/s there. 250 ns in
     /// each switch, 1 us in a host on the way out and 0.5 us on the way in (docs/WORKLOADS.md).
     pub fn datacenter(edge_rate: u64, core_rate: u64) -> Self {
-        let link = |rate, delay| Link {
-            rate,
-            delay: Duration::from_nanos(delay),
-            payload_max: 1_472,
-        };
+        let link =
+            |rate, delay| Link { rate, delay: Duration::from_nanos(delay), payload_max: 1_472 };
         Self {
             racks: 9,
             hosts_per_rack: 16,
@@ -57,10 +54,7 @@ impl Topology {
             edge: link(edge_rate, 0),
             host_delay: [Duration::from_nanos(1_000), Duration::from_nanos(500)],
             core: link(core_rate, 0),
-            switch: SwitchPolicy {
-                delay: Duration::from_nanos(250),
-                ..SwitchPolicy::default()
-            },
+            switch: SwitchPolicy { delay: Duration::from_nanos(250), ..SwitchPolicy::default() },
         }
     }
 
@@ -104,10 +98,8 @@ impl Topology {
         let hosts = self.hosts();
         let up = self.edge_link(self.host_delay[0] + self.switch.delay);
         let down = self.edge_link(self.host_delay[1]);
-        let core = |to_switch: Link| Link {
-            delay: to_switch.delay + self.switch.delay,
-            ..to_switch
-        };
+        let core =
+            |to_switch: Link| Link { delay: to_switch.delay + self.switch.delay, ..to_switch };
         let switched = |port: Port| port.scheduled(self.switch.scheduler);
         let rack_of = |host: u32| host / self.hosts_per_rack;
         let to_rack = (0..hosts).map(|host| Port::new(up, Node::Switch(rack_of(host)), None));
@@ -127,10 +119,7 @@ impl Topology {
             }));
             let route = |host: u32| match own.contains(&host) {
                 true => one(first + host - own.start),
-                false => Route {
-                    first: PortId(first_up),
-                    count: self.spines,
-                },
+                false => Route { first: PortId(first_up), count: self.spines },
             };
             let routes = (0..hosts).map(route).collect();
             switches.push(Switch::new(self.switch, routes, random.fork()));
@@ -151,18 +140,12 @@ impl Topology {
 
 impl Topology {
     fn edge_link(&self, more: Duration) -> Link {
-        Link {
-            delay: self.edge.delay + more,
-            ..self.edge
-        }
+        Link { delay: self.edge.delay + more, ..self.edge }
     }
 }
 
 fn one(port: u32) -> Route {
-    Route {
-        first: PortId(port),
-        count: 1,
-    }
+    Route { first: PortId(port), count: 1 }
 }
 
 /// A control packet with one grant (SPEC §3.4, §8).
@@ -186,11 +169,7 @@ mod tests {
     fn a_round_trip_follows_rates_delays_and_the_size_of_packets() {
         let rack = |rate, delay, payload_max| {
             let delay = Duration::from_nanos(delay);
-            let link = Link {
-                rate,
-                delay,
-                payload_max,
-            };
+            let link = Link { rate, delay, payload_max };
             Topology::rack(4, link).round_trip_bytes()
         };
         // Two frames of 1,538 and two of 134 bytes, and 4 us.

@@ -45,10 +45,7 @@ impl Engine for WatchedEngine {
         let suite = suite.ok_or(BadContextBlock::UnknownSuite)?;
         let iv = bytes[36..48].first_chunk().expect("an IV has 12 bytes");
         let watch = self.watch.key(&bytes[4..4 + suite.key_len()], iv);
-        Ok(WatchedContext {
-            inner,
-            watch: watch.into(),
-        })
+        Ok(WatchedContext { inner, watch: watch.into() })
     }
 
     fn resync(&self, context: &mut WatchedContext, number: u64) {

@@ -65,11 +65,7 @@ impl<H: Host> World<H> {
     /// Hosts at the ends of a network's cables.
     pub fn new(network: Network, hosts: Vec<H>) -> Self {
         let watches = vec![Watch::default(); hosts.len()];
-        let mut world = Self {
-            network,
-            hosts,
-            watches,
-        };
+        let mut world = Self { network, hosts, watches };
         (0..world.hosts.len()).for_each(|host| world.settle(host, false));
         world
     }
@@ -84,10 +80,7 @@ impl<H: Host> World<H> {
     /// # Panics
     /// If the network has none.
     pub fn add(&mut self, host: H) {
-        assert!(
-            self.hosts.len() < self.network.hosts() as usize,
-            "no cable is free"
-        );
+        assert!(self.hosts.len() < self.network.hosts() as usize, "no cable is free");
         self.hosts.push(host);
         self.watches.push(Watch::default());
         self.settle(self.hosts.len() - 1, false);

@@ -224,10 +224,7 @@ impl Case {
 
     /// Draws a host that shuts down, and one that a standby follows, in a tenth of the cases each.
     fn draw_changes_of_hosts(&mut self) {
-        for (kind, apart) in [
-            (FaultKind::ShutDown, SHUT_DOWN),
-            (FaultKind::TakeOver, TAKE_OVER),
-        ] {
+        for (kind, apart) in [(FaultKind::ShutDown, SHUT_DOWN), (FaultKind::TakeOver, TAKE_OVER)] {
             let mut random = Random::new(self.seed ^ apart);
             if random.chance(100_000) {
                 self.draw_fault(kind, GRAVE, &mut random);
@@ -265,9 +262,7 @@ impl Case {
     pub fn forgetful(&self) -> BTreeSet<HostId> {
         let hosts = (0..self.hosts()).map(HostId);
         let is_small = |host: &HostId| self.configs[host.0 as usize].memory_max <= SMALL_MEMORY_MAX;
-        hosts
-            .filter(|host| self.has_adversary && is_small(host))
-            .collect()
+        hosts.filter(|host| self.has_adversary && is_small(host)).collect()
     }
 
     /// The delay with which the application of a host accepts messages; most are told of each at
@@ -282,9 +277,7 @@ impl Case {
     /// Hosts that accept messages some time after they have come.
     pub fn accept_late(&self) -> BTreeSet<HostId> {
         let hosts = (0..self.hosts()).map(HostId);
-        hosts
-            .filter(|host| self.accept_delay(*host).is_some())
-            .collect()
+        hosts.filter(|host| self.accept_delay(*host).is_some()).collect()
     }
 
     /// Hosts whose clock steps or drifts: a deadline passes there at another time.
@@ -303,19 +296,13 @@ impl Case {
 
     /// The longest message or reply that is planned for a host and not too long for it.
     pub fn longest_to(&self, host: HostId) -> u32 {
-        let lengths = self
-            .plan
-            .iter()
-            .filter_map(|planned| match &planned.action {
-                Action::Send { sent, .. } if sent.to == host => Some(sent.content.length),
-                Action::Send { sent, .. } if sent.from == host => Some(sent.content.reply_length),
-                _ => None,
-            });
+        let lengths = self.plan.iter().filter_map(|planned| match &planned.action {
+            Action::Send { sent, .. } if sent.to == host => Some(sent.content.length),
+            Action::Send { sent, .. } if sent.from == host => Some(sent.content.reply_length),
+            _ => None,
+        });
         let limit = self.limit_of(host);
-        lengths
-            .filter(|length| *length <= limit)
-            .max()
-            .unwrap_or_default()
+        lengths.filter(|length| *length <= limit).max().unwrap_or_default()
     }
 
     /// Hosts have less memory than production has: more than all that is planned for a host at most

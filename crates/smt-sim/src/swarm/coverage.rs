@@ -83,10 +83,5 @@ fn goals() -> impl Iterator<Item = String> {
     let moves = Move::ALL.iter().map(|made| format!("attack {made:?}"));
     let others = ["none", "block", "padme"].map(|name| format!("padding {name}"));
     let events = Events::NAMES.map(str::to_owned);
-    packets
-        .into_iter()
-        .chain(faults)
-        .chain(moves)
-        .chain(others)
-        .chain(events)
+    packets.into_iter().chain(faults).chain(moves).chain(others).chain(events)
 }

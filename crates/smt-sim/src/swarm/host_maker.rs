@@ -130,12 +130,7 @@ impl<'a> HostMaker<'a> {
         if let Some(associations) = &self.associations[at] {
             endpoint.set_associations(Arc::clone(associations));
         }
-        if let Some(Pulls {
-            rate,
-            window,
-            order,
-        }) = case.pulls[at]
-        {
+        if let Some(Pulls { rate, window, order }) = case.pulls[at] {
             endpoint.set_pull_policy(Box::new(Pull::new(rate, window).in_order(order)));
         }
         let cipher = WatchedCipher::new(SealWatch::new(Arc::clone(&self.seals), numbers_max));

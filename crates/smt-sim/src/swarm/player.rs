@@ -208,11 +208,7 @@ impl Player {
                     endpoint.close(*session, CloseCode::Done);
                 }
             }
-            Action::Send {
-                sent,
-                deadline,
-                cancel_after,
-            } => {
+            Action::Send { sent, deadline, cancel_after } => {
                 let later = |duration: Option<Duration>| duration.map(|after| now + after);
                 let cancel_at = later(cancel_after);
                 match self.issue(now, &sent, deadline, endpoint) {
@@ -240,11 +236,7 @@ impl Player {
                     }
                     Err(refused) => {
                         let sent = self.put_off(now, sent, &refused, endpoint);
-                        let action = Action::Send {
-                            sent,
-                            deadline,
-                            cancel_after,
-                        };
+                        let action = Action::Send { sent, deadline, cancel_after };
                         self.push(now + RETRY, Task::Do(action));
                     }
                 }
@@ -308,11 +300,7 @@ impl Player {
         let certificate = peer.certificates.first();
         let proved = certificate.and_then(|leaf| self.credentials.owner(leaf));
         if proved != Some(expected) {
-            self.reports.push(Report::Impostor {
-                at: self.id,
-                expected,
-                proved,
-            });
+            self.reports.push(Report::Impostor { at: self.id, expected, proved });
         }
         self.sessions_renewed += u64::from(self.left.contains(&expected));
         self.sessions.insert(session, expected);
@@ -324,18 +312,11 @@ impl Player {
         self.used.insert(rpc.session);
         let past = self.past_sessions.get(&rpc.session);
         let Some(from) = self.sessions.get(&rpc.session).or(past) else {
-            let text = format!(
-                "a message came in session {}, which is not live",
-                rpc.session
-            );
+            let text = format!("a message came in session {}, which is not live", rpc.session);
             self.found(Checker::Provenance, text);
             return None;
         };
-        let received = Received {
-            at: self.id,
-            from: *from,
-            body,
-        };
+        let received = Received { at: self.id, from: *from, body };
         self.within_own_limit(&received.body);
         let limit = self.limit_of(self.id);
         let claimed = Content::claimed(&received.body);
@@ -381,20 +362,12 @@ impl Player {
 impl Application for Player {
     fn handle(&mut self, now: Time, event: Event, endpoint: &mut Endpoint) {
         match event {
-            Event::Connected {
-                connect,
-                session,
-                peer,
-            } => {
+            Event::Connected { connect, session, peer } => {
                 if let Some(expected) = self.connecting.remove(&connect) {
                     self.start_session(session, &peer, expected);
                 }
             }
-            Event::Accepted {
-                session,
-                path,
-                peer,
-            } => {
+            Event::Accepted { session, path, peer } => {
                 if let Some(expected) = HostId::of(path.remote) {
                     self.start_session(session, &peer, expected);
                 }
@@ -402,14 +375,7 @@ impl Application for Player {
             Event::ConnectFailed { connect, .. } => {
                 self.connecting.remove(&connect);
             }
-            Event::Request {
-                rpc,
-                body,
-                metadata,
-                deadline,
-                parts,
-                ..
-            } => {
+            Event::Request { rpc, body, metadata, deadline, parts, .. } => {
                 if self.is_draining {
                     let text = "a request came after a shutdown".to_owned();
                     self.found(Checker::Liveness, text);
@@ -419,23 +385,14 @@ impl Application for Player {
                     self.serve(now, (rpc, parts), due, endpoint);
                 }
             }
-            Event::OneWay {
-                rpc,
-                body,
-                metadata,
-                deadline,
-            } => {
+            Event::OneWay { rpc, body, metadata, deadline } => {
                 if deadline.is_some_and(|deadline| deadline < now) {
                     let text = format!("{rpc:?} was delivered after its deadline");
                     self.found(Checker::Lateness, text);
                 }
                 self.delivered(rpc, body, &metadata);
             }
-            Event::Reply {
-                rpc,
-                body,
-                metadata,
-            } => {
+            Event::Reply { rpc, body, metadata } => {
                 self.parts_replied(rpc, endpoint);
                 self.replied(now, rpc, body, &metadata);
             }

@@ -126,10 +126,7 @@ impl<'a> Run<'a> {
         let lasting = SealedPackets::new(case.hosts_of_lasting_spis());
         let sealed_packets = Rc::new(RefCell::new(lasting));
         network.add_tap(Box::new(SealedPacketsTap(Rc::clone(&sealed_packets))));
-        observers
-            .tap
-            .into_iter()
-            .for_each(|tap| network.add_tap(tap));
+        observers.tap.into_iter().for_each(|tap| network.add_tap(tap));
         let mut run = Self {
             case,
             world: World::new(network, Vec::new()),
@@ -367,19 +364,12 @@ impl<'a> Run<'a> {
 
     fn verdict(mut self) -> Verdict {
         self.failures.extend_from_slice(self.ledger.failures());
-        self.failures
-            .extend(self.repetition.borrow().failure().cloned());
-        self.failures
-            .extend(self.sealed_packets.borrow().failure().cloned());
+        self.failures.extend(self.repetition.borrow().failure().cloned());
+        self.failures.extend(self.sealed_packets.borrow().failure().cloned());
         let of_seals = self.seals().failures().to_vec();
         self.failures.extend(of_seals);
         let events = Events::of(self.world.hosts());
-        let paddings: Vec<_> = self
-            .case
-            .configs
-            .iter()
-            .map(|config| config.padding)
-            .collect();
+        let paddings: Vec<_> = self.case.configs.iter().map(|config| config.padding).collect();
         self.note_sockets_and_memory();
         let trace = self.trace.borrow();
         Verdict {

@@ -24,12 +24,7 @@ pub(super) struct Trace {
 
 impl Trace {
     pub(super) fn new() -> Self {
-        Self {
-            hash: Xxh3::new(),
-            packet_types: [0; 256],
-            packets: 0,
-            bytes: BTreeMap::new(),
-        }
+        Self { hash: Xxh3::new(), packet_types: [0; 256], packets: 0, bytes: BTreeMap::new() }
     }
 
     /// The hash so far.
@@ -41,17 +36,12 @@ impl Trace {
     pub(super) fn bytes_to(&self, host: HostId) -> impl Iterator<Item = (SessionIndex, u64)> + '_ {
         let indices = SessionIndex(0)..=SessionIndex(u64::MAX);
         let all = (host, *indices.start())..=(host, *indices.end());
-        self.bytes
-            .range(all)
-            .map(|((_, index), bytes)| (*index, *bytes))
+        self.bytes.range(all).map(|((_, index), bytes)| (*index, *bytes))
     }
 
     fn note(&mut self, now: Time, packet: &Packet) {
         self.packets += 1;
-        let index = packet
-            .bytes
-            .get(INDEX)
-            .and_then(|index| index.try_into().ok());
+        let index = packet.bytes.get(INDEX).and_then(|index| index.try_into().ok());
         let index = SessionIndex(index.map_or(0, u64::from_be_bytes));
         *self.bytes.entry((packet.to, index)).or_default() += packet.bytes.len() as u64;
         self.hash.update(&now.as_nanos().to_be_bytes());

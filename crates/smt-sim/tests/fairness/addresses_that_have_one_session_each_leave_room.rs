@@ -31,10 +31,8 @@ fn pings_keep_no_session_from_being_the_longest_unused() {
         stays: Duration::from_secs(110),
     };
     let neighbour = maker.visitors([(HONEST, Visitor::new(settled))]);
-    let others = maker.visitors([
-        (OTHER, Visitor::new(settled)),
-        (OTHER.socket(1, 0), Visitor::new(newcomers)),
-    ]);
+    let others = maker
+        .visitors([(OTHER, Visitor::new(settled)), (OTHER.socket(1, 0), Visitor::new(newcomers))]);
     let idle = maker.visitors([]);
     let mut world = world([server, idle, neighbour, others], RATE);
     run_for(&mut world, Duration::from_secs(2));

@@ -20,18 +20,12 @@ fn visitors(maker: &mut Maker, from: Duration, every: Duration, visits: usize) -
         calls_every: Duration::from_secs(1),
         stays: Duration::from_millis(5),
     };
-    maker.visitors([
-        (HONEST, Visitor::new(plan)),
-        (HONEST.socket(1, 0), Visitor::new(plan)),
-    ])
+    maker.visitors([(HONEST, Visitor::new(plan)), (HONEST.socket(1, 0), Visitor::new(plan))])
 }
 
 /// The slowest visits of both.
 fn tell_slowest(world: &World<Place>, cable: usize, visits: usize) {
-    for (visitor, name) in world.hosts()[cable]
-        .visitors()
-        .zip(["neighbour", "other network"])
-    {
+    for (visitor, name) in world.hosts()[cable].visitors().zip(["neighbour", "other network"]) {
         let slowest = slowest_of([visitor].into_iter(), visits);
         println!("slowest visit, {name}: {slowest:?}");
     }
@@ -76,9 +70,6 @@ fn attempts_keep_nobody_out_while_a_neighbour_has_all_sessions() {
     let places = [server, Place::Hoard(hoard), honest, Place::Flood(flood)];
     let mut world = world(places, RATE);
     run_for(&mut world, Duration::from_secs(13));
-    assert!(
-        world.hosts()[1].hoard().lost() > 10,
-        "it has had all places"
-    );
+    assert!(world.hosts()[1].hoard().lost() > 10, "it has had all places");
     tell_slowest(&world, 2, 80);
 }

@@ -32,10 +32,7 @@ fn neighbours_get_in_and_keep_theirs_beside(alive: Alive) {
         calls_every: Duration::from_secs(30),
         stays: Duration::from_secs(3_600),
     };
-    let from_elsewhere = Plan {
-        from: Duration::from_secs(15),
-        ..NEWCOMERS
-    };
+    let from_elsewhere = Plan { from: Duration::from_secs(15), ..NEWCOMERS };
     let others = maker.visitors([
         (OTHER, Visitor::new(settled)),
         (OTHER.socket(1, 0), Visitor::new(from_elsewhere)),

@@ -64,11 +64,7 @@ struct Message {
 
 /// Sending keys, which are told when they come into use.
 fn keys(suite: Suite, telling: &Telling) -> SealKeys {
-    let identity = ImportedIdentity {
-        key_name: b"",
-        client: b"client",
-        server: b"server",
-    };
+    let identity = ImportedIdentity { key_name: b"", client: b"client", server: b"server" };
     let secrets = ImportedKey::new(&AwsLc, suite, b"a key for tests", &identity)
         .session_secrets(&AwsLc, &[1; 32]);
     SealKeys::with_provider(
@@ -84,13 +80,8 @@ fn keys(suite: Suite, telling: &Telling) -> SealKeys {
 fn message(suite: Suite) -> Message {
     let telling = Telling::default();
     let mut keys = keys(suite, &telling);
-    let layout = IdLayout {
-        id_bits: 47,
-        stripes_log2: 0,
-    };
-    let id = IdAllocator::starting_at(layout, Side::Client, 0, 0)
-        .next(u64::MAX)
-        .unwrap();
+    let layout = IdLayout { id_bits: 47, stripes_log2: 0 };
+    let id = IdAllocator::starting_at(layout, Side::Client, 0, 0).next(u64::MAX).unwrap();
     let header = InnerHeader {
         true_length: BODY as u32,
         padded_length: (BODY + 40) as u32,
@@ -121,11 +112,7 @@ fn message(suite: Suite) -> Message {
         let mut out = vec![0; 3_000];
         let length = frozen.seal(index, &mut keys, &mut out).unwrap();
         let plain = length - 5 - TAG_BYTES;
-        records.push((
-            sealed.len() + 5,
-            plain,
-            bits.sequence(message_id, index).unwrap(),
-        ));
+        records.push((sealed.len() + 5, plain, bits.sequence(message_id, index).unwrap()));
         sealed.extend_from_slice(&out[..length]);
     }
     let (key, iv) = telling.0.lock().unwrap()[0].clone();
@@ -137,14 +124,7 @@ fn message(suite: Suite) -> Message {
         opening.open_in_place(*number, &header, record).unwrap();
         record[*length..].fill(0);
     }
-    Message {
-        header: data_header,
-        sealed,
-        plain,
-        records,
-        key,
-        iv,
-    }
+    Message { header: data_header, sealed, plain, records, key, iv }
 }
 
 #[test]
@@ -155,9 +135,7 @@ fn a_stream_of_plaintext_records_leaves_as_the_datagrams_that_the_core_would_sea
         let kept = Kept::default();
         let carrier = SealingCarrier::new(&kept, 1);
         let store = Carrier::keys(&carrier).unwrap();
-        let key = store
-            .install(suite.code(), &message.key, message.iv)
-            .unwrap();
+        let key = store.install(suite.code(), &message.key, message.iv).unwrap();
         let unsealed: Vec<Unsealed> = message
             .records
             .iter()
@@ -172,10 +150,7 @@ fn a_stream_of_plaintext_records_leaves_as_the_datagrams_that_the_core_would_sea
         message.header.emit(VERSION, &mut header);
         let path = Path::to("192.0.2.2:2".parse().unwrap());
         let batch = Batch {
-            layout: Layout::Segmented {
-                header: &header,
-                payload_max: PAYLOAD,
-            },
+            layout: Layout::Segmented { header: &header, payload_max: PAYLOAD },
             unsealed: &unsealed,
             ..Batch::datagrams(path, 1, &message.plain)
         };
@@ -185,10 +160,7 @@ fn a_stream_of_plaintext_records_leaves_as_the_datagrams_that_the_core_would_sea
             .map(|(number, part)| {
                 let mut header = [0; DataHeader::LEN];
                 let offset = (number * PAYLOAD) as u32;
-                let own = DataHeader {
-                    offset,
-                    ..message.header
-                };
+                let own = DataHeader { offset, ..message.header };
                 own.emit(VERSION, &mut header);
                 [&header[..], part].concat()
             })

@@ -10,10 +10,7 @@ use std::vec::Vec;
 const HEADER: ControlHeader = ControlHeader {
     epoch: 2,
     session: SessionIndex(0x0102_0304_0506_0708),
-    number: ControlNumber {
-        stripe: 0x1112,
-        counter: 0x1314_1516_1718,
-    },
+    number: ControlNumber { stripe: 0x1112, counter: 0x1314_1516_1718 },
 };
 
 /// A whole packet with 0xEE as its sealed part.
@@ -26,9 +23,7 @@ fn packet(body: &Body<'_>) -> Vec<u8> {
 
 /// Replaces the body of a packet and corrects its length field.
 fn with_body(ty: PacketType, body: &[u8]) -> Vec<u8> {
-    let mut bytes = packet(&Body::Probe {
-        padding: body.len() + body::sealed_len(ty) - 16,
-    });
+    let mut bytes = packet(&Body::Probe { padding: body.len() + body::sealed_len(ty) - 16 });
     bytes[1] = ty as u8;
     bytes[28..][..body.len()].copy_from_slice(body);
     bytes
@@ -57,48 +52,26 @@ mod emit {
             priority: 7,
         }];
         let mut out = [0xFF; 60];
-        assert_eq!(
-            HEADER.emit(VERSION, &Body::Grant((&grants).into()), &mut out),
-            52
-        );
+        assert_eq!(HEADER.emit(VERSION, &Body::Grant((&grants).into()), &mut out), 52);
         assert_eq!(out[..52], GRANT);
         assert_eq!(out[52..], [0xFF; 8], "the tag's place is the caller's");
     }
 
     #[test]
     fn bodies_that_are_no_lists_are_where_the_specification_says() {
-        let abort = Abort {
-            id: MessageId(0x0102),
-            code: AbortCode::TooLarge.code(),
-        };
+        let abort = Abort { id: MessageId(0x0102), code: AbortCode::TooLarge.code() };
         let cases: [(Body<'_>, u8, &[u8]); 14] = [
             (Body::Confirm, 0x20, &[]),
-            (
-                Body::Abort(abort),
-                0x2B,
-                &[0, 0, 0, 0, 0, 0, 1, 2, 0, 3, 0, 0, 0, 0, 0, 0],
-            ),
-            (
-                Body::Window { limit: 0x0102 },
-                0x2C,
-                &[0, 0, 0, 0, 0, 0, 1, 2],
-            ),
+            (Body::Abort(abort), 0x2B, &[0, 0, 0, 0, 0, 0, 1, 2, 0, 3, 0, 0, 0, 0, 0, 0]),
+            (Body::Window { limit: 0x0102 }, 0x2C, &[0, 0, 0, 0, 0, 0, 1, 2]),
             (Body::WindowRequest, 0x2D, &[]),
-            (
-                Body::KeyUpdateRequest { epoch: 0x0102 },
-                0x2E,
-                &[0, 0, 1, 2],
-            ),
+            (Body::KeyUpdateRequest { epoch: 0x0102 }, 0x2E, &[0, 0, 1, 2]),
             (Body::EpochDone { epoch: 0x0102 }, 0x2F, &[0, 0, 1, 2]),
             (Body::EpochAck { epoch: 0x0102 }, 0x30, &[0, 0, 1, 2]),
             (Body::Ping(0x0102), 0x31, &[0, 0, 0, 0, 0, 0, 1, 2]),
             (Body::Probe { padding: 3 }, 0x33, &[0, 0, 0]),
             (Body::ProbeAck { size: 0x0102 }, 0x34, &[0, 0, 1, 2]),
-            (
-                Body::Close { code: 0x0102 },
-                0x35,
-                &[1, 2, 0, 0, 0, 0, 0, 0],
-            ),
+            (Body::Close { code: 0x0102 }, 0x35, &[1, 2, 0, 0, 0, 0, 0, 0]),
             (
                 Body::Association(AssociationFields {
                     serial: 0x0102,
@@ -109,11 +82,7 @@ mod emit {
                 &[0, 0, 1, 2, 0x80, 0, 3, 4, 1, 0, 0, 0],
             ),
             (Body::AssociationAck { serial: 0x0102 }, 0x39, &[0, 0, 1, 2]),
-            (
-                Body::AssociationRequest { serial: 0x0102 },
-                0x3A,
-                &[0, 0, 1, 2],
-            ),
+            (Body::AssociationRequest { serial: 0x0102 }, 0x3A, &[0, 0, 1, 2]),
         ];
         for (body, ty, expected) in cases {
             let bytes = packet(&body);
@@ -131,11 +100,7 @@ mod emit {
 
     #[test]
     fn association_counts_the_key() {
-        let association = Body::Association(AssociationFields {
-            serial: 1,
-            spi: 2,
-            version: 0,
-        });
+        let association = Body::Association(AssociationFields { serial: 1, spi: 2, version: 0 });
         assert_eq!(ControlHeader::packet_len(&association), 28 + 12 + 32 + 16);
     }
 
@@ -154,9 +119,7 @@ mod emit {
     #[test]
     #[should_panic(expected = "65,535")]
     fn packet_beyond_the_length_field_is_a_programmer_error() {
-        packet(&Body::Probe {
-            padding: 65_536 - 44,
-        });
+        packet(&Body::Probe { padding: 65_536 - 44 });
     }
 }
 
@@ -186,10 +149,7 @@ mod parse {
     // SMT [8-1]
     #[test]
     fn lists_of_one_and_of_sixty_four_stand() {
-        let acks = [Ack {
-            base: MessageId(9),
-            bits: 5,
-        }; LIST_MAX];
+        let acks = [Ack { base: MessageId(9), bits: 5 }; LIST_MAX];
         for list in [&acks[..1], &acks[..]] {
             let bytes = packet(&Body::Ack(list.into()));
             let (Packet::Control(control), _) = parse(VERSION, &bytes).unwrap() else {
@@ -242,12 +202,7 @@ mod parse {
         let (Packet::Control(control), _) = parse(VERSION, &bytes).unwrap() else {
             panic!("control")
         };
-        let none = Grant {
-            id: MessageId(0),
-            granted: 0,
-            received: 0,
-            priority: 0,
-        };
+        let none = Grant { id: MessageId(0), granted: 0, received: 0, priority: 0 };
         assert_eq!(control.body, Body::Grant((&[none]).into()));
     }
 }
@@ -271,12 +226,7 @@ mod display {
 
     #[test]
     fn is_one_line_for_every_body() {
-        let grants = [Grant {
-            id: MessageId(12),
-            granted: 60_000,
-            received: 1_142,
-            priority: 3,
-        }];
+        let grants = [Grant { id: MessageId(12), granted: 60_000, received: 1_142, priority: 3 }];
         let start = "epoch 2 session 0102030405060708 number 4370/20976974042904";
         let cases = [
             (Body::Confirm, "CONFIRM", ""),

@@ -45,11 +45,7 @@ mod emit {
     #[test]
     #[should_panic(expected = "past its flight's end")]
     fn fragment_past_the_flight_is_a_programmer_error() {
-        Handshake {
-            flight_length: 0x1134,
-            ..HANDSHAKE
-        }
-        .emit(VERSION, 0, &mut [0; 64]);
+        Handshake { flight_length: 0x1134, ..HANDSHAKE }.emit(VERSION, 0, &mut [0; 64]);
     }
 }
 
@@ -74,20 +70,14 @@ mod parse {
 
     #[test]
     fn padding_is_not_looked_at() {
-        assert_eq!(
-            parse(&changed(45, [0xFF, 0xFF])),
-            Ok(Packet::Handshake(HANDSHAKE))
-        );
+        assert_eq!(parse(&changed(45, [0xFF, 0xFF])), Ok(Packet::Handshake(HANDSHAKE)));
     }
 
     #[test]
     fn fragment_may_end_with_its_flight_but_not_later() {
         assert!(parse(&changed(36, 0x211F_u32.to_be_bytes())).is_ok());
         assert!(parse(&changed(36, 0x2120_u32.to_be_bytes())).is_err());
-        assert!(
-            parse(&changed(36, u32::MAX.to_be_bytes())).is_err(),
-            "must not wrap"
-        );
+        assert!(parse(&changed(36, u32::MAX.to_be_bytes())).is_err(), "must not wrap");
     }
 
     #[test]
@@ -103,10 +93,7 @@ mod parse {
     #[test]
     fn source_index_zero_is_malformed() {
         assert!(parse(&changed(20, [0; 8])).is_err());
-        assert!(
-            parse(&changed(12, [0; 8])).is_ok(),
-            "the destination may be 0"
-        );
+        assert!(parse(&changed(12, [0; 8])).is_ok(), "the destination may be 0");
     }
 
     // SMT [6.2-3]

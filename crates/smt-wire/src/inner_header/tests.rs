@@ -10,16 +10,9 @@ const REQUEST: InnerHeader = InnerHeader {
     reply_unscheduled: 0x3132_3334,
     failure: None,
     has_metadata: false,
-    parts: PartMarks {
-        reply_in_parts: false,
-        more: false,
-        number: 0,
-    },
+    parts: PartMarks { reply_in_parts: false, more: false, number: 0 },
     window: 0x4142_4344,
-    ack: Some(Ack {
-        base: MessageId(0x5152_5354_5556_5758),
-        bits: 0x6162_6364_6566_6768,
-    }),
+    ack: Some(Ack { base: MessageId(0x5152_5354_5556_5758), bits: 0x6162_6364_6566_6768 }),
 };
 
 /// By hand from SPEC §5.2.
@@ -50,13 +43,7 @@ mod emit {
 
     #[test]
     fn no_ack_is_sixteen_zeros() {
-        assert_eq!(
-            emitted(&InnerHeader {
-                ack: None,
-                ..REQUEST
-            })[24..],
-            [0; 16]
-        );
+        assert_eq!(emitted(&InnerHeader { ack: None, ..REQUEST })[24..], [0; 16]);
     }
 
     #[test]
@@ -82,11 +69,7 @@ mod emit {
     #[test]
     fn metadata_is_a_flag_of_every_kind_but_bundles_and_parts() {
         for kind in (1..=5).map(|kind| Kind::of(kind).unwrap()) {
-            let marked = InnerHeader {
-                kind,
-                has_metadata: true,
-                ..REQUEST
-            };
+            let marked = InnerHeader { kind, has_metadata: true, ..REQUEST };
             let flags = match kind {
                 Kind::Bundle | Kind::Part => 0,
                 _ => 4,
@@ -114,20 +97,9 @@ mod emit {
     #[test]
     fn only_a_reply_has_the_mark_of_a_failure() {
         for kind in [Kind::Request, Kind::OneWay, Kind::Bundle, Kind::Part] {
-            let failure = Some(FailureMark {
-                code: 7,
-                not_run: true,
-            });
-            let marked = InnerHeader {
-                kind,
-                failure,
-                ..REQUEST
-            };
-            let unmarked = InnerHeader {
-                kind,
-                failure: None,
-                ..REQUEST
-            };
+            let failure = Some(FailureMark { code: 7, not_run: true });
+            let marked = InnerHeader { kind, failure, ..REQUEST };
+            let unmarked = InnerHeader { kind, failure: None, ..REQUEST };
             assert_eq!(emitted(&marked), emitted(&unmarked));
         }
     }
@@ -135,11 +107,7 @@ mod emit {
     #[test]
     #[should_panic(expected = "padded length")]
     fn padded_below_true_is_a_programmer_error() {
-        emitted(&InnerHeader {
-            true_length: 1,
-            padded_length: 40,
-            ..REQUEST
-        });
+        emitted(&InnerHeader { true_length: 1, padded_length: 40, ..REQUEST });
     }
 }
 
@@ -165,11 +133,7 @@ mod parse {
             kind: Kind::Part,
             deadline_us: 0,
             reply_unscheduled: 0,
-            parts: PartMarks {
-                more: true,
-                number: 0x2122_2324,
-                ..PartMarks::default()
-            },
+            parts: PartMarks { more: true, number: 0x2122_2324, ..PartMarks::default() },
             ..REQUEST
         };
         let mut bytes = BYTES;
@@ -195,13 +159,7 @@ mod parse {
     fn base_without_bits_is_no_ack() {
         let mut bytes = BYTES;
         bytes[32..].fill(0);
-        assert_eq!(
-            InnerHeader::parse(&bytes),
-            Ok(InnerHeader {
-                ack: None,
-                ..REQUEST
-            })
-        );
+        assert_eq!(InnerHeader::parse(&bytes), Ok(InnerHeader { ack: None, ..REQUEST }));
     }
 
     #[test]
@@ -209,10 +167,7 @@ mod parse {
         let mut bytes = BYTES;
         bytes[8] = 2;
         let reply = InnerHeader::parse(&bytes).unwrap();
-        assert_eq!(
-            (reply.kind, reply.deadline_us, reply.reply_unscheduled),
-            (Kind::Reply, 0, 0)
-        );
+        assert_eq!((reply.kind, reply.deadline_us, reply.reply_unscheduled), (Kind::Reply, 0, 0));
     }
 
     #[test]
@@ -220,11 +175,7 @@ mod parse {
         for kind in 0..=255 {
             let mut bytes = BYTES;
             bytes[8] = kind;
-            assert_eq!(
-                InnerHeader::parse(&bytes).is_ok(),
-                (1..=5).contains(&kind),
-                "kind {kind}"
-            );
+            assert_eq!(InnerHeader::parse(&bytes).is_ok(), (1..=5).contains(&kind), "kind {kind}");
         }
     }
 

@@ -4,18 +4,10 @@ use crate::{PLAINTEXT_VERSION, SessionIndex, VERSION};
 use std::string::ToString;
 use std::vec::Vec;
 
-const RESET: Reset = Reset {
-    index: SessionIndex(0x0102_0304_0506_0708),
-    token: [0xA7; 16],
-};
-const COOKIE: Cookie<'_> = Cookie {
-    destination: SessionIndex(0x11),
-    cookie: &[1, 2, 3],
-};
-const UNAVAILABLE: Unavailable = Unavailable {
-    destination: SessionIndex(0x0102_0304_0506_0708),
-    code: 0x0A01,
-};
+const RESET: Reset = Reset { index: SessionIndex(0x0102_0304_0506_0708), token: [0xA7; 16] };
+const COOKIE: Cookie<'_> = Cookie { destination: SessionIndex(0x11), cookie: &[1, 2, 3] };
+const UNAVAILABLE: Unavailable =
+    Unavailable { destination: SessionIndex(0x0102_0304_0506_0708), code: 0x0A01 };
 const ANSWER: VersionAnswer<'_> = VersionAnswer { versions: &[1, 7] };
 const ANSWER_BYTES: [u8; 14] = [0, 0x12, 0, 0, 0x50, 0, 0, 14, 0, 0, 0, 0, 1, 7];
 
@@ -54,23 +46,18 @@ mod parse {
     fn cookie_is_where_the_specification_says() {
         let mut out = [0xFF; 24];
         assert_eq!(COOKIE.emit(VERSION, &mut out), 23);
-        let expected = [
-            1, 0x11, 0, 0, 0x50, 0, 0, 23, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 1, 2, 3, 0xFF,
-        ];
+        let expected =
+            [1, 0x11, 0, 0, 0x50, 0, 0, 23, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 1, 2, 3, 0xFF];
         assert_eq!(out, expected);
-        assert_eq!(
-            parse(VERSION, &out[..23]),
-            Ok((Packet::Cookie(COOKIE), &[][..]))
-        );
+        assert_eq!(parse(VERSION, &out[..23]), Ok((Packet::Cookie(COOKIE), &[][..])));
     }
 
     #[test]
     fn unavailable_is_where_the_specification_says() {
         let mut out = [0xFF; 22];
         UNAVAILABLE.emit(VERSION, &mut out);
-        let expected = [
-            1, 0x15, 0, 0, 0x50, 0, 0, 22, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0x0A, 0x01,
-        ];
+        let expected =
+            [1, 0x15, 0, 0, 0x50, 0, 0, 22, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0x0A, 0x01];
         assert_eq!(out, expected);
         let whole = Packet::Unavailable(UNAVAILABLE);
         assert_eq!(parse(VERSION, &out), Ok((whole, &[][..])));
@@ -97,10 +84,7 @@ mod parse {
         assert_eq!(ANSWER.emit(&mut out), 14);
         assert_eq!(out[..14], ANSWER_BYTES);
         for version in [VERSION, 2, PLAINTEXT_VERSION] {
-            assert_eq!(
-                parse(version, &out[..14]),
-                Ok((Packet::VersionAnswer(ANSWER), &[][..]))
-            );
+            assert_eq!(parse(version, &out[..14]), Ok((Packet::VersionAnswer(ANSWER), &[][..])));
         }
     }
 
@@ -108,45 +92,27 @@ mod parse {
     fn version_answer_needs_version_byte_zero_and_a_version() {
         let mut bytes = ANSWER_BYTES;
         bytes[0] = VERSION;
-        assert!(matches!(
-            parse(VERSION, &bytes),
-            Err(ParseError::Malformed(_))
-        ));
+        assert!(matches!(parse(VERSION, &bytes), Err(ParseError::Malformed(_))));
         let mut bytes = ANSWER_BYTES;
         bytes[7] = 12;
-        assert_eq!(
-            parse(VERSION, &bytes),
-            Err(ParseError::Malformed("VERSION without a version"))
-        );
+        assert_eq!(parse(VERSION, &bytes), Err(ParseError::Malformed("VERSION without a version")));
     }
 
     #[test]
     fn plaintext_and_encrypted_versions_do_not_mix() {
         let (plaintext, encrypted) = (reset_bytes(PLAINTEXT_VERSION), reset_bytes(VERSION));
-        assert_eq!(
-            parse(VERSION, &plaintext),
-            Err(ParseError::UnknownVersion(0xF1))
-        );
-        assert_eq!(
-            parse(PLAINTEXT_VERSION, &encrypted),
-            Err(ParseError::UnknownVersion(1))
-        );
+        assert_eq!(parse(VERSION, &plaintext), Err(ParseError::UnknownVersion(0xF1)));
+        assert_eq!(parse(PLAINTEXT_VERSION, &encrypted), Err(ParseError::UnknownVersion(1)));
         assert!(parse(PLAINTEXT_VERSION, &plaintext).is_ok());
     }
 
     #[test]
     fn unknown_version_is_told_by_the_first_byte_alone() {
         for version in 2..=255 {
-            assert_eq!(
-                parse(VERSION, &[version]),
-                Err(ParseError::UnknownVersion(version))
-            );
+            assert_eq!(parse(VERSION, &[version]), Err(ParseError::UnknownVersion(version)));
         }
         assert_eq!(parse(VERSION, &[0]), Err(ParseError::Truncated));
-        assert_eq!(
-            parse(VERSION, &[0, 0x01]),
-            Err(ParseError::UnknownVersion(0))
-        );
+        assert_eq!(parse(VERSION, &[0, 0x01]), Err(ParseError::UnknownVersion(0)));
         assert_eq!(parse(VERSION, &[VERSION]), Err(ParseError::Truncated));
     }
 
@@ -159,22 +125,13 @@ mod parse {
         let Err(ParseError::UnknownType { ty: 0x14, length }) = parse(VERSION, &datagram) else {
             panic!("0x14 is reserved");
         };
-        assert_eq!(
-            parse(VERSION, &datagram[length..]),
-            Ok((Packet::Reset(RESET), &[][..]))
-        );
+        assert_eq!(parse(VERSION, &datagram[length..]), Ok((Packet::Reset(RESET), &[][..])));
     }
 
     #[test]
     fn unknown_type_of_no_length_takes_the_whole_datagram() {
         let datagram = [1, 0x3B, 0, 0, 0x50, 0, 0, 0, 0, 0, 0, 0, 1];
-        assert_eq!(
-            parse(VERSION, &datagram),
-            Err(ParseError::UnknownType {
-                ty: 0x3B,
-                length: 0
-            })
-        );
+        assert_eq!(parse(VERSION, &datagram), Err(ParseError::UnknownType { ty: 0x3B, length: 0 }));
     }
 
     #[test]
@@ -199,20 +156,11 @@ mod parse {
     // SMT [3.1-5]
     #[test]
     fn length_zero_is_malformed_but_in_data() {
-        for ty in PacketType::ALL
-            .into_iter()
-            .filter(|&ty| ty != PacketType::Data)
-        {
+        for ty in PacketType::ALL.into_iter().filter(|&ty| ty != PacketType::Data) {
             let mut bytes = [0; 80];
-            let version = if ty == PacketType::VersionAnswer {
-                0
-            } else {
-                VERSION
-            };
+            let version = if ty == PacketType::VersionAnswer { 0 } else { VERSION };
             bytes[..5].copy_from_slice(&[version, ty as u8, 0, 0, 0x50]);
-            let refused = Err(ParseError::Malformed(
-                "length 0 in a packet that is not DATA",
-            ));
+            let refused = Err(ParseError::Malformed("length 0 in a packet that is not DATA"));
             assert_eq!(parse(VERSION, &bytes), refused, "{ty}");
         }
     }
@@ -221,11 +169,7 @@ mod parse {
     fn length_below_the_headers_is_refused() {
         for ty in PacketType::ALL {
             let mut bytes = [0; 80];
-            let version = if ty == PacketType::VersionAnswer {
-                0
-            } else {
-                VERSION
-            };
+            let version = if ty == PacketType::VersionAnswer { 0 } else { VERSION };
             let words = if ty == PacketType::Data { 0xB0 } else { 0x50 };
             bytes[..5].copy_from_slice(&[version, ty as u8, 0, 0, words]);
             for length in 1..=12 {
@@ -241,14 +185,8 @@ mod display {
 
     #[test]
     fn is_one_line_without_secrets() {
-        assert_eq!(
-            Packet::Reset(RESET).to_string(),
-            "RESET session 0102030405060708"
-        );
-        assert_eq!(
-            Packet::Cookie(COOKIE).to_string(),
-            "COOKIE session 0000000000000011 cookie 3"
-        );
+        assert_eq!(Packet::Reset(RESET).to_string(), "RESET session 0102030405060708");
+        assert_eq!(Packet::Cookie(COOKIE).to_string(), "COOKIE session 0000000000000011 cookie 3");
         assert_eq!(Packet::VersionAnswer(ANSWER).to_string(), "VERSION 1 7");
         assert_eq!(
             Packet::Unavailable(UNAVAILABLE).to_string(),

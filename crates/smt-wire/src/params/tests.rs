@@ -104,11 +104,7 @@ mod emit {
     #[test]
     #[should_panic(expected = "at most 255 bytes")]
     fn too_many_suites_are_a_programmer_error() {
-        Params {
-            suites: (&[0x1301; 128]).into(),
-            ..PARAMS
-        }
-        .emit(&mut [0; 1_000]);
+        Params { suites: (&[0x1301; 128]).into(), ..PARAMS }.emit(&mut [0; 1_000]);
     }
 }
 
@@ -122,10 +118,7 @@ mod parse {
 
     #[test]
     fn bundles_are_taken_by_whoever_says_so() {
-        let takes = Params {
-            takes_bundles: true,
-            ..PARAMS
-        };
+        let takes = Params { takes_bundles: true, ..PARAMS };
         assert_eq!(Params::parse(&[known(), &[15, 0]].concat()), Ok(takes));
         let longer = [known(), &[15, 1, 0]].concat();
         assert_eq!(Params::parse(&longer), Err(ParamsError::Length(15)));
@@ -169,10 +162,7 @@ mod parse {
     #[test]
     fn unknown_tags_are_ignored() {
         assert_eq!(Params::parse(&BYTES), Ok(PARAMS));
-        assert_eq!(
-            Params::parse(&[&[0, 1, 9], known(), &[255, 2, 9, 9]].concat()),
-            Ok(PARAMS)
-        );
+        assert_eq!(Params::parse(&[&[0, 1, 9], known(), &[255, 2, 9, 9]].concat()), Ok(PARAMS));
     }
 
     // SMT [6.3-3], [6.3-4]
@@ -203,42 +193,19 @@ mod parse {
 
     #[test]
     fn lengths_other_than_the_parameters_are_refused() {
-        let lengths = [
-            (2, 1),
-            (3, 8),
-            (5, 1),
-            (6, 2),
-            (7, 2),
-            (8, 4),
-            (9, 4),
-            (10, 4),
-            (11, 2),
-            (12, 1),
-        ];
+        let lengths =
+            [(2, 1), (3, 8), (5, 1), (6, 2), (7, 2), (8, 4), (9, 4), (10, 4), (11, 2), (12, 1)];
         for (tag, right) in lengths {
             for length in (0..=right + 1).filter(|&length| length != right) {
                 let bytes = with(tag, &[0; 9][..length]);
-                assert_eq!(
-                    Params::parse(&bytes),
-                    Err(ParamsError::Length(tag)),
-                    "{tag}: {length}"
-                );
+                assert_eq!(Params::parse(&bytes), Err(ParamsError::Length(tag)), "{tag}: {length}");
             }
         }
         for (tag, value) in [(1, &[][..]), (4, &[]), (4, &[0x13]), (4, &[0x13, 1, 2])] {
-            assert_eq!(
-                Params::parse(&with(tag, value)),
-                Err(ParamsError::Length(tag))
-            );
+            assert_eq!(Params::parse(&with(tag, value)), Err(ParamsError::Length(tag)));
         }
-        assert_eq!(
-            Params::parse(&with(13, &[0; 33])),
-            Err(ParamsError::Length(13))
-        );
-        assert_eq!(
-            Params::parse(&with(14, &[0; 31])),
-            Err(ParamsError::Length(14))
-        );
+        assert_eq!(Params::parse(&with(13, &[0; 33])), Err(ParamsError::Length(13)));
+        assert_eq!(Params::parse(&with(14, &[0; 31])), Err(ParamsError::Length(14)));
     }
 
     // SMT [6.3-4], [6.3-17]
@@ -265,17 +232,10 @@ mod parse {
         for (tag, outside, value, border) in cases {
             let bytes = with(tag, outside);
             let refused = Params::parse(&bytes);
-            assert_eq!(
-                refused,
-                Err(ParamsError::Range { tag, value }),
-                "{outside:?}"
-            );
+            assert_eq!(refused, Err(ParamsError::Range { tag, value }), "{outside:?}");
             let bytes = with(tag, border);
             let at_border = Params::parse(&bytes);
-            assert!(
-                !matches!(at_border, Err(ParamsError::Range { .. })),
-                "{tag}: {border:?}"
-            );
+            assert!(!matches!(at_border, Err(ParamsError::Range { .. })), "{tag}: {border:?}");
         }
     }
 
@@ -284,13 +244,7 @@ mod parse {
     fn first_record_is_at_most_the_record_size() {
         // N0 = 1,142 > N = 1,141.
         let bytes = with(6, &[0x04, 0x75]);
-        assert_eq!(
-            Params::parse(&bytes),
-            Err(ParamsError::Range {
-                tag: 7,
-                value: 1_142
-            })
-        );
+        assert_eq!(Params::parse(&bytes), Err(ParamsError::Range { tag: 7, value: 1_142 }));
     }
 
     // SMT [6.3-3]
@@ -302,10 +256,7 @@ mod parse {
         assert_eq!(Params::parse(&named), Err(ParamsError::Missing(14)));
         let whole = [&named[..], &[14, 32], &[5; 32]].concat();
         let params = Params::parse(&whole).unwrap();
-        assert_eq!(
-            (params.key_name, params.random),
-            (Some(&[][..]), Some(&[5; 32]))
-        );
+        assert_eq!((params.key_name, params.random), (Some(&[][..]), Some(&[5; 32])));
     }
 }
 

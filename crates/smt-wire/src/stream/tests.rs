@@ -2,10 +2,7 @@
 use super::*;
 use proptest::prelude::*;
 
-const USUAL: Geometry = Geometry {
-    first: 1_142,
-    rest: 16_384,
-};
+const USUAL: Geometry = Geometry { first: 1_142, rest: 16_384 };
 
 /// Every geometry that can be agreed.
 fn geometries() -> impl Strategy<Value = Geometry> {
@@ -34,14 +31,9 @@ mod records {
     #[test]
     fn count_changes_at_the_borders() {
         let (first, rest) = (1_142, 16_384);
-        for (padded, records) in [
-            (0, 1),
-            (40, 1),
-            (first, 1),
-            (first + 1, 2),
-            (first + rest, 2),
-            (first + rest + 1, 3),
-        ] {
+        for (padded, records) in
+            [(0, 1), (40, 1), (first, 1), (first + 1, 2), (first + rest, 2), (first + rest + 1, 3)]
+        {
             assert_eq!(USUAL.records(padded), records, "{padded} bytes");
         }
     }
@@ -59,14 +51,7 @@ mod stream_length {
     #[test]
     fn saturates() {
         assert_eq!(USUAL.stream_length(u32::MAX), u32::MAX);
-        assert_eq!(
-            Geometry {
-                first: 64,
-                rest: 64
-            }
-            .stream_length(u32::MAX),
-            u32::MAX
-        );
+        assert_eq!(Geometry { first: 64, rest: 64 }.stream_length(u32::MAX), u32::MAX);
     }
 }
 
@@ -112,10 +97,7 @@ mod record {
         let record = USUAL.record(100_000, 3);
         assert_eq!(record.stream_start, (1_142 + 22) + 2 * (16_384 + 22));
         assert_eq!(record.inner_start, 1_142 + 2 * 16_384);
-        assert_eq!(
-            (record.index, record.extent, record.stream_len()),
-            (3, 16_384, 16_406)
-        );
+        assert_eq!((record.index, record.extent, record.stream_len()), (3, 16_384, 16_406));
     }
 
     #[test]

@@ -7,10 +7,8 @@ use std::fmt::Write;
 
 /// Where the files are, from the crate's folder.
 pub(crate) const HEADER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/smt_wire.h");
-pub(crate) const JSON: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../vectors/smt_offsets.json"
-);
+pub(crate) const JSON: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/smt_offsets.json");
 
 /// Every definition of the header, in its order.
 pub(crate) fn definitions() -> Vec<(String, u64)> {
@@ -21,21 +19,12 @@ pub(crate) fn definitions() -> Vec<(String, u64)> {
     for table in TABLES {
         all.push((format!("SMT_{}_LEN", table.name), table.len as u64));
         for field in table.fields {
-            all.push((
-                format!("SMT_{}_{}_OFFSET", table.name, field.name),
-                field.offset as u64,
-            ));
-            all.push((
-                format!("SMT_{}_{}_SIZE", table.name, field.name),
-                field.size as u64,
-            ));
+            all.push((format!("SMT_{}_{}_OFFSET", table.name, field.name), field.offset as u64));
+            all.push((format!("SMT_{}_{}_SIZE", table.name, field.name), field.size as u64));
         }
     }
     let numbers = |prefix: &str, values: &[Value]| -> Vec<(String, u64)> {
-        values
-            .iter()
-            .map(|value| (format!("SMT_{prefix}{}", value.name), value.value))
-            .collect()
+        values.iter().map(|value| (format!("SMT_{prefix}{}", value.name), value.value)).collect()
     };
     all.extend(numbers("PARAM_", PARAMS));
     all.extend(numbers("", &VALUES));
@@ -54,11 +43,7 @@ pub(crate) fn header() -> String {
          #ifndef SMT_WIRE_H\n#define SMT_WIRE_H\n\n",
     );
     let definitions = definitions();
-    let width = definitions
-        .iter()
-        .map(|(name, _)| name.len())
-        .max()
-        .unwrap_or(0);
+    let width = definitions.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     for (name, value) in definitions {
         let number = match value {
             _ if name.starts_with("SMT_TYPE_") => format!("0x{value:02X}"),
@@ -80,10 +65,8 @@ pub(crate) fn json() -> String {
             .collect::<Map<_, _>>()
             .into()
     };
-    let types: Map<_, _> = TYPES
-        .iter()
-        .map(|ty| (ty.name().to_owned(), json!(*ty as u8)))
-        .collect();
+    let types: Map<_, _> =
+        TYPES.iter().map(|ty| (ty.name().to_owned(), json!(*ty as u8))).collect();
     let tables: Vec<_> = TABLES
         .iter()
         .map(|table| {

@@ -34,34 +34,17 @@ pub(crate) fn bytes_from(vector: &Value) -> Vec<u8> {
         }
         "COOKIE" => {
             let destination = SessionIndex(long(fields, "destination"));
-            Cookie {
-                destination,
-                cookie: &bytes(fields, "cookie"),
-            }
-            .emit(version, &mut out)
+            Cookie { destination, cookie: &bytes(fields, "cookie") }.emit(version, &mut out)
         }
-        "VERSION" => VersionAnswer {
-            versions: &list(fields, "versions", byte),
-        }
-        .emit(&mut out),
+        "VERSION" => VersionAnswer { versions: &list(fields, "versions", byte) }.emit(&mut out),
         "RESET" => {
-            let token = bytes(fields, "token")
-                .try_into()
-                .expect("a token has 16 bytes");
-            let out = out
-                .first_chunk_mut()
-                .expect("the buffer is larger than RESET");
-            Reset {
-                index: SessionIndex(long(fields, "index")),
-                token,
-            }
-            .emit(version, out);
+            let token = bytes(fields, "token").try_into().expect("a token has 16 bytes");
+            let out = out.first_chunk_mut().expect("the buffer is larger than RESET");
+            Reset { index: SessionIndex(long(fields, "index")), token }.emit(version, out);
             Reset::LEN
         }
         "UNAVAILABLE" => {
-            let out = out
-                .first_chunk_mut()
-                .expect("the buffer is larger than UNAVAILABLE");
+            let out = out.first_chunk_mut().expect("the buffer is larger than UNAVAILABLE");
             Unavailable {
                 destination: SessionIndex(long(fields, "destination")),
                 code: small(fields, "code"),
@@ -150,9 +133,7 @@ pub(crate) fn inner_header_bytes(fields: &Value) -> [u8; InnerHeader::LEN] {
 
 /// The bytes of parameters.
 pub(crate) fn params_bytes(fields: &Value) -> Vec<u8> {
-    let suites = list(fields, "suites", |suite| {
-        suite.as_u64().expect("a suite") as u16
-    });
+    let suites = list(fields, "suites", |suite| suite.as_u64().expect("a suite") as u16);
     let optional = |name: &str| fields[name].as_str().map(unhex);
     let (key_name, random) = (optional("key_name"), optional("random"));
     let psp_versions = Some(&fields["psp_versions"])
@@ -177,12 +158,8 @@ pub(crate) fn params_bytes(fields: &Value) -> Vec<u8> {
         datagram_limit: small(fields, "datagram_limit"),
         stripes: small(fields, "stripes"),
         key_name: key_name.as_deref(),
-        random: random
-            .as_deref()
-            .map(|random| random.try_into().expect("32 bytes")),
-        takes_bundles: fields
-            .get("takes_bundles")
-            .is_some_and(|takes| takes == true),
+        random: random.as_deref().map(|random| random.try_into().expect("32 bytes")),
+        takes_bundles: fields.get("takes_bundles").is_some_and(|takes| takes == true),
         part_window: Some(&fields["part_window"])
             .filter(|window| !window.is_null())
             .map(|_| small(fields, "part_window")),
@@ -198,9 +175,7 @@ fn data_bytes(version: u8, fields: &Value, length_stated: bool) -> Vec<u8> {
     let payload = bytes(fields, "payload");
     let header = DataHeader {
         epoch: small(fields, "epoch"),
-        retransmit: fields["retransmit"]
-            .as_bool()
-            .expect("retransmit is a boolean"),
+        retransmit: fields["retransmit"].as_bool().expect("retransmit is a boolean"),
         session: SessionIndex(long(fields, "session")),
         id: MessageId(long(fields, "id")),
         message_length: small(fields, "message_length"),
@@ -219,10 +194,7 @@ fn control_len(version: u8, ty: &str, fields: &Value, out: &mut [u8]) -> usize {
     let header = ControlHeader {
         epoch: small(fields, "epoch"),
         session: SessionIndex(long(fields, "session")),
-        number: ControlNumber {
-            stripe: small(fields, "stripe"),
-            counter: long(fields, "counter"),
-        },
+        number: ControlNumber { stripe: small(fields, "stripe"), counter: long(fields, "counter") },
     };
     let sealed = bytes(fields, "sealed");
     let mut emit = |body: Body<'_>| {
@@ -234,9 +206,7 @@ fn control_len(version: u8, ty: &str, fields: &Value, out: &mut [u8]) -> usize {
     let body = &fields["body"];
     match ty {
         "GRANT" => emit(Body::Grant(list(body, "entries", grant).as_slice().into())),
-        "RESEND" => emit(Body::Resend(
-            list(body, "entries", resend).as_slice().into(),
-        )),
+        "RESEND" => emit(Body::Resend(list(body, "entries", resend).as_slice().into())),
         "BUSY" => emit(Body::Busy(list(body, "entries", id).as_slice().into())),
         "ACK" => emit(Body::Ack(list(body, "entries", ack).as_slice().into())),
         "NEED_ACK" => emit(Body::NeedAck(list(body, "entries", id).as_slice().into())),
@@ -244,15 +214,13 @@ fn control_len(version: u8, ty: &str, fields: &Value, out: &mut [u8]) -> usize {
         "VOIDED" => emit(Body::Voided(list(body, "entries", id).as_slice().into())),
         "SEEN" => emit(Body::Seen(list(body, "entries", id).as_slice().into())),
         "NEVER_SEEN" => emit(Body::NeverSeen(list(body, "entries", id).as_slice().into())),
-        "SEEN_AND_GONE" => emit(Body::SeenAndGone(
-            list(body, "entries", id).as_slice().into(),
-        )),
-        "PART_WINDOW" => emit(Body::PartWindow(
-            list(body, "entries", part_window).as_slice().into(),
-        )),
-        "PART_WINDOW_REQUEST" => emit(Body::PartWindowRequest(
-            list(body, "entries", id).as_slice().into(),
-        )),
+        "SEEN_AND_GONE" => emit(Body::SeenAndGone(list(body, "entries", id).as_slice().into())),
+        "PART_WINDOW" => {
+            emit(Body::PartWindow(list(body, "entries", part_window).as_slice().into()))
+        }
+        "PART_WINDOW_REQUEST" => {
+            emit(Body::PartWindowRequest(list(body, "entries", id).as_slice().into()))
+        }
         other => emit(single(other, body)),
     }
 }
@@ -261,42 +229,24 @@ fn control_len(version: u8, ty: &str, fields: &Value, out: &mut [u8]) -> usize {
 fn single(ty: &str, body: &Value) -> Body<'static> {
     match ty {
         "ABORT" => Body::Abort(abort(body)),
-        "WINDOW" => Body::Window {
-            limit: long(body, "limit"),
-        },
+        "WINDOW" => Body::Window { limit: long(body, "limit") },
         "CONFIRM" => Body::Confirm,
         "WINDOW_REQUEST" => Body::WindowRequest,
-        "KEY_UPDATE_REQUEST" => Body::KeyUpdateRequest {
-            epoch: small(body, "epoch"),
-        },
-        "EPOCH_DONE" => Body::EpochDone {
-            epoch: small(body, "epoch"),
-        },
-        "EPOCH_ACK" => Body::EpochAck {
-            epoch: small(body, "epoch"),
-        },
+        "KEY_UPDATE_REQUEST" => Body::KeyUpdateRequest { epoch: small(body, "epoch") },
+        "EPOCH_DONE" => Body::EpochDone { epoch: small(body, "epoch") },
+        "EPOCH_ACK" => Body::EpochAck { epoch: small(body, "epoch") },
         "PING" => Body::Ping(long(body, "value")),
         "PONG" => Body::Pong(long(body, "value")),
-        "PROBE" => Body::Probe {
-            padding: small::<u16>(body, "padding").into(),
-        },
-        "PROBE_ACK" => Body::ProbeAck {
-            size: small(body, "size"),
-        },
+        "PROBE" => Body::Probe { padding: small::<u16>(body, "padding").into() },
+        "PROBE_ACK" => Body::ProbeAck { size: small(body, "size") },
         "ASSOCIATION" => Body::Association(AssociationFields {
             serial: small(body, "serial"),
             spi: small(body, "spi"),
             version: small(body, "version"),
         }),
-        "ASSOCIATION_ACK" => Body::AssociationAck {
-            serial: small(body, "serial"),
-        },
-        "ASSOCIATION_REQUEST" => Body::AssociationRequest {
-            serial: small(body, "serial"),
-        },
-        "CLOSE" => Body::Close {
-            code: small(body, "code"),
-        },
+        "ASSOCIATION_ACK" => Body::AssociationAck { serial: small(body, "serial") },
+        "ASSOCIATION_REQUEST" => Body::AssociationRequest { serial: small(body, "serial") },
+        "CLOSE" => Body::Close { code: small(body, "code") },
         other => panic!("unknown type {other}"),
     }
 }
@@ -315,25 +265,15 @@ fn grant(entry: &Value) -> Grant {
 }
 
 fn part_window(entry: &Value) -> PartWindow {
-    PartWindow {
-        id: id(entry),
-        limit: long(entry, "limit"),
-    }
+    PartWindow { id: id(entry), limit: long(entry, "limit") }
 }
 
 fn resend(entry: &Value) -> Resend {
-    Resend {
-        id: id(entry),
-        offset: small(entry, "offset"),
-        length: small(entry, "length"),
-    }
+    Resend { id: id(entry), offset: small(entry, "offset"), length: small(entry, "length") }
 }
 
 fn ack(entry: &Value) -> Ack {
-    Ack {
-        base: MessageId(long(entry, "base")),
-        bits: long(entry, "bits"),
-    }
+    Ack { base: MessageId(long(entry, "base")), bits: long(entry, "bits") }
 }
 
 fn abort(body: &Value) -> Abort {
@@ -342,25 +282,15 @@ fn abort(body: &Value) -> Abort {
 }
 
 fn byte(value: &Value) -> u8 {
-    value
-        .as_u64()
-        .and_then(|value| u8::try_from(value).ok())
-        .expect("a byte")
+    value.as_u64().and_then(|value| u8::try_from(value).ok()).expect("a byte")
 }
 
 fn list<T>(value: &Value, name: &str, read: impl Fn(&Value) -> T) -> Vec<T> {
-    value[name]
-        .as_array()
-        .unwrap_or_else(|| panic!("{name} is no list"))
-        .iter()
-        .map(read)
-        .collect()
+    value[name].as_array().unwrap_or_else(|| panic!("{name} is no list")).iter().map(read).collect()
 }
 
 fn text<'a>(value: &'a Value, name: &str) -> &'a str {
-    value[name]
-        .as_str()
-        .unwrap_or_else(|| panic!("{name} is no text"))
+    value[name].as_str().unwrap_or_else(|| panic!("{name} is no text"))
 }
 
 fn bytes(value: &Value, name: &str) -> Vec<u8> {
@@ -376,8 +306,6 @@ fn long(value: &Value, name: &str) -> u64 {
 
 /// An integer of at most 32 bits, written as a number.
 fn small<T: TryFrom<u64>>(value: &Value, name: &str) -> T {
-    let number = value[name]
-        .as_u64()
-        .and_then(|number| T::try_from(number).ok());
+    let number = value[name].as_u64().and_then(|number| T::try_from(number).ok());
     number.unwrap_or_else(|| panic!("{name} is no number of its size"))
 }

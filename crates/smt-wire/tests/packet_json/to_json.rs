@@ -142,10 +142,9 @@ fn body_fields(body: &Body<'_>) -> Value {
             list,
             |resend| json!({ "id": number(resend.id.0), "offset": resend.offset, "length": resend.length }),
         ),
-        Body::Ack(list) => entries(
-            list,
-            |ack| json!({ "base": number(ack.base.0), "bits": number(ack.bits) }),
-        ),
+        Body::Ack(list) => {
+            entries(list, |ack| json!({ "base": number(ack.base.0), "bits": number(ack.bits) }))
+        }
         Body::Busy(ids)
         | Body::NeedAck(ids)
         | Body::Cancel(ids)
@@ -167,11 +166,9 @@ fn body_fields(body: &Body<'_>) -> Value {
         Body::Probe { padding } => json!({ "padding": padding }),
         Body::ProbeAck { size } => json!({ "size": size }),
         Body::Close { code } => json!({ "code": code }),
-        Body::Association(AssociationFields {
-            serial,
-            spi,
-            version,
-        }) => json!({ "serial": serial, "spi": spi, "version": version }),
+        Body::Association(AssociationFields { serial, spi, version }) => {
+            json!({ "serial": serial, "spi": spi, "version": version })
+        }
         Body::AssociationAck { serial } | Body::AssociationRequest { serial } => {
             json!({ "serial": serial })
         }

@@ -15,15 +15,11 @@ pub(super) async fn accept(guard: &Arc<Guard>) -> Option<Incoming> {
     if let Some(delivered) = guard.driver().accept_queued() {
         return Some(Incoming::new(Arc::clone(guard), delivered));
     }
-    let mut place = AcceptPlace {
-        guard,
-        ticket: None,
-    };
+    let mut place = AcceptPlace { guard, ticket: None };
     let ticket = &mut place.ticket;
-    let delivered = polled(guard.driver(), |state, now, waker| {
-        state.poll_accept_several(now, ticket, waker)
-    })
-    .await?;
+    let delivered =
+        polled(guard.driver(), |state, now, waker| state.poll_accept_several(now, ticket, waker))
+            .await?;
     Some(Incoming::new(Arc::clone(guard), delivered))
 }
 
@@ -85,16 +81,10 @@ impl Request {
     pub fn cancelled(&self) -> impl Future<Output = ()> + Send + use<> {
         let (guard, rpc) = (Arc::clone(&self.guard), self.rpc);
         async move {
-            let mut place = CancelPlace {
-                guard: &guard,
-                rpc,
-                ticket: None,
-            };
+            let mut place = CancelPlace { guard: &guard, rpc, ticket: None };
             let ticket = &mut place.ticket;
-            polled(guard.driver(), |state, _, waker| {
-                state.poll_cancelled(rpc, ticket, waker)
-            })
-            .await;
+            polled(guard.driver(), |state, _, waker| state.poll_cancelled(rpc, ticket, waker))
+                .await;
         }
     }
 }

@@ -61,10 +61,7 @@ impl CallBuilder {
     /// # Errors
     /// The call did not begin: it did not run.
     pub async fn reply_in_parts(self) -> Result<ReplyParts, Error> {
-        let marks = PartMarks {
-            reply_in_parts: true,
-            ..PartMarks::default()
-        };
+        let marks = PartMarks { reply_in_parts: true, ..PartMarks::default() };
         let operation = self.begin(marks).await?;
         Ok(begun(operation.into_reply_parts()))
     }
@@ -88,11 +85,7 @@ impl CallBuilder {
     /// # Errors
     /// The call did not begin: it did not run.
     pub async fn in_parts(self) -> Result<(PartSender, ReplyParts), Error> {
-        let marks = PartMarks {
-            reply_in_parts: true,
-            more: true,
-            ..PartMarks::default()
-        };
+        let marks = PartMarks { reply_in_parts: true, more: true, ..PartMarks::default() };
         let operation = self.begin(marks).await?;
         let driver = Arc::clone(operation.driver());
         let sender = driver.look(|state| operation.part_sender(state));
@@ -103,10 +96,7 @@ impl CallBuilder {
         let mut operation = self.0;
         operation.parts = parts;
         let driver = Arc::clone(operation.driver());
-        polled(&driver, |state, now, waker| {
-            operation.poll_start_in(state, now, waker)
-        })
-        .await?;
+        polled(&driver, |state, now, waker| operation.poll_start_in(state, now, waker)).await?;
         Ok(operation)
     }
 }
@@ -184,10 +174,7 @@ struct InProgress {
 
 impl InProgress {
     fn new(operation: Operation) -> Self {
-        Self {
-            operation,
-            leading: Leading::default(),
-        }
+        Self { operation, leading: Leading::default() }
     }
 
     /// The reply; empty for a one-way message.

@@ -43,11 +43,7 @@ impl Clone for WaitedFor {
 impl Client {
     pub(crate) fn new(server: Arc<ServerHandle>, defaults: CallDefaults) -> Self {
         let waited = WaitedFor::default();
-        Self {
-            server,
-            defaults,
-            waited,
-        }
+        Self { server, defaults, waited }
     }
 
     /// Waits until a session with the server is live.
@@ -68,11 +64,7 @@ impl Client {
     /// No session came about; the error says why.
     pub async fn ready(&self) -> Result<(), Error> {
         let mut attempt = None;
-        polled(
-            self.server.guard().driver(),
-            self.server.poll_ready(&mut attempt),
-        )
-        .await
+        polled(self.server.guard().driver(), self.server.poll_ready(&mut attempt)).await
     }
 
     /// The same for futures that are written by hand. The task of `context` is woken when it is
@@ -124,13 +116,7 @@ impl Client {
     /// # Errors
     /// The endpoint calls no servers by TLS, or the trust cannot be used; then nothing has changed.
     pub fn set_trust(&self, trust: Trust) -> Result<(), OpenError> {
-        Ok(self
-            .server
-            .guard()
-            .driver()
-            .credentials()
-            .client()?
-            .set_trust(trust)?)
+        Ok(self.server.guard().driver().credentials().client()?.set_trust(trust)?)
     }
 
     /// Shows this identity from now on to servers that ask for one, or none, for all clients of the
@@ -139,13 +125,7 @@ impl Client {
     /// # Errors
     /// The endpoint calls no servers by TLS.
     pub fn set_client_identity(&self, identity: Option<Identity>) -> Result<(), OpenError> {
-        Ok(self
-            .server
-            .guard()
-            .driver()
-            .credentials()
-            .client()?
-            .set_identity(identity)?)
+        Ok(self.server.guard().driver().credentials().client()?.set_identity(identity)?)
     }
 
     /// Closes the client, for all of its clones. Further calls fail with

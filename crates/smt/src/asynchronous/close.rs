@@ -39,9 +39,8 @@ pub(super) async fn close_server(server: &ServerHandle, limit: Duration) {
     let id = server.id();
     let driver = guard.driver();
     driver.change(|state, _| state.servers.retire_server(id));
-    let is_finished = polled(guard.driver(), |state, _, waker| {
-        state.poll_server_finished(id, waker)
-    });
+    let is_finished =
+        polled(guard.driver(), |state, _, waker| state.poll_server_finished(id, waker));
     // Past the limit what is left is cut off.
     within(driver, limit, is_finished).await;
     driver.change(|state, _| state.close_server(id));

@@ -140,12 +140,7 @@ impl Endpoint {
     /// # Errors
     /// The endpoint calls no servers by TLS, or the trust cannot be used; then nothing has changed.
     pub fn set_trust(&self, trust: Trust) -> Result<(), OpenError> {
-        Ok(self
-            .guard
-            .driver()
-            .credentials()
-            .client()?
-            .set_trust(trust)?)
+        Ok(self.guard.driver().credentials().client()?.set_trust(trust)?)
     }
 
     /// Shows this identity from now on to servers that ask for one, or none.
@@ -154,12 +149,7 @@ impl Endpoint {
     /// # Errors
     /// The endpoint calls no servers by TLS.
     pub fn set_client_identity(&self, identity: Option<Identity>) -> Result<(), OpenError> {
-        Ok(self
-            .guard
-            .driver()
-            .credentials()
-            .client()?
-            .set_identity(identity)?)
+        Ok(self.guard.driver().credentials().client()?.set_identity(identity)?)
     }
 
     /// Refuses new requests, waits until those in progress are answered and their replies

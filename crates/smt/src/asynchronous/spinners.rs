@@ -78,10 +78,7 @@ mod tests {
     }
 
     fn runtime(workers: usize) -> Runtime {
-        Builder::new_multi_thread()
-            .worker_threads(workers)
-            .build()
-            .unwrap()
+        Builder::new_multi_thread().worker_threads(workers).build().unwrap()
     }
 
     #[test]

@@ -27,10 +27,8 @@ pub(crate) fn spawn_driver(
     carrier: Arc<dyn Carrier>,
     runtime: &Arc<dyn Runtime>,
 ) -> Result<(), OpenError> {
-    let refused = |reason| OpenError::System {
-        what: "registering the carrier with the runtime",
-        reason,
-    };
+    let refused =
+        |reason| OpenError::System { what: "registering the carrier with the runtime", reason };
     let watch = CarrierWatch::new(carrier).map_err(refused)?;
     let descriptors = watch.descriptors().map_err(refused)?;
     let watched = descriptors.into_iter().map(|one| runtime.watch(one));
@@ -42,17 +40,11 @@ pub(crate) fn spawn_driver(
     let timer = runtime.timer(IDLE_MAX);
     let timer = timer.map_err(|reason| match reason.kind() {
         io::ErrorKind::Unsupported => OpenError::Options(NO_TIMERS),
-        _ => OpenError::System {
-            what: "making the endpoint's timer",
-            reason,
-        },
+        _ => OpenError::System { what: "making the endpoint's timer", reason },
     })?;
     let task = DriverTask {
         watched,
-        alarm: Alarm {
-            timer,
-            due: Some(Instant::now() + IDLE_MAX),
-        },
+        alarm: Alarm { timer, due: Some(Instant::now() + IDLE_MAX) },
         spinners: Spinners::of(runtime),
     };
     let driver = Arc::clone(guard.driver());

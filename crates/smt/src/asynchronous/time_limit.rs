@@ -17,9 +17,7 @@ pub(super) async fn within(driver: &Driver, limit: Duration, future: impl Future
         if future.as_mut().poll(context).is_ready() {
             return Poll::Ready(());
         }
-        timer
-            .as_mut()
-            .map_or(Poll::Ready(()), |timer| timer.as_mut().poll(context))
+        timer.as_mut().map_or(Poll::Ready(()), |timer| timer.as_mut().poll(context))
     })
     .await;
 }

@@ -9,9 +9,8 @@ use crate::message::{Incoming, Request};
 /// The next message of a peer.
 pub(super) fn accept(guard: &Arc<Guard>) -> Option<Incoming> {
     let mut ticket = None;
-    let delivered = guard
-        .driver()
-        .block_on(|state, now, waker| state.poll_accept(now, &mut ticket, waker))?;
+    let delivered =
+        guard.driver().block_on(|state, now, waker| state.poll_accept(now, &mut ticket, waker))?;
     Some(Incoming::new(Arc::clone(guard), delivered))
 }
 

@@ -60,10 +60,7 @@ impl CallBuilder {
     /// # Errors
     /// The call did not begin: it did not run.
     pub fn reply_in_parts(self) -> Result<ReplyParts, Error> {
-        let marks = PartMarks {
-            reply_in_parts: true,
-            ..PartMarks::default()
-        };
+        let marks = PartMarks { reply_in_parts: true, ..PartMarks::default() };
         self.begin(marks).map(|(_, reply)| reply)
     }
 
@@ -73,11 +70,7 @@ impl CallBuilder {
     /// # Errors
     /// The call did not begin: it did not run.
     pub fn in_parts(self) -> Result<(PartSender, ReplyParts), Error> {
-        let marks = PartMarks {
-            reply_in_parts: true,
-            more: true,
-            ..PartMarks::default()
-        };
+        let marks = PartMarks { reply_in_parts: true, more: true, ..PartMarks::default() };
         let (sender, reply) = self.begin(marks)?;
         Ok((begun(sender), reply))
     }
@@ -109,8 +102,6 @@ impl SendBuilder {
     /// It was not delivered, or that is not known.
     pub fn wait(mut self) -> Result<(), Error> {
         let driver = Arc::clone(self.0.driver());
-        driver
-            .block_on(|state, now, waker| self.0.poll_in(state, now, waker))
-            .map(|_| ())
+        driver.block_on(|state, now, waker| self.0.poll_in(state, now, waker)).map(|_| ())
     }
 }

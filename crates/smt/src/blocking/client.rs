@@ -88,13 +88,7 @@ impl Client {
     /// # Errors
     /// The endpoint calls no servers by TLS, or the trust cannot be used; then nothing has changed.
     pub fn set_trust(&self, trust: Trust) -> Result<(), OpenError> {
-        Ok(self
-            .server
-            .guard()
-            .driver()
-            .credentials()
-            .client()?
-            .set_trust(trust)?)
+        Ok(self.server.guard().driver().credentials().client()?.set_trust(trust)?)
     }
 
     /// Shows this identity from now on to servers that ask for one, or none, for all clients of the
@@ -103,13 +97,7 @@ impl Client {
     /// # Errors
     /// The endpoint calls no servers by TLS.
     pub fn set_client_identity(&self, identity: Option<Identity>) -> Result<(), OpenError> {
-        Ok(self
-            .server
-            .guard()
-            .driver()
-            .credentials()
-            .client()?
-            .set_identity(identity)?)
+        Ok(self.server.guard().driver().credentials().client()?.set_identity(identity)?)
     }
 
     /// Closes the client, for all of its clones. Further calls fail with

@@ -29,9 +29,7 @@ pub(super) fn close(guards: &[&Arc<Guard>], limit: Duration, code: CloseCode) {
 pub(super) fn close_server(server: &ServerHandle, limit: Duration) {
     let (driver, id) = (server.guard().driver(), server.id());
     driver.change(|state, _| state.servers.retire_server(id));
-    wait_at_most(driver, limit, |state, waker| {
-        state.poll_server_finished(id, waker)
-    });
+    wait_at_most(driver, limit, |state, waker| state.poll_server_finished(id, waker));
     driver.change(|state, _| state.close_server(id));
 }
 

@@ -34,11 +34,7 @@ impl Address {
 
     fn of(text: String) -> Self {
         let known = text_as_socket(&text).into_iter().collect();
-        Self {
-            text,
-            server_name: None,
-            known,
-        }
+        Self { text, server_name: None, known }
     }
 
     /// The name that the server must prove, where `chosen` is that for all servers.
@@ -60,10 +56,7 @@ impl Address {
         }
         let found: Vec<_> = with_port(&self.text).to_socket_addrs()?.collect();
         match found.is_empty() {
-            true => Err(io::Error::new(
-                io::ErrorKind::NotFound,
-                "the name has no address",
-            )),
+            true => Err(io::Error::new(io::ErrorKind::NotFound, "the name has no address")),
             false => Ok(found),
         }
     }
@@ -92,10 +85,7 @@ impl Address {
     /// Refuses also what no server can be reached at.
     pub(crate) fn check_to_connect(&self) -> Result<(), OpenError> {
         self.check()?;
-        if with_port(&self.text)
-            .rsplit_once(':')
-            .is_some_and(|(_, port)| port == "0")
-        {
+        if with_port(&self.text).rsplit_once(':').is_some_and(|(_, port)| port == "0") {
             let reason = "port 0 is for listening; give the port that the server tells";
             let reason = io::Error::new(io::ErrorKind::InvalidInput, reason);
             return Err(self.unresolved(reason));
@@ -105,20 +95,13 @@ impl Address {
 
     /// The failure of resolving it.
     pub(crate) fn unresolved(&self, reason: io::Error) -> OpenError {
-        OpenError::Address {
-            address: self.text.clone(),
-            reason,
-        }
+        OpenError::Address { address: self.text.clone(), reason }
     }
 
     /// A host with these addresses.
     #[cfg(test)]
     pub(crate) fn resolved(host: &str, known: Vec<SocketAddr>) -> Self {
-        Self {
-            text: host.to_owned(),
-            server_name: None,
-            known,
-        }
+        Self { text: host.to_owned(), server_name: None, known }
     }
 }
 
@@ -176,11 +159,8 @@ impl From<&Self> for Address {
 
 /// The host part of `host:port`, without brackets.
 fn host_of(text: &str) -> &str {
-    let host = if has_port(text) {
-        text.rsplit_once(':').map_or(text, |(host, _)| host)
-    } else {
-        text
-    };
+    let host =
+        if has_port(text) { text.rsplit_once(':').map_or(text, |(host, _)| host) } else { text };
     host.trim_start_matches('[').trim_end_matches(']')
 }
 

@@ -31,10 +31,7 @@ impl BoundSocket {
 
     /// The only one, at an address and port that the system chooses, for this server.
     pub(super) fn unbound(choice: &CarrierChoice, server: &Address) -> Result<Self, OpenError> {
-        let [v4, any] = [
-            SocketAddr::from(([0; 4], 0)),
-            SocketAddr::from(([0_u16; 8], 0)),
-        ];
+        let [v4, any] = [SocketAddr::from(([0; 4], 0)), SocketAddr::from(([0_u16; 8], 0))];
         if let Some(local) = choice.local_for(server)? {
             return Self::at(choice, local);
         }
@@ -54,12 +51,7 @@ impl BoundSocket {
 
     /// The only one, over any carrier.
     pub(super) fn over(carrier: Arc<dyn Carrier>) -> Self {
-        Self {
-            shard: Shard::default(),
-            carrier,
-            udp: None,
-            receive_buffer_bytes: None,
-        }
+        Self { shard: Shard::default(), carrier, udp: None, receive_buffer_bytes: None }
     }
 
     /// The only one, over any carrier, and with descriptors that tell when there is something to
@@ -99,10 +91,7 @@ impl BoundSocket {
     /// The only one, over an IP protocol of SMT's own, past the kernel's IP.
     #[cfg(target_os = "linux")]
     pub(super) fn of_xdp(xdp: XdpCarrier) -> Self {
-        Self {
-            receive_buffer_bytes: Some(xdp.receive_buffer_bytes()),
-            ..Self::over(Arc::new(xdp))
-        }
+        Self { receive_buffer_bytes: Some(xdp.receive_buffer_bytes()), ..Self::over(Arc::new(xdp)) }
     }
 
     /// Those of a server's shards, which share an address.
@@ -124,10 +113,7 @@ impl BoundSocket {
         check(count)?;
         let sockets = (0..count).map(|number| {
             let socket = Self::unbound(choice, server)?;
-            Ok(Self {
-                shard: Shard::new(number, count),
-                ..socket
-            })
+            Ok(Self { shard: Shard::new(number, count), ..socket })
         });
         sockets.collect()
     }
@@ -137,7 +123,5 @@ fn check(count: u16) -> Result<(), OpenError> {
     if Shard::is_count(count) {
         return Ok(());
     }
-    Err(OpenError::Options(
-        "the number of shards must be a power of two, at most 256",
-    ))
+    Err(OpenError::Options("the number of shards must be a power of two, at most 256"))
 }

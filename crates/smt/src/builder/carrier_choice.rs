@@ -41,10 +41,8 @@ impl CarrierOpener {
     }
 
     fn open(&self, address: SocketAddr) -> Result<BoundSocket, OpenError> {
-        let carrier = (self.0)(address).map_err(|reason| OpenError::System {
-            what: "opening the carrier",
-            reason,
-        })?;
+        let carrier = (self.0)(address)
+            .map_err(|reason| OpenError::System { what: "opening the carrier", reason })?;
         BoundSocket::polled_over(carrier)
     }
 }
@@ -166,17 +164,13 @@ impl CarrierChoice {
                 }
                 let carriers = carriers.into_iter().map(Arc::new);
                 let sockets = shards.zip(carriers);
-                Ok(sockets
-                    .map(|(shard, udp)| BoundSocket::of_udp(shard, udp))
-                    .collect())
+                Ok(sockets.map(|(shard, udp)| BoundSocket::of_udp(shard, udp)).collect())
             }
             #[cfg(target_os = "linux")]
             Self::Native(options) => {
                 let carriers = options.bind_shards(address, count)?;
                 let sockets = shards.zip(carriers);
-                Ok(sockets
-                    .map(|(shard, native)| BoundSocket::of_native(shard, native))
-                    .collect())
+                Ok(sockets.map(|(shard, native)| BoundSocket::of_native(shard, native)).collect())
             }
             #[cfg(target_os = "linux")]
             Self::Xdp(options) if count == 1 => {

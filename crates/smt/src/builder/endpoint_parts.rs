@@ -101,10 +101,7 @@ impl EndpointParts {
         }
         let mut wall_time_told = WallTimeTold::default();
         wall_time_told.tell(self.clock.now(), &mut endpoint);
-        OpenedEndpoint {
-            endpoint,
-            wall_time_told,
-        }
+        OpenedEndpoint { endpoint, wall_time_told }
     }
 }
 
@@ -161,10 +158,8 @@ mod tests {
         parts.provider = Arc::<Told>::clone(&told);
         let host = || Clock::wall_time().unwrap();
         let before = host();
-        let OpenedEndpoint {
-            mut endpoint,
-            mut wall_time_told,
-        } = parts.endpoint(Shard::default(), &MemoryCarrier::pair().0, None);
+        let OpenedEndpoint { mut endpoint, mut wall_time_told } =
+            parts.endpoint(Shard::default(), &MemoryCarrier::pair().0, None);
         let wall_at = |endpoint: &mut Endpoint, now: Time| {
             let path = Path::to(([127, 0, 0, 1], 1).into());
             let deadline = Duration::from_secs(5);

@@ -99,11 +99,7 @@ struct Over;
 
 impl<S: DriverServices> BackgroundDriver<S> {
     pub(crate) fn new(driver: Arc<Driver>, services: S) -> Self {
-        Self {
-            services,
-            spinning_since: None,
-            driver: Driven(driver),
-        }
+        Self { services, spinning_since: None, driver: Driven(driver) }
     }
 
     /// Drives until the endpoint's last handle is gone, or the runtime shuts down.

@@ -40,10 +40,7 @@ impl Driver {
     /// look by itself.
     #[cfg(all(test, smt_model, feature = "async"))]
     pub(crate) fn wake_background_thread(&self) {
-        self.background_thread
-            .get()
-            .into_iter()
-            .for_each(thread::Thread::unpark);
+        self.background_thread.get().into_iter().for_each(thread::Thread::unpark);
     }
 
     /// One look of the background thread; returns how long it may sleep after it.

@@ -174,10 +174,7 @@ struct Sending<'a> {
 
 impl<'a> Sending<'a> {
     fn new(driver: &'a Driver, batch: OutgoingBatch) -> Self {
-        Self {
-            driver,
-            batch: Some(batch),
-        }
+        Self { driver, batch: Some(batch) }
     }
 
     fn send(&self) -> Result<(), SendError> {

@@ -106,11 +106,7 @@ impl Driver {
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };
-        Some(Leader {
-            driver: self,
-            by,
-            receiver,
-        })
+        Some(Leader { driver: self, by, receiver })
     }
 
     /// From now on the runtime can watch.
@@ -126,12 +122,7 @@ impl Leader<'_> {
         let turn = &self.driver.turn;
         self.receiver.looks.led_by = self.by;
         let corked = turn.corked();
-        if corked > 0
-            && self
-                .receiver
-                .looks
-                .sends(self.driver.now(), corked, self.by)
-        {
+        if corked > 0 && self.receiver.looks.sends(self.driver.now(), corked, self.by) {
             self.driver.send_corked();
         }
         let (mut batches, mut bytes) = (0, 0);

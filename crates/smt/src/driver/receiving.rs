@@ -52,11 +52,7 @@ pub(super) struct Intake<'a> {
 
 impl<'a> Intake<'a> {
     pub(super) fn new(driver: &'a Driver) -> Self {
-        Self {
-            driver,
-            state: None,
-            bytes: 0,
-        }
+        Self { driver, state: None, bytes: 0 }
     }
 
     /// Takes in datagrams that came together.

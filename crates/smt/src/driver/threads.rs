@@ -49,10 +49,7 @@ impl Driver {
     fn look_by(&self, lead: &mut Lead, due: Time) {
         if due < lead.until {
             lead.until = due;
-            self.background_thread
-                .get()
-                .into_iter()
-                .for_each(Thread::unpark);
+            self.background_thread.get().into_iter().for_each(Thread::unpark);
         }
     }
 
@@ -185,10 +182,7 @@ struct ThreadWaker {
 impl ThreadWaker {
     /// The waker of the thread that asks.
     fn here() -> Arc<Self> {
-        Arc::new(Self {
-            thread: thread::current(),
-            was_woken: AtomicBool::new(false),
-        })
+        Arc::new(Self { thread: thread::current(), was_woken: AtomicBool::new(false) })
     }
 
     /// The thread is about to look at what it waits for.
@@ -227,10 +221,7 @@ pub(super) struct Leading<'a> {
 impl<'a> Leading<'a> {
     /// The lead of a thread that has just taken it.
     pub(super) fn of(driver: &'a Driver) -> Self {
-        Self {
-            driver,
-            is_over: false,
-        }
+        Self { driver, is_over: false }
     }
 
     /// Gives it back; whether many follow. The lock is taken once, since an unloaded call comes by

@@ -47,18 +47,13 @@ pub(super) struct DeferredWakes {
 
 impl DeferredWakes {
     pub(super) fn new() -> Self {
-        Self {
-            last: Mutex::default(),
-            at_once: AtomicUsize::new(0),
-        }
+        Self { last: Mutex::default(), at_once: AtomicUsize::new(0) }
     }
 
     fn defer(&self, wakers: Vec<Waker>) {
         let one_less = |times: usize| times.checked_sub(1);
-        let is_at_once = self
-            .at_once
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less)
-            .is_ok();
+        let is_at_once =
+            self.at_once.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok();
         if is_at_once || !is_on_worker() {
             return wakers.into_iter().for_each(Waker::wake);
         }

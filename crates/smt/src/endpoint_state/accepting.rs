@@ -22,10 +22,7 @@ impl EndpointState {
     ) -> Poll<Option<Delivered>> {
         // From now on an acceptor takes the messages that come.
         self.endpoint.set_untaken_max(usize::MAX);
-        let delivered = self
-            .accepted
-            .pop_wanted(|| now)
-            .or_else(|| self.take_arrival(now));
+        let delivered = self.accepted.pop_wanted(|| now).or_else(|| self.take_arrival(now));
         self.note_untaken();
         if delivered.is_some() || self.is_closed {
             let ticket = ticket.take();
@@ -64,15 +61,10 @@ impl EndpointState {
     /// the application, and servers are not called.
     pub(crate) fn drain(&mut self, now: Time) {
         self.is_draining = true;
-        for delivered in self
-            .accepted
-            .take_if(|delivered| !delivered.message.is_one_way)
-        {
+        for delivered in self.accepted.take_if(|delivered| !delivered.message.is_one_way) {
             self.unanswered = self.unanswered.saturating_sub(1);
             // Without success where its caller has given up.
-            let _ = self
-                .endpoint
-                .abort(now, delivered.message.rpc, AbortCode::ShuttingDown);
+            let _ = self.endpoint.abort(now, delivered.message.rpc, AbortCode::ShuttingDown);
         }
         self.note_untaken();
         self.endpoint.drain(now);
@@ -101,9 +93,7 @@ impl EndpointState {
             let peer = Arc::clone(peer);
             break Some(Delivered { message, peer });
         };
-        let is_request = delivered
-            .as_ref()
-            .is_some_and(|one| !one.message.is_one_way);
+        let is_request = delivered.as_ref().is_some_and(|one| !one.message.is_one_way);
         self.unanswered += usize::from(is_request);
         self.count_departures();
         delivered

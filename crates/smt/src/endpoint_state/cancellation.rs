@@ -26,10 +26,7 @@ impl CancelWaiters {
 
     /// Takes the wakers of those who wait for requests of this session.
     fn take_session(&mut self, session: SessionIndex) -> Vec<Waker> {
-        let of = |id| RpcId {
-            session,
-            id: MessageId(id),
-        };
+        let of = |id| RpcId { session, id: MessageId(id) };
         self.take_between((of(0), 0), (of(u64::MAX), u64::MAX))
     }
 
@@ -92,10 +89,7 @@ mod tests {
     use super::*;
 
     fn rpc(session: u64, id: u64) -> RpcId {
-        RpcId {
-            session: SessionIndex(session),
-            id: MessageId(id),
-        }
+        RpcId { session: SessionIndex(session), id: MessageId(id) }
     }
 
     #[test]

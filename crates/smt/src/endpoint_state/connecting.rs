@@ -74,9 +74,7 @@ impl EndpointState {
     /// Ready when nothing is in progress with a server.
     pub(crate) fn poll_server_finished(&mut self, server: ServerId, waker: &Waker) -> Poll<()> {
         let sessions = self.servers.sessions(server, &self.endpoint);
-        let mut facts = sessions
-            .iter()
-            .filter_map(|session| self.endpoint.session(*session));
+        let mut facts = sessions.iter().filter_map(|session| self.endpoint.session(*session));
         if facts.all(|facts| facts.calls == 0 && facts.served == 0) {
             return Poll::Ready(());
         }

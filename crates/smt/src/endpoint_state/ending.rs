@@ -56,10 +56,7 @@ impl EndpointState {
     /// them looks after that.
     pub(crate) fn close_sessions(&mut self, now: Time, code: CloseCode) {
         self.cork.take_out();
-        self.closing.get_or_insert(Closing {
-            code,
-            until: now + SENT_WITHIN,
-        });
+        self.closing.get_or_insert(Closing { code, until: now + SENT_WITHIN });
     }
 
     /// Closes the sessions that are to close, as soon as all that goes before has left or it is too

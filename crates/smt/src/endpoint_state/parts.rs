@@ -120,10 +120,7 @@ mod tests {
     use smt_wire::MessageId;
 
     fn rpc(id: u64) -> RpcId {
-        RpcId {
-            session: SessionIndex(1),
-            id: MessageId(id),
-        }
+        RpcId { session: SessionIndex(1), id: MessageId(id) }
     }
 
     #[test]

@@ -26,10 +26,7 @@ struct Ended {
 
 impl Peers {
     pub(super) fn new() -> Self {
-        Self {
-            of: HashMap::new(),
-            ended: VecDeque::new(),
-        }
+        Self { of: HashMap::new(), ended: VecDeque::new() }
     }
 
     pub(super) fn insert(&mut self, session: SessionIndex, peer: Peer) {

@@ -24,10 +24,7 @@ fn questions_wait_while_the_socket_may_have_their_answers() {
     let now = Time::from_nanos(1);
     let path = Path::to(server.local_address());
     let deadline = Duration::from_secs(5);
-    state
-        .endpoint
-        .connect(now, path, "server", deadline)
-        .unwrap();
+    state.endpoint.connect(now, path, "server", deadline).unwrap();
     while let Some(batch) = state.next_batch(now) {
         assert!(state.put_back(batch, Ok(())));
     }
@@ -46,8 +43,5 @@ fn questions_wait_while_the_socket_may_have_their_answers() {
 fn time_never_goes_back() {
     let (mut state, _server) = state();
     let at = Time::from_nanos;
-    assert_eq!(
-        [7, 5, 9].map(|now| state.advance(at(now))),
-        [7, 7, 9].map(at)
-    );
+    assert_eq!([7, 5, 9].map(|now| state.advance(at(now))), [7, 7, 9].map(at));
 }

@@ -12,9 +12,7 @@ use super::{EndpointState, SEND_AGAIN};
 impl EndpointState {
     /// The task that drives is about to sleep: until when, if nothing comes and nobody wakes it.
     pub(crate) fn sleep(&mut self, now: Time, longest: Duration) -> Duration {
-        let idle = self
-            .idle_time(now)
-            .map_or(longest, |idle| idle.min(longest));
+        let idle = self.idle_time(now).map_or(longest, |idle| idle.min(longest));
         self.sleeps_until = Some(now + idle);
         idle
     }
@@ -37,11 +35,7 @@ impl EndpointState {
     pub(crate) fn fire_timers(&mut self, now: Time, has_come: bool) {
         self.wall_time_told.tell(now, &mut self.endpoint);
         let put_off = if has_come { PUT_OFF } else { Duration::ZERO };
-        if self
-            .endpoint
-            .poll_timeout()
-            .is_some_and(|(due, _)| due + put_off <= now)
-        {
+        if self.endpoint.poll_timeout().is_some_and(|(due, _)| due + put_off <= now) {
             self.endpoint.handle_timeout(now);
         }
         self.handle_servers_timeout(now);

@@ -208,24 +208,9 @@ mod tests {
     fn an_error_tells_whose_fault_it_is_and_whether_to_try_again() {
         let all = [
             (call(CallFailure::DeadlineExceeded), Fault::Limit, 103, true),
-            (
-                call(CallFailure::SessionEnded(SessionEnd::Reset)),
-                Fault::Peer,
-                154,
-                true,
-            ),
-            (
-                error(Phase::Connect, ConnectError::NoServer),
-                Fault::Environment,
-                204,
-                true,
-            ),
-            (
-                error(Phase::Reply, Refused::NoRpc),
-                Fault::Caller,
-                303,
-                false,
-            ),
+            (call(CallFailure::SessionEnded(SessionEnd::Reset)), Fault::Peer, 154, true),
+            (error(Phase::Connect, ConnectError::NoServer), Fault::Environment, 204, true),
+            (error(Phase::Reply, Refused::NoRpc), Fault::Caller, 303, false),
             (
                 error(Phase::Connect, ErrorKind::Unresolved("why".to_owned())),
                 Fault::Environment,
@@ -251,10 +236,7 @@ mod tests {
     fn a_refusal_is_found_in_whatever_error_carries_it() {
         let refusal = Failure::refusal(7, "no");
         let reason = || CallFailure::Refused(Box::new(refusal.clone()));
-        for refused in [
-            call(reason()),
-            error(Phase::Send, ErrorKind::NotDelivered(reason())),
-        ] {
+        for refused in [call(reason()), error(Phase::Send, ErrorKind::NotDelivered(reason()))] {
             assert_eq!(refused.refusal(), Some(&refusal));
             assert_eq!(OpenError::from(refused).refusal(), Some(&refusal));
         }
@@ -268,10 +250,7 @@ mod tests {
     #[test]
     fn an_open_error_tells_whose_fault_it_is_and_whether_to_try_again() {
         let reason = std::io::Error::from(std::io::ErrorKind::InvalidInput);
-        let address = OpenError::Address {
-            address: "nowhere".to_owned(),
-            reason,
-        };
+        let address = OpenError::Address { address: "nowhere".to_owned(), reason };
         assert_eq!((address.fault(), address.code()), (Fault::Caller, 11));
         assert!(!address.is_transient());
         let unresolved = OpenError::Address {
@@ -281,10 +260,7 @@ mod tests {
         assert_eq!(unresolved.fault(), Fault::Environment);
         assert!(unresolved.to_string().starts_with("environment: "));
         let unreached = OpenError::Connect(error(Phase::Connect, ConnectError::NoServer));
-        assert_eq!(
-            (unreached.fault(), unreached.code()),
-            (Fault::Environment, 204)
-        );
+        assert_eq!((unreached.fault(), unreached.code()), (Fault::Environment, 204));
         assert!(unreached.is_transient());
     }
 }

@@ -71,7 +71,5 @@ fn a_reply_does_not_wait_for_whoever_only_looks_at_the_endpoint() {
 
 #[test]
 fn a_reply_does_not_wait_for_whoever_changes_something_else() {
-    try_orders(3_000, || {
-        reply_leaves_beside(|driver| driver.change(|_, _| ()))
-    });
+    try_orders(3_000, || reply_leaves_beside(|driver| driver.change(|_, _| ())));
 }

@@ -55,10 +55,7 @@ impl ModelCarrier {
             own: Arc::clone(own),
             other: Arc::clone(other),
         };
-        [
-            end((one, two), &first, &second),
-            end((two, one), &second, &first),
-        ]
+        [end((one, two), &first, &second), end((two, one), &second, &first)]
     }
 
     pub(super) fn inbox(&self) -> &Arc<Inbox> {
@@ -73,10 +70,7 @@ impl ModelCarrier {
 
 impl Inbox {
     fn new() -> Arc<Self> {
-        Arc::new(Self {
-            state: Mutex::default(),
-            has_changed: Condvar::new(),
-        })
+        Arc::new(Self { state: Mutex::default(), has_changed: Condvar::new() })
     }
 
     /// Ends the waiting of all threads, now and later.

@@ -100,10 +100,7 @@ fn an_acceptor_that_is_dropped_passes_on_what_it_was_woken_for() {
 
 /// Whether this is how a call ends whose endpoint nobody drives any more.
 fn is_undriven(error: &Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::Connect(ConnectError::Undriven) | ErrorKind::Call(_)
-    )
+    matches!(error.kind(), ErrorKind::Connect(ConnectError::Undriven) | ErrorKind::Call(_))
 }
 
 #[test]
@@ -165,10 +162,7 @@ fn every_call_ends_over_a_carrier_that_breaks(receives: Option<usize>, sends: Op
     let background = tested.drive_until_panic(Spins::Never);
     thread::spawn(move || peer.serve());
     let calls = [0, 1, 2].map(|number| call_over_what_breaks(&tested, number));
-    let ends: Vec<_> = calls
-        .into_iter()
-        .map(|call| block_on(call).unwrap())
-        .collect();
+    let ends: Vec<_> = calls.into_iter().map(|call| block_on(call).unwrap()).collect();
     let inbox = Arc::clone(&tested.inbox);
     inbox.break_once(None, None);
     let failed = ends.iter().flatten().filter(|end| end.is_err()).count();

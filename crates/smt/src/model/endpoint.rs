@@ -42,10 +42,7 @@ impl Tested {
         let driver = Arc::clone(tested.guard.driver());
         let server = tested.its_server();
         let mut connect = server.poll_connect(&mut attempt);
-        while driver
-            .change(|state, now| connect(state, now, Waker::noop()))
-            .is_pending()
-        {
+        while driver.change(|state, now| connect(state, now, Waker::noop())).is_pending() {
             while peer.step(Wait::Never) || driver.receive_now() {}
         }
         (tested, peer)
@@ -85,14 +82,8 @@ impl Tested {
             };
             ServerHandle::only(Arc::clone(&guard), choice)
         });
-        let tested = Self {
-            guard,
-            server,
-            inbox,
-            peer_inbox,
-            alarm: Alarm::new(true),
-            background: None,
-        };
+        let tested =
+            Self { guard, server, inbox, peer_inbox, alarm: Alarm::new(true), background: None };
         (tested, Peer::new(other, is_client))
     }
 
@@ -130,11 +121,8 @@ impl Tested {
         self.alarm = Alarm::new(has_timers);
         let driver = Arc::clone(self.guard.driver());
         driver.set_watch(ModelWatch::new(&self.inbox));
-        let runtime = ModelRuntime {
-            inbox: Arc::clone(&self.inbox),
-            alarm: Arc::clone(&self.alarm),
-            spins,
-        };
+        let runtime =
+            ModelRuntime { inbox: Arc::clone(&self.inbox), alarm: Arc::clone(&self.alarm), spins };
         let alarm = Arc::clone(&self.alarm);
         shuttle::thread::spawn(move || alarm.run());
         BackgroundDriver::new(driver, runtime).drive()
@@ -151,15 +139,7 @@ impl Tested {
 
     /// The last handle goes: its driver ends, and its peer waits for nothing more.
     pub(super) fn close(self) {
-        let Self {
-            guard,
-            server,
-            inbox,
-            peer_inbox,
-            alarm,
-            background,
-            ..
-        } = self;
+        let Self { guard, server, inbox, peer_inbox, alarm, background, .. } = self;
         alarm.permit();
         inbox.stop();
         let driver = Arc::clone(guard.driver());
@@ -193,10 +173,7 @@ pub(super) fn protocol(accept: bool, carrier: &dyn Carrier) -> (OpenedEndpoint, 
         true => parts(Unprotected::<true>),
         false => parts(Unprotected::<false>),
     };
-    (
-        endpoint_parts.endpoint(Shard::default(), carrier, None),
-        endpoint_parts.clock,
-    )
+    (endpoint_parts.endpoint(Shard::default(), carrier, None), endpoint_parts.clock)
 }
 
 fn parts(role: impl Role) -> EndpointParts {

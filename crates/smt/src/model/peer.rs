@@ -43,9 +43,7 @@ impl Peer {
     pub(super) fn connect(&mut self) {
         let path = Path::to(self.carrier.remote());
         let now = self.clock.now();
-        let begun = self
-            .endpoint
-            .connect(now, path, "model", session_deadline());
+        let begun = self.endpoint.connect(now, path, "model", session_deadline());
         begun.expect("a first session");
         self.send();
     }
@@ -126,9 +124,7 @@ impl Peer {
                 while self.step(Wait::Never) {}
                 thread::yield_now();
             }
-            let sent = self
-                .endpoint
-                .send_one_way(self.clock.now(), session, body, None);
+            let sent = self.endpoint.send_one_way(self.clock.now(), session, body, None);
             sent.expect("room for a message");
             self.send();
         }

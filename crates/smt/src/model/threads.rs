@@ -53,10 +53,7 @@ fn every_call_ends_when_the_endpoint_is_shut_down() {
         let callers = [1, 2, 3].map(|number| {
             let client = tested.threads();
             thread::spawn(move || {
-                client
-                    .call(body(number))
-                    .wait()
-                    .is_ok_and(|reply| reply == body(number))
+                client.call(body(number)).wait().is_ok_and(|reply| reply == body(number))
             })
         });
         // A leader in a carrier that is no socket looks up now and then.
@@ -80,8 +77,7 @@ fn every_other_call_ends(receives: Option<usize>, sends: Option<usize>) {
         thread::spawn(move || {
             let call = client.call(body(number));
             let end = catch_break(|| call.wait());
-            end.map(|end| assert_eq!(end.unwrap(), body(number)))
-                .is_err()
+            end.map(|end| assert_eq!(end.unwrap(), body(number))).is_err()
         })
     });
     let broken = callers.map(|caller| usize::from(caller.join().unwrap()));

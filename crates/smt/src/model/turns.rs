@@ -41,10 +41,7 @@ struct Queued {
 
 impl Queued {
     fn answer(&self, id: u64) {
-        let rpc = RpcId {
-            session: SessionIndex(1),
-            id: MessageId(id),
-        };
+        let rpc = RpcId { session: SessionIndex(1), id: MessageId(id) };
         self.queue.push(Answer::Reply(rpc, body(1).into())).unwrap();
         self.take_answers();
     }
@@ -78,19 +75,13 @@ fn id_of(answer: &Answer) -> u64 {
 #[test]
 fn every_answer_is_taken_once_whoever_has_the_lock() {
     try_orders(3_000, || {
-        let queued = Arc::new(Queued {
-            queue: AnswerQueue::new(),
-            taken: Mutex::default(),
-        });
+        let queued = Arc::new(Queued { queue: AnswerQueue::new(), taken: Mutex::default() });
         let run = |act: fn(&Queued)| {
             let queued = Arc::clone(&queued);
             thread::spawn(move || act(&queued))
         };
-        let threads = [
-            run(|queued| queued.answer(1)),
-            run(|queued| queued.answer(2)),
-            run(Queued::change),
-        ];
+        let threads =
+            [run(|queued| queued.answer(1)), run(|queued| queued.answer(2)), run(Queued::change)];
         for thread in threads {
             thread.join().unwrap();
         }

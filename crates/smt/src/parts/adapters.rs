@@ -53,10 +53,7 @@ impl PartSender {
     /// The sender as a sink.
     #[must_use]
     pub fn into_sink(self) -> PartSink {
-        PartSink {
-            sender: self,
-            part: None,
-        }
+        PartSink { sender: self, part: None }
     }
 }
 

@@ -27,10 +27,7 @@ pub struct ByteReader<P> {
 impl ReplyParts {
     /// The parts as one stream of bytes.
     pub fn into_reader(self) -> ByteReader<Self> {
-        ByteReader {
-            parts: self,
-            rest: Bytes::new(),
-        }
+        ByteReader { parts: self, rest: Bytes::new() }
     }
 }
 
@@ -38,10 +35,7 @@ impl RequestParts {
     /// The parts as one stream of bytes.
     #[must_use]
     pub fn into_reader(self) -> ByteReader<Self> {
-        ByteReader {
-            parts: self,
-            rest: Bytes::new(),
-        }
+        ByteReader { parts: self, rest: Bytes::new() }
     }
 }
 

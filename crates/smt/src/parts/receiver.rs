@@ -41,12 +41,7 @@ pub struct ReplyParts {
 impl ReplyParts {
     /// The parts of a call that has begun.
     pub(crate) fn new(operation: Operation, rpc: RpcId) -> Self {
-        Self {
-            operation,
-            rpc,
-            parts: VecDeque::new(),
-            end: None,
-        }
+        Self { operation, rpc, parts: VecDeque::new(), end: None }
     }
 
     pub(crate) fn driver(&self) -> &Arc<Driver> {
@@ -139,14 +134,7 @@ pub struct RequestParts {
 impl RequestParts {
     /// The parts of a request, which has `some` or none.
     pub(crate) fn new(guard: Arc<Guard>, rpc: RpcId, peer: SocketAddr, some: bool) -> Self {
-        Self {
-            guard,
-            rpc,
-            peer,
-            parts: VecDeque::new(),
-            has_ended: !some,
-            has_failed: false,
-        }
+        Self { guard, rpc, peer, parts: VecDeque::new(), has_ended: !some, has_failed: false }
     }
 
     pub(crate) fn driver(&self) -> &Arc<Driver> {
@@ -203,10 +191,7 @@ mod tasks {
                 return Ok(Some(part));
             }
             let driver = Arc::clone(self.driver());
-            polled(&driver, |state, now, waker| {
-                self.poll_part_in(state, now, waker)
-            })
-            .await
+            polled(&driver, |state, now, waker| self.poll_part_in(state, now, waker)).await
         }
 
         /// Waits for the reply. Parts that were not taken are dropped.
@@ -215,10 +200,7 @@ mod tasks {
         /// As of [`Self::next_part`].
         pub async fn reply(mut self) -> Result<Reply, Error> {
             let driver = Arc::clone(self.driver());
-            polled(&driver, |state, now, waker| {
-                self.poll_reply_in(state, now, waker)
-            })
-            .await
+            polled(&driver, |state, now, waker| self.poll_reply_in(state, now, waker)).await
         }
     }
 

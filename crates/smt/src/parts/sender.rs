@@ -132,10 +132,7 @@ mod tasks {
         /// The part is longer than [`Self::part_max`], the call is over, or the session has ended.
         pub async fn send(&mut self, part: impl Into<Body>) -> Result<(), Error> {
             let (driver, part) = (Arc::clone(self.driver()), part.into());
-            polled(&driver, |state, now, waker| {
-                self.poll_send_in(state, now, &part, waker)
-            })
-            .await
+            polled(&driver, |state, now, waker| self.poll_send_in(state, now, &part, waker)).await
         }
 
         /// Ends the parts of a request; those of a reply end with it.
@@ -144,10 +141,7 @@ mod tasks {
         /// As of [`Self::send`].
         pub async fn finish(mut self) -> Result<(), Error> {
             let driver = Arc::clone(self.driver());
-            polled(&driver, |state, now, waker| {
-                self.poll_finish_in(state, now, waker)
-            })
-            .await
+            polled(&driver, |state, now, waker| self.poll_finish_in(state, now, waker)).await
         }
     }
 }

@@ -52,11 +52,7 @@ impl OutgoingBatch {
 
 impl Outbox {
     pub(crate) fn new(carrier: Arc<dyn Carrier>) -> Self {
-        Self {
-            carrier: Some(carrier),
-            buffer: Some(TransmitBuffer::default()),
-            unsent: None,
-        }
+        Self { carrier: Some(carrier), buffer: Some(TransmitBuffer::default()), unsent: None }
     }
 
     /// The next batch. `None`: nothing is to be sent, or another thread is sending and takes the
@@ -72,12 +68,7 @@ impl Outbox {
             self.buffer = Some(buffer);
             return None;
         };
-        Some(OutgoingBatch {
-            carrier: Arc::clone(carrier),
-            buffer,
-            transmit,
-            from,
-        })
+        Some(OutgoingBatch { carrier: Arc::clone(carrier), buffer, transmit, from })
     }
 
     /// Takes a batch back that was sent with this outcome. Returns whether the carrier has room for

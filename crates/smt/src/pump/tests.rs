@@ -21,10 +21,7 @@ impl Carrier for Scarce {
     fn send(&self, batch: &Batch<'_>) -> Result<(), SendError> {
         let room = self.room.lock().unwrap().unwrap_or(batch.bytes.len());
         let bytes_sent = room.min(batch.bytes.len());
-        self.taken
-            .lock()
-            .unwrap()
-            .extend_from_slice(&batch.bytes[..bytes_sent]);
+        self.taken.lock().unwrap().extend_from_slice(&batch.bytes[..bytes_sent]);
         match bytes_sent < batch.bytes.len() {
             true => Err(SendError::WouldBlock { bytes_sent }),
             false => Ok(()),
@@ -59,9 +56,7 @@ fn connecting(room: Option<usize>) -> (Endpoint, Arc<Scarce>, Pump, Time) {
     let mut endpoint = parts.endpoint(Shard::default(), &*carrier, None).endpoint;
     let now = Time::default() + Duration::from_secs(1);
     let path = Path::to(REMOTE.parse().unwrap());
-    endpoint
-        .connect(now, path, "server", Duration::from_secs(5))
-        .unwrap();
+    endpoint.connect(now, path, "server", Duration::from_secs(5)).unwrap();
     let pump = Pump::new(Arc::clone(&carrier) as Arc<dyn Carrier>);
     (endpoint, carrier, pump, now)
 }
@@ -84,10 +79,7 @@ fn a_batch_that_found_no_room_leaves_whole_and_once_with_the_next_flush() {
 fn a_report_of_an_unreachable_peer_is_something_and_a_failure_is_an_error() {
     let (mut endpoint, carrier, pump, now) = connecting(None);
     let remote = Some(REMOTE.parse().unwrap());
-    let reports = [
-        ReceiveError::Other { code: 9 },
-        ReceiveError::Unreachable { remote },
-    ];
+    let reports = [ReceiveError::Other { code: 9 }, ReceiveError::Unreachable { remote }];
     carrier.reports.lock().unwrap().extend(reports);
     let mut receive = || pump.receive(&mut endpoint, || now, Wait::Never);
     assert_eq!(receive(), Ok(true));

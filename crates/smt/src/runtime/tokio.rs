@@ -34,9 +34,7 @@ impl TokioRuntime {
         if let Some(runtime) = runtimes.get(&handle.id()).and_then(Weak::upgrade) {
             return runtime;
         }
-        let runtime = Arc::new(Self {
-            handle: handle.clone(),
-        });
+        let runtime = Arc::new(Self { handle: handle.clone() });
         runtimes.insert(handle.id(), Arc::downgrade(&runtime));
         runtime
     }

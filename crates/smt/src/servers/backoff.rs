@@ -74,10 +74,6 @@ mod tests {
     fn clients_draw_distances_of_their_own() {
         let drawn: Vec<_> = (0..20).map(|_| drawn(LONGEST)).collect();
         assert!(drawn.iter().any(|one| *one != drawn[0]));
-        assert!(
-            drawn
-                .iter()
-                .all(|one| (LONGEST / 2..=LONGEST).contains(one))
-        );
+        assert!(drawn.iter().all(|one| (LONGEST / 2..=LONGEST).contains(one)));
     }
 }

@@ -87,9 +87,7 @@ impl Servers {
         for server in &members {
             self.probe(now, *server, endpoint, caller.is_urgent && is_first);
         }
-        let up = members
-            .iter()
-            .filter_map(|server| self.up(now, *server, endpoint));
+        let up = members.iter().filter_map(|server| self.up(now, *server, endpoint));
         if let Some((_, session)) = up.min_by_key(|(load, _)| *load) {
             return Poll::Ready(Ok(session));
         }
@@ -129,10 +127,8 @@ impl Servers {
         let session = server.live(endpoint)?;
         let facts = endpoint.session(session)?;
         let is_late = |since: Time| now.since(since) > SILENT_AFTER;
-        let load = Load {
-            is_silent: facts.asked_since.is_some_and(is_late),
-            messages: facts.calls,
-        };
+        let load =
+            Load { is_silent: facts.asked_since.is_some_and(is_late), messages: facts.calls };
         Some((load, session))
     }
 }
@@ -196,10 +192,7 @@ mod tests {
 
     #[test]
     fn a_server_that_is_silent_is_worse_than_any_that_is_not() {
-        let load = |is_silent, messages| Load {
-            is_silent,
-            messages,
-        };
+        let load = |is_silent, messages| Load { is_silent, messages };
         assert!(load(false, 900) < load(true, 0));
         assert!(load(false, 1) < load(false, 2));
     }

@@ -146,9 +146,8 @@ impl Race {
 /// Both families in turn, each in the system's order, the first one's first (RFC 8305 §4).
 fn interleaved(addresses: Vec<SocketAddr>) -> VecDeque<SocketAddr> {
     let is_first_v6 = addresses.first().is_some_and(SocketAddr::is_ipv6);
-    let (first, second): (VecDeque<_>, VecDeque<_>) = addresses
-        .into_iter()
-        .partition(|address| address.is_ipv6() == is_first_v6);
+    let (first, second): (VecDeque<_>, VecDeque<_>) =
+        addresses.into_iter().partition(|address| address.is_ipv6() == is_first_v6);
     let (mut families, mut all) = ([first, second], VecDeque::new());
     while families.iter().any(|family| !family.is_empty()) {
         all.extend(families.iter_mut().filter_map(VecDeque::pop_front));
@@ -179,10 +178,7 @@ fn says(error: &ConnectError) -> Says {
         | ConnectError::Unfinished { .. }
         | ConnectError::Unproven { .. }
         | ConnectError::Version { .. }
-        | ConnectError::Handshake {
-            fault: Fault::Peer | Fault::Environment,
-            ..
-        } => Says::OfServer,
+        | ConnectError::Handshake { fault: Fault::Peer | Fault::Environment, .. } => Says::OfServer,
         _ => Says::All,
     }
 }
@@ -213,11 +209,8 @@ mod tests {
     #[test]
     fn the_failure_that_says_most_of_the_server_is_told() {
         let address = |last: u8| SocketAddr::from(([192, 0, 2, last], 9));
-        let failures = [
-            ConnectError::NoAnswer(Duration::from_secs(1)),
-            not_smt(),
-            ConnectError::NoServer,
-        ];
+        let failures =
+            [ConnectError::NoAnswer(Duration::from_secs(1)), not_smt(), ConnectError::NoServer];
         let mut race = Race::new(Time::default(), Vec::new());
         for (at, error) in (1..).zip(failures) {
             race.note(address(at), error).unwrap();

@@ -35,17 +35,11 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn of(kind: impl Into<ErrorKind>) -> Self {
-        Self {
-            kind: kind.into(),
-            address: None,
-        }
+        Self { kind: kind.into(), address: None }
     }
 
     pub(super) fn at(address: SocketAddr, error: ConnectError) -> Self {
-        Self {
-            kind: error.into(),
-            address: Some(address),
-        }
+        Self { kind: error.into(), address: Some(address) }
     }
 }
 
@@ -79,11 +73,7 @@ pub(super) enum Step {
     /// To be looked after then, if nothing comes before.
     Wait(Time),
     /// Its name resolved, and to be looked after then.
-    Resolve {
-        attempt: u64,
-        address: Address,
-        due: Time,
-    },
+    Resolve { attempt: u64, address: Address, due: Time },
     /// Its attempt has ended.
     Ended,
 }
@@ -115,8 +105,7 @@ impl Reconnect {
 
     /// The session, if it lives.
     pub(super) fn live(&self, endpoint: &Endpoint) -> Option<SessionIndex> {
-        self.session
-            .filter(|session| endpoint.session(*session).is_some())
+        self.session.filter(|session| endpoint.session(*session).is_some())
     }
 
     /// Why a caller gets no session, and no attempt begins for it: the one that it has waited for
@@ -291,11 +280,7 @@ impl Reconnect {
         self.attempt = Some(attempt);
         match is_known {
             true => self.attempt(now, endpoint),
-            false => Step::Resolve {
-                attempt: number,
-                address: self.choice.address.clone(),
-                due,
-            },
+            false => Step::Resolve { attempt: number, address: self.choice.address.clone(), due },
         }
     }
 

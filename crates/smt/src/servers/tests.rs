@@ -53,15 +53,8 @@ impl Tested {
         attempt: &mut Option<u64>,
         is_urgent: bool,
     ) -> Poll<Result<SessionIndex, Failure>> {
-        let caller = Caller {
-            server,
-            attempt,
-            is_urgent,
-            early: None,
-            waker: Waker::noop(),
-        };
-        self.servers
-            .poll_session(self.now, &mut self.endpoint, caller)
+        let caller = Caller { server, attempt, is_urgent, early: None, waker: Waker::noop() };
+        self.servers.poll_session(self.now, &mut self.endpoint, caller)
     }
 
     fn pass(&mut self, time: Duration) {
@@ -77,15 +70,12 @@ impl Tested {
 
     fn fail(&mut self, connect: ConnectId) {
         let failed = Err(ConnectError::NoServer);
-        self.servers
-            .finish(self.now, &mut self.endpoint, connect, failed);
+        self.servers.finish(self.now, &mut self.endpoint, connect, failed);
     }
 }
 
 fn addresses(count: u8) -> Vec<SocketAddr> {
-    (1..=count)
-        .map(|last| SocketAddr::from(([192, 0, 2, last], 9)))
-        .collect()
+    (1..=count).map(|last| SocketAddr::from(([192, 0, 2, last], 9))).collect()
 }
 
 fn failure_of(polled: Poll<Result<SessionIndex, Failure>>) -> Failure {
@@ -113,10 +103,7 @@ fn a_name_is_resolved_anew_for_each_attempt() {
         assert_eq!(running.len(), 1);
         tested.fail(running[0]);
         let failure = failure_of(tested.poll(server, &mut attempt, true));
-        assert_eq!(
-            failure,
-            Failure::at(addresses(1)[0], ConnectError::NoServer)
-        );
+        assert_eq!(failure, Failure::at(addresses(1)[0], ConnectError::NoServer));
     }
 }
 
@@ -128,9 +115,7 @@ fn a_name_that_is_not_resolved_fails_the_attempt_and_so_does_a_resolver_that_is_
     let names = tested.servers.take_to_resolve();
     let unknown = ErrorKind::Unresolved("unknown".to_owned());
     let (now, endpoint) = (tested.now, &mut tested.endpoint);
-    tested
-        .servers
-        .resolved(now, endpoint, &names[0], Err(unknown.clone()));
+    tested.servers.resolved(now, endpoint, &names[0], Err(unknown.clone()));
     let failure = failure_of(tested.poll(server, &mut attempt, false));
     assert_eq!(failure, Failure::of(unknown));
 
@@ -148,9 +133,7 @@ fn an_answer_of_the_resolver_that_comes_too_late_changes_nothing() {
     let late = tested.servers.take_to_resolve();
     tested.pass(DEADLINE);
     let (now, endpoint) = (tested.now, &mut tested.endpoint);
-    tested
-        .servers
-        .resolved(now, endpoint, &late[0], Ok(addresses(2)));
+    tested.servers.resolved(now, endpoint, &late[0], Ok(addresses(2)));
     assert!(tested.running().is_empty());
 }
 
@@ -182,16 +165,12 @@ fn a_session_that_is_live_gives_the_other_addresses_up() {
     assert_eq!(running.len(), 2);
     let session = SessionIndex(7);
     let (now, endpoint) = (tested.now, &mut tested.endpoint);
-    let unwanted = tested
-        .servers
-        .finish(now, endpoint, running[1], Ok(session));
+    let unwanted = tested.servers.finish(now, endpoint, running[1], Ok(session));
     assert_eq!(unwanted, None);
     assert!(tested.running().is_empty());
     // The other has come to an end at the same moment.
     let (now, endpoint) = (tested.now, &mut tested.endpoint);
-    let late = tested
-        .servers
-        .finish(now, endpoint, running[0], Ok(SessionIndex(8)));
+    let late = tested.servers.finish(now, endpoint, running[0], Ok(SessionIndex(8)));
     assert_eq!(late, Some(SessionIndex(8)));
 }
 

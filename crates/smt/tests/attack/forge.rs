@@ -9,16 +9,7 @@ pub(super) fn rewritten(random: &mut Random, datagram: &[u8]) -> Vec<u8> {
     let is_data = bytes[1] == 0x01;
     // (offset, width) of: type, epoch, flags, length, index, id or number, message length, offset.
     let fields: &[(usize, usize)] = if is_data {
-        &[
-            (1, 1),
-            (2, 1),
-            (3, 1),
-            (6, 2),
-            (12, 8),
-            (20, 8),
-            (28, 4),
-            (32, 4),
-        ]
+        &[(1, 1), (2, 1), (3, 1), (6, 2), (12, 8), (20, 8), (28, 4), (32, 4)]
     } else {
         &[(1, 1), (2, 1), (3, 1), (6, 2), (12, 8), (20, 8)]
     };
@@ -26,9 +17,8 @@ pub(super) fn rewritten(random: &mut Random, datagram: &[u8]) -> Vec<u8> {
     if bytes.len() < at + width {
         return bytes;
     }
-    let mut value = bytes[at..at + width]
-        .iter()
-        .fold(0_u64, |value, byte| value << 8 | u64::from(*byte));
+    let mut value =
+        bytes[at..at + width].iter().fold(0_u64, |value, byte| value << 8 | u64::from(*byte));
     value = match random.below(4) {
         // A neighbour: the next epoch, the next id, one byte on.
         0 => value.wrapping_add(1 + random.below(4) as u64),
@@ -115,21 +105,9 @@ fn handshake(random: &mut Random, datagram: &[u8]) -> Vec<u8> {
     let is_first = random.one_in(4);
     bytes.extend_from_slice(&(if is_first { 0 } else { from }).to_be_bytes());
     bytes.extend_from_slice(
-        &(if random.one_in(2) {
-            to | 1
-        } else {
-            random.next() | 1
-        })
-        .to_be_bytes(),
+        &(if random.one_in(2) { to | 1 } else { random.next() | 1 }).to_be_bytes(),
     );
-    bytes.extend_from_slice(&[
-        if is_first {
-            1
-        } else {
-            1 + random.below(4) as u8
-        },
-        0,
-    ]);
+    bytes.extend_from_slice(&[if is_first { 1 } else { 1 + random.below(4) as u8 }, 0]);
     bytes.extend_from_slice(&(length as u16).to_be_bytes());
     bytes.extend_from_slice(&(length as u32).to_be_bytes());
     bytes.extend_from_slice(&0_u32.to_be_bytes());

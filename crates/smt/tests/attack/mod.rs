@@ -165,11 +165,7 @@ impl State {
         let mut bytes = datagram.to_vec();
         for _ in 0..bits {
             // Half of them in the headers, where they matter most.
-            let most = if self.random.one_in(2) {
-                bytes.len().min(64)
-            } else {
-                bytes.len()
-            };
+            let most = if self.random.one_in(2) { bytes.len().min(64) } else { bytes.len() };
             bytes[self.random.below(most)] ^= 1 << self.random.below(8);
         }
         bytes
@@ -188,10 +184,7 @@ impl fmt::Display for Attacker {
         let state = self.0.lock().unwrap();
         let all: usize = state.counts.values().sum();
         write!(f, "{all} attacks:")?;
-        state
-            .counts
-            .iter()
-            .try_for_each(|(what, count)| write!(f, " {what} {count},"))
+        state.counts.iter().try_for_each(|(what, count)| write!(f, " {what} {count},"))
     }
 }
 

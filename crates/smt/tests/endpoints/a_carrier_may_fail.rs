@@ -88,16 +88,10 @@ fn pair() -> (Client, Arc<Faulty>, Server) {
     let credentials = Credentials::new();
     let (near, far) = MemoryCarrier::pair();
     let (near, address) = (Faulty::new(near), far.local_address());
-    let server = credentials
-        .server()
-        .bind_over_blocking(Arc::new(far))
-        .unwrap();
+    let server = credentials.server().bind_over_blocking(Arc::new(far)).unwrap();
     serve(&server, 1, echo);
     let carrier: Arc<dyn Carrier> = Arc::clone(&near) as Arc<dyn Carrier>;
-    let client = credentials
-        .client()
-        .connect_over_blocking(carrier, address)
-        .unwrap();
+    let client = credentials.client().connect_over_blocking(carrier, address).unwrap();
     (client, near, server)
 }
 
@@ -164,9 +158,7 @@ fn requested() -> (Server, Arc<Faulty>, Request, Caller) {
     let carrier: Arc<dyn Carrier> = Arc::clone(&far) as Arc<dyn Carrier>;
     let server = credentials.server().bind_over_blocking(carrier).unwrap();
     let caller = std::thread::spawn(move || {
-        let client = credentials
-            .client()
-            .connect_over_blocking(Arc::new(near), address);
+        let client = credentials.client().connect_over_blocking(Arc::new(near), address);
         client.unwrap().call("hi").wait()
     });
     let request = server.accept_request().unwrap();

@@ -23,9 +23,7 @@ fn assert_in_time(began: Instant) {
 
 fn assert_deadline(error: &Error, execution: Execution) {
     assert_eq!(error.execution(), execution, "{error}");
-    let ErrorKind::Call(call) = error.kind() else {
-        panic!("{error}")
-    };
+    let ErrorKind::Call(call) = error.kind() else { panic!("{error}") };
     assert_eq!(call.reason, CallFailure::DeadlineExceeded);
 }
 
@@ -51,9 +49,7 @@ fn the_server_sees_the_time_that_is_left() {
     let credentials = Credentials::new();
     let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
     serve(&server, 1, |request| {
-        let left = request
-            .time_left()
-            .map_or(0, |left| left.as_millis() as u64);
+        let left = request.time_left().map_or(0, |left| left.as_millis() as u64);
         request.reply(left.to_be_bytes().to_vec()).unwrap();
     });
     let client = connect(&credentials, server.local_address());
@@ -69,11 +65,7 @@ fn a_thread_that_follows_is_in_time_too() {
     let credentials = Credentials::new();
     // Without probes of the datagram size, which would wake the leader.
     let small = |config: &mut smt::TransportConfig| config.datagram_limit = 1_200;
-    let server = credentials
-        .server()
-        .configure(small)
-        .bind_blocking("127.0.0.1:0")
-        .unwrap();
+    let server = credentials.server().configure(small).bind_blocking("127.0.0.1:0").unwrap();
     serve(&server, 1, crate::support::echo);
     let mut took = Vec::new();
     for _ in 0..8 {
@@ -81,17 +73,10 @@ fn a_thread_that_follows_is_in_time_too() {
         let cut = Arc::clone(&is_cut);
         let forwarder = Forwarder::new(server.local_address(), move |way, datagram: &[u8]| {
             let is_lost = way == Way::ToClient && cut.load(Ordering::Relaxed);
-            if is_lost {
-                vec![]
-            } else {
-                vec![(way, datagram.to_vec())]
-            }
+            if is_lost { vec![] } else { vec![(way, datagram.to_vec())] }
         });
-        let client = credentials
-            .client()
-            .configure(small)
-            .connect_blocking(forwarder.address())
-            .unwrap();
+        let client =
+            credentials.client().configure(small).connect_blocking(forwarder.address()).unwrap();
         // This one leads, and has no timer that is due soon.
         let leading = client.clone();
         std::thread::spawn(move || leading.accept_request());
@@ -117,11 +102,7 @@ fn a_deadline_holds_with_tokio() {
     on_every_runtime(async || {
         let credentials = Credentials::new();
         let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
-        let client = credentials
-            .client()
-            .connect(server.local_address())
-            .await
-            .unwrap();
+        let client = credentials.client().connect(server.local_address()).await.unwrap();
         let began = Instant::now();
         let error = client.call("work").deadline(DEADLINE).await.unwrap_err();
         // The server's application has never accepted it, and the server has said so.
@@ -157,13 +138,12 @@ fn a_deadline_holds_while_the_window_is_full() {
     serve(&server, 1, crate::support::echo);
     let is_cut = Arc::new(AtomicBool::new(false));
     let cut = Arc::clone(&is_cut);
-    let forwarder = Forwarder::new(
-        server.local_address(),
-        move |way, datagram: &[u8]| match cut.load(Ordering::Relaxed) {
+    let forwarder = Forwarder::new(server.local_address(), move |way, datagram: &[u8]| {
+        match cut.load(Ordering::Relaxed) {
             true => Vec::new(),
             false => vec![(way, datagram.to_vec())],
-        },
-    );
+        }
+    });
     let client = connect(&credentials, forwarder.address());
     // From now on no request arrives: their ids stay unseen, and 64 fill the window.
     is_cut.store(true, Ordering::Relaxed);
@@ -172,9 +152,7 @@ fn a_deadline_holds_while_the_window_is_full() {
         for _ in 0..80 {
             scope.spawn(|| {
                 let error = client.call("").deadline(DEADLINE).wait().unwrap_err();
-                let ErrorKind::Call(call) = error.kind() else {
-                    panic!("{error}")
-                };
+                let ErrorKind::Call(call) = error.kind() else { panic!("{error}") };
                 assert_eq!(call.reason, CallFailure::DeadlineExceeded);
             });
         }

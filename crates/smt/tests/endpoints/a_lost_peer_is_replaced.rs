@@ -30,12 +30,7 @@ impl Mortal {
     fn new(state_file: Option<&str>) -> Self {
         let path = state_file
             .map(|name| std::env::temp_dir().join(format!("smt-{name}-{}", std::process::id())));
-        Self {
-            credentials: Credentials::new(),
-            state_file: path,
-            runs: Cell::new(0),
-            shards: 1,
-        }
+        Self { credentials: Credentials::new(), state_file: path, runs: Cell::new(0), shards: 1 }
     }
 
     /// The next run, in which requests are answered so.
@@ -44,9 +39,7 @@ impl Mortal {
             Some(path) => self.credentials.server().state_file(path),
             None => self.credentials.server(),
         };
-        let server = builder
-            .bind_shards_blocking("127.0.0.1:0", self.shards)
-            .unwrap();
+        let server = builder.bind_shards_blocking("127.0.0.1:0", self.shards).unwrap();
         for shard in server.iter() {
             serve(shard, 1, answer.clone());
         }
@@ -86,11 +79,7 @@ fn end_of_call_over_restart(mortal: &Mortal) -> (SessionEnd, Duration) {
     let (hold, held) = mpsc::channel();
     let first = mortal.run(move |request| hold.send(request).unwrap());
     let (switch, forwarder, second_address) = switching_forwarder(first);
-    let client = mortal
-        .credentials
-        .client()
-        .connect_blocking(forwarder)
-        .unwrap();
+    let client = mortal.credentials.client().connect_blocking(forwarder).unwrap();
     let (done, end) = mpsc::channel();
     let calling = client.clone();
     std::thread::spawn(move || done.send(calling.call("work").wait()).unwrap());
@@ -104,12 +93,8 @@ fn end_of_call_over_restart(mortal: &Mortal) -> (SessionEnd, Duration) {
     assert_eq!(error.execution(), Execution::MayHaveRun);
     assert_eq!(client.call("again").wait().unwrap(), "again");
     drop(request);
-    let ErrorKind::Call(call) = error.kind() else {
-        panic!("{error}")
-    };
-    let CallFailure::SessionEnded(end) = call.reason.clone() else {
-        panic!("{}", call.reason)
-    };
+    let ErrorKind::Call(call) = error.kind() else { panic!("{error}") };
+    let CallFailure::SessionEnded(end) = call.reason.clone() else { panic!("{}", call.reason) };
     (end, took)
 }
 
@@ -210,9 +195,7 @@ fn a_lost_peer_is_replaced_with_tokio() {
         let client = credentials.client().connect(address).await.unwrap();
         server.close(Duration::from_secs(5)).await;
         drop(server);
-        tokio::task::spawn_blocking(move || drop(take_over(address)))
-            .await
-            .unwrap();
+        tokio::task::spawn_blocking(move || drop(take_over(address))).await.unwrap();
         let server = credentials.server().bind(address).await.unwrap();
         tokio::spawn(async move {
             while let Some(request) = server.accept_request().await {

@@ -55,10 +55,7 @@ fn nic(
     wire: &Wire,
     mut random: Random,
 ) -> Arc<Carrier> {
-    let config = DriverConfig {
-        psp: key.is_some(),
-        ..DriverConfig::default()
-    };
+    let config = DriverConfig { psp: key.is_some(), ..DriverConfig::default() };
     let (packets, wire) = (network.bind(address.parse().unwrap()), wire.clone());
     let packets = packets.with_fault(move |packet| wire.fault(packet, &mut random));
     let local = smt::Carrier::local_address(&packets);
@@ -89,9 +86,7 @@ fn call_all(addresses: [&str; 2], psp: [bool; 2]) -> [Arc<Carrier>; 2] {
     let limits = KeyLimits::new(4_096, 1_000, 1 << 20).unwrap();
     let credentials = Credentials::new();
     let server = credentials.server().key_limits(limits);
-    let server = server
-        .bind_over_blocking(Arc::<Carrier>::clone(&far))
-        .unwrap();
+    let server = server.bind_over_blocking(Arc::<Carrier>::clone(&far)).unwrap();
     serve(&server, 1, echo);
     let client = credentials.client().key_limits(limits);
     let client = client.connect_over_blocking(Arc::<Carrier>::clone(&near), address);
@@ -117,10 +112,7 @@ fn call_all(addresses: [&str; 2], psp: [bool; 2]) -> [Arc<Carrier>; 2] {
 
 #[test]
 fn calls_are_answered_in_sealed_packets_over_both_ip_versions() {
-    for addresses in [
-        ["192.0.2.1:7", "192.0.2.2:7"],
-        ["[2001:db8::1]:7", "[2001:db8::2]:7"],
-    ] {
+    for addresses in [["192.0.2.1:7", "192.0.2.2:7"], ["[2001:db8::1]:7", "[2001:db8::2]:7"]] {
         for carrier in call_all(addresses, [true; 2]) {
             let counters = carrier.counters();
             println!("{:?} {counters:?}", carrier.statistics());

@@ -38,21 +38,12 @@ fn network(addresses: [&str; 2], seed: u64) -> [MemoryCarrier; 2] {
 
 fn nic(packets: MemoryCarrier, config: DriverConfig, contexts_max: usize) -> Arc<Carrier> {
     let device = NicConfig {
-        contexts: ContextLimits {
-            contexts_max,
-            cached_max: 8,
-        },
+        contexts: ContextLimits { contexts_max, cached_max: 8 },
         ..NicConfig::default()
     };
     let local = smt::Carrier::local_address(&packets);
     let nic = Nic::new(device, TlsEngine);
-    Arc::new(NicCarrier::new(
-        packets,
-        local,
-        config,
-        NicKeys::new(64),
-        nic,
-    ))
+    Arc::new(NicCarrier::new(packets, local, config, NicKeys::new(64), nic))
 }
 
 /// Calls over two NICs with keys that last for few records, and resets one device in between.
@@ -71,10 +62,7 @@ fn call_all(
         receive_contexts: contexts_max,
         ..DriverConfig::default()
     };
-    let near_config = DriverConfig {
-        receive_contexts: 1_024,
-        ..config
-    };
+    let near_config = DriverConfig { receive_contexts: 1_024, ..config };
     let [near, far] = network(addresses, seed);
     let near = nic(near, near_config, 1_024);
     let far = nic(far, config, contexts_max);
@@ -82,9 +70,7 @@ fn call_all(
     let limits = KeyLimits::new(1_024, 700, 1 << 20).unwrap();
     let credentials = Credentials::new();
     let server = credentials.server().key_limits(limits);
-    let server = server
-        .bind_over_blocking(Arc::<Carrier>::clone(&far))
-        .unwrap();
+    let server = server.bind_over_blocking(Arc::<Carrier>::clone(&far)).unwrap();
     serve(&server, 1, echo);
     let client = credentials.client().key_limits(limits);
     let client = client.connect_over_blocking(Arc::<Carrier>::clone(&near), address);
@@ -105,10 +91,7 @@ fn call_all(
 
 #[test]
 fn calls_are_answered_through_nics_over_both_ip_versions() {
-    for addresses in [
-        ["192.0.2.1:7", "192.0.2.2:7"],
-        ["[2001:db8::1]:7", "[2001:db8::2]:7"],
-    ] {
+    for addresses in [["192.0.2.1:7", "192.0.2.2:7"], ["[2001:db8::1]:7", "[2001:db8::2]:7"]] {
         for (carrier, taken) in call_all(addresses, 1_024, true) {
             let statistics = carrier.statistics();
             println!("{statistics:?} {:?}", carrier.counters());
@@ -116,10 +99,7 @@ fn calls_are_answered_through_nics_over_both_ip_versions() {
             let counters = carrier.counters();
             assert!(counters.packets > counters.segments);
             assert!(counters.packets_merged > counters.packets_received / 4);
-            assert!(
-                taken > 100,
-                "records that the device has opened were taken: {taken}"
-            );
+            assert!(taken > 100, "records that the device has opened were taken: {taken}");
             assert!(counters.records_opened >= taken);
             assert!(counters.openings <= 2 * counters.arrivals);
         }

@@ -82,10 +82,7 @@ fn no_call_goes_to_a_server_that_was_never_there() {
     let mut datagram = [0; 2_048];
     let received = (0..).take_while(|_| silent.recv(&mut datagram).is_ok());
     let received = received.count();
-    assert!(
-        (1..1_000).contains(&received),
-        "{received} datagrams of attempts"
-    );
+    assert!((1..1_000).contains(&received), "{received} datagrams of attempts");
 }
 
 #[test]
@@ -189,10 +186,7 @@ fn a_pool_needs_a_server() {
     let credentials = Credentials::new();
     let none: [SocketAddr; 0] = [];
     let error = endpoint(&credentials).pool(none).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "caller: a pool needs at least one server"
-    );
+    assert_eq!(error.to_string(), "caller: a pool needs at least one server");
 }
 
 #[test]

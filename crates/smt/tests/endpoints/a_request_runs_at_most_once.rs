@@ -52,11 +52,7 @@ fn dropping_the_last_handle_of_a_server_ends_calls_at_once() {
     drop(request);
     let error = end.recv().unwrap().unwrap_err();
     assert_eq!(error.execution(), Execution::MayHaveRun);
-    assert!(
-        began.elapsed() < Duration::from_secs(1),
-        "{:?}",
-        began.elapsed()
-    );
+    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
 }
 
 #[test]
@@ -74,11 +70,7 @@ fn dropping_the_last_handle_of_a_client_cancels_at_the_server() {
     drop(client);
     let began = Instant::now();
     eventually("cancelled", || request.is_cancelled());
-    assert!(
-        began.elapsed() < Duration::from_secs(1),
-        "{:?}",
-        began.elapsed()
-    );
+    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
 }
 
 #[test]
@@ -113,10 +105,7 @@ fn a_lost_server_fails_calls_after_two_seconds() {
     assert!(matches!(ended_by(&error), SessionEnd::Silent(_)), "{error}");
     assert_eq!(error.execution(), Execution::MayHaveRun);
     let took = began.elapsed();
-    assert!(
-        took > Duration::from_millis(1_900) && took < Duration::from_secs(4),
-        "{took:?}"
-    );
+    assert!(took > Duration::from_millis(1_900) && took < Duration::from_secs(4), "{took:?}");
     drop(request);
 }
 
@@ -127,22 +116,14 @@ fn lost_after_a_request(server: &smt::blocking::Server) -> crate::support::forwa
     Forwarder::new(server.local_address(), move |way, datagram| {
         is_lost |= way == Way::ToServer && datagram[1] == 0x01;
         let is_dropped = is_lost && way == Way::ToClient;
-        if is_dropped {
-            vec![]
-        } else {
-            vec![(way, datagram.to_vec())]
-        }
+        if is_dropped { vec![] } else { vec![(way, datagram.to_vec())] }
     })
 }
 
 #[test]
 fn a_message_over_the_limit_is_refused_with_both_numbers() {
     let credentials = Credentials::new();
-    let server = credentials
-        .server()
-        .message_limit(10_000)
-        .bind_blocking("127.0.0.1:0")
-        .unwrap();
+    let server = credentials.server().message_limit(10_000).bind_blocking("127.0.0.1:0").unwrap();
     let runs = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&runs);
     serve(&server, 1, move |request| {
@@ -152,10 +133,7 @@ fn a_message_over_the_limit_is_refused_with_both_numbers() {
     let client = connect(&credentials, server.local_address());
     let error = client.call(vec![0; 10_001]).wait().unwrap_err();
     let text = error.to_string();
-    assert!(
-        text.contains("10001 bytes") && text.contains("at most 10000"),
-        "{text}"
-    );
+    assert!(text.contains("10001 bytes") && text.contains("at most 10000"), "{text}");
     assert_eq!(error.execution(), Execution::DidNotRun);
     assert_eq!(client.call(vec![0; 10_000]).wait().unwrap().len(), 10_000);
     assert_eq!(runs.load(Ordering::Relaxed), 1);
@@ -177,17 +155,11 @@ fn a_reply_over_the_limit_fails_at_both_ends() {
     let error = client.call("x").wait().unwrap_err();
     assert_eq!(error.execution(), Execution::MayHaveRun);
     let text = error.to_string();
-    assert!(
-        text.contains("limit: the reply is larger than this side accepts"),
-        "{text}"
-    );
+    assert!(text.contains("limit: the reply is larger than this side accepts"), "{text}");
     let error = refusal.recv().unwrap().unwrap_err();
     assert_eq!(error.execution(), Execution::MayHaveRun);
     let text = error.to_string();
-    assert!(
-        text.starts_with("reply to ") && text.contains("10001 bytes"),
-        "{text}"
-    );
+    assert!(text.starts_with("reply to ") && text.contains("10001 bytes"), "{text}");
 }
 
 #[test]

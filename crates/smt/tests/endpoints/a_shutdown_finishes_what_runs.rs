@@ -15,10 +15,7 @@ const LONG: Duration = Duration::from_secs(30);
 /// Calls until the server refuses: the shutdown has begun.
 fn call_until_refused(client: &smt::blocking::Client) -> Error {
     loop {
-        if let Err(error) = client
-            .call("probe")
-            .deadline(Duration::from_millis(20))
-            .wait()
+        if let Err(error) = client.call("probe").deadline(Duration::from_millis(20)).wait()
             && !error.to_string().contains("deadline")
         {
             return error;
@@ -55,21 +52,14 @@ fn a_shutdown_of_tasks_finishes_what_runs() {
     on_every_runtime(async || {
         let credentials = Credentials::new();
         let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
-        let client = credentials
-            .client()
-            .connect(server.local_address())
-            .await
-            .unwrap();
+        let client = credentials.client().connect(server.local_address()).await.unwrap();
         let calling = client.clone();
         let call = tokio::spawn(async move { calling.call("work").await });
         let request = server.accept_request().await.unwrap();
         let shutting = server.clone();
         let shutdown = tokio::spawn(async move { shutting.close(LONG).await });
         let refused = loop {
-            let probe = client
-                .call("probe")
-                .deadline(Duration::from_millis(20))
-                .await;
+            let probe = client.call("probe").deadline(Duration::from_millis(20)).await;
             match probe {
                 Err(error) if !error.to_string().contains("deadline") => break error,
                 _ => {}
@@ -93,10 +83,7 @@ fn assert_did_not_run(error: &Error) {
     assert!(
         matches!(
             error.kind(),
-            ErrorKind::Call(CallError {
-                reason: CallFailure::ShuttingDown,
-                ..
-            })
+            ErrorKind::Call(CallError { reason: CallFailure::ShuttingDown, .. })
         ),
         "{error}"
     );
@@ -109,12 +96,9 @@ fn a_shutdown_of_threads_refuses_requests_that_nobody_has_accepted() {
     let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
     let client = connect(&credentials, server.local_address());
     std::thread::scope(|scope| {
-        let calls: Vec<_> = (0..WAITING)
-            .map(|_| scope.spawn(|| client.call("work").wait()))
-            .collect();
-        eventually("delivered", || {
-            server.statistics().protocol.messages_delivered == WAITING
-        });
+        let calls: Vec<_> =
+            (0..WAITING).map(|_| scope.spawn(|| client.call("work").wait())).collect();
+        eventually("delivered", || server.statistics().protocol.messages_delivered == WAITING);
         server.close(LONG);
         for call in calls {
             assert_did_not_run(&call.join().unwrap().unwrap_err());
@@ -170,10 +154,7 @@ fn the_limit_of_a_shutdown_cuts_off_what_does_not_end() {
     let began = Instant::now();
     server.close(Duration::from_millis(100));
     let took = began.elapsed();
-    assert!(
-        took >= Duration::from_millis(100) && took < Duration::from_millis(600),
-        "{took:?}"
-    );
+    assert!(took >= Duration::from_millis(100) && took < Duration::from_millis(600), "{took:?}");
     let error = reply.recv().unwrap().unwrap_err();
     assert!(error.to_string().contains("shutting down"), "{error}");
     assert!(error.to_string().contains("may have run"), "{error}");
@@ -243,9 +224,5 @@ fn an_idle_server_shuts_down_at_once() {
     server.close(LONG);
     assert!(began.elapsed() < Duration::from_millis(500));
     assert!(acceptor.join().unwrap());
-    assert!(
-        began.elapsed() < Duration::from_millis(500),
-        "{:?}",
-        began.elapsed()
-    );
+    assert!(began.elapsed() < Duration::from_millis(500), "{:?}", began.elapsed());
 }

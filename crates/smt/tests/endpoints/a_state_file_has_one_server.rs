@@ -17,10 +17,7 @@ struct StateFile {
 impl StateFile {
     fn new(name: &str) -> Self {
         let name = format!("smt-one-{name}-{}", std::process::id());
-        Self {
-            path: std::env::temp_dir().join(name),
-            credentials: Credentials::new(),
-        }
+        Self { path: std::env::temp_dir().join(name), credentials: Credentials::new() }
     }
 
     fn server(&self) -> Builder<TlsServer> {

@@ -22,46 +22,22 @@ fn connect_error(error: OpenError) -> ConnectError {
 
 #[test]
 fn a_missing_server_is_found_out_at_once() {
-    let address = UdpSocket::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let address = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let began = Instant::now();
-    let error = Credentials::new()
-        .client()
-        .connect_blocking(address)
-        .unwrap_err();
-    assert!(
-        began.elapsed() < Duration::from_secs(1),
-        "{:?}",
-        began.elapsed()
-    );
+    let error = Credentials::new().client().connect_blocking(address).unwrap_err();
+    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
     let text = error.to_string();
-    assert!(
-        text.contains(&address.to_string()) && text.contains("no server there"),
-        "{text}"
-    );
+    assert!(text.contains(&address.to_string()) && text.contains("no server there"), "{text}");
     assert_eq!(connect_error(error), ConnectError::NoServer);
 }
 
 #[test]
 fn a_missing_server_is_found_out_at_once_with_tokio() {
     on_every_runtime(async || {
-        let address = UdpSocket::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap();
+        let address = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let began = Instant::now();
-        let error = Credentials::new()
-            .client()
-            .connect(address)
-            .await
-            .unwrap_err();
-        assert!(
-            began.elapsed() < Duration::from_secs(1),
-            "{:?}",
-            began.elapsed()
-        );
+        let error = Credentials::new().client().connect(address).await.unwrap_err();
+        assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
         assert_eq!(connect_error(error), ConnectError::NoServer);
     });
 }
@@ -77,12 +53,7 @@ fn a_server_that_never_answers_is_given_up_at_the_deadline() {
         .connect_blocking(silent.local_addr().unwrap())
         .unwrap_err();
     assert!(began.elapsed() >= deadline && began.elapsed() < deadline * 3);
-    assert!(
-        error
-            .to_string()
-            .contains("no answer from the server within 300 ms"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("no answer from the server within 300 ms"), "{error}");
     assert_eq!(connect_error(error), ConnectError::NoAnswer(deadline));
 }
 
@@ -100,10 +71,7 @@ fn another_protocol_at_the_address_is_told_as_such() {
     let client = Credentials::new().client().connect_deadline(deadline);
     let error = client.connect_blocking(address).unwrap_err();
     let text = error.to_string();
-    assert!(
-        text.contains("something answers there that is no SMT server"),
-        "{text}"
-    );
+    assert!(text.contains("something answers there that is no SMT server"), "{text}");
     assert_eq!(connect_error(error), ConnectError::NotSmt(deadline));
 }
 
@@ -116,11 +84,7 @@ fn a_port_in_use_is_named() {
     assert!(matches!(error, OpenError::Carrier(_)));
     let text = error.to_string();
     assert!(text.contains(&address.to_string()), "{text}");
-    assert!(
-        source_texts(&error).contains("in use"),
-        "{}",
-        source_texts(&error)
-    );
+    assert!(source_texts(&error).contains("in use"), "{}", source_texts(&error));
 }
 
 fn source_texts(error: &dyn std::error::Error) -> String {
@@ -135,19 +99,11 @@ fn source_texts(error: &dyn std::error::Error) -> String {
 
 #[test]
 fn an_invalid_address_is_named() {
-    let error = Credentials::new()
-        .client()
-        .connect_blocking("no.such.host.invalid:1")
-        .unwrap_err();
-    let OpenError::Connect(connect) = &error else {
-        panic!("{error}")
-    };
+    let error = Credentials::new().client().connect_blocking("no.such.host.invalid:1").unwrap_err();
+    let OpenError::Connect(connect) = &error else { panic!("{error}") };
     assert!(matches!(connect.kind(), ErrorKind::Unresolved(_)));
     assert_eq!(connect.peer(), None);
-    assert!(
-        error.to_string().contains("no.such.host.invalid"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("no.such.host.invalid"), "{error}");
 }
 
 #[test]
@@ -190,17 +146,11 @@ fn a_server_on_all_addresses_answers_from_the_one_called() {
         serve(&server, 1, echo);
         let port = server.local_address().port();
         for host in ["127.0.0.1", "127.0.0.2"] {
-            let client = credentials
-                .client()
-                .connect_blocking(format!("{host}:{port}"))
-                .unwrap();
+            let client = credentials.client().connect_blocking(format!("{host}:{port}")).unwrap();
             assert_echo(&client, vec![5; 500_000]);
         }
         if wildcard.starts_with('[') {
-            let client = credentials
-                .client()
-                .connect_blocking(format!("[::1]:{port}"))
-                .unwrap();
+            let client = credentials.client().connect_blocking(format!("[::1]:{port}")).unwrap();
             assert_echo(&client, vec![5; 500_000]);
         }
     }

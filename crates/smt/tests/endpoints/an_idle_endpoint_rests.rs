@@ -13,13 +13,7 @@ fn alone(name: &str) {
     let program = std::env::current_exe().unwrap();
     let name = format!("an_idle_endpoint_rests::{name}");
     let output = Command::new(program)
-        .args([
-            "--exact",
-            &name,
-            "--ignored",
-            "--nocapture",
-            "--test-threads=1",
-        ])
+        .args(["--exact", &name, "--ignored", "--nocapture", "--test-threads=1"])
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
@@ -48,10 +42,7 @@ fn ticks() -> u64 {
 
 fn resident_kib() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmRSS"))
-        .unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
@@ -84,10 +75,7 @@ fn measure_time_of_threads() {
 #[test]
 #[ignore = "is run alone by another test"]
 fn measure_time_of_tasks() {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let credentials = Credentials::new();
     let client = runtime.block_on(async {
         let server = credentials.server().bind("127.0.0.1:0").await.unwrap();

@@ -34,10 +34,7 @@ struct Drive {
 }
 
 /// Driven by a thread of its own.
-const IO_THREAD: Drive = Drive {
-    has_io_thread: true,
-    spin: None,
-};
+const IO_THREAD: Drive = Drive { has_io_thread: true, spin: None };
 
 impl Drive {
     fn choose<R>(self, builder: Builder<R>) -> Builder<R> {
@@ -98,11 +95,7 @@ fn every_runtime_drives_with_every_kind_of_handler() {
         for handlers in [Handlers::Inline, Handlers::Spawned] {
             for has_io_thread in [false, true] {
                 runtime.block_on(async {
-                    let (client, server) = pair(Drive {
-                        has_io_thread,
-                        ..Drive::default()
-                    })
-                    .await;
+                    let (client, server) = pair(Drive { has_io_thread, ..Drive::default() }).await;
                     tokio::spawn(serve(server, handlers));
                     call(&client).await;
                 });
@@ -115,10 +108,7 @@ fn every_runtime_drives_with_every_kind_of_handler() {
 fn drivers_that_never_spin_serve_as_well() {
     for runtime in runtimes() {
         for has_io_thread in [false, true] {
-            let drive = Drive {
-                has_io_thread,
-                spin: Some(Duration::ZERO),
-            };
+            let drive = Drive { has_io_thread, spin: Some(Duration::ZERO) };
             runtime.block_on(async {
                 let (client, server) = pair(drive).await;
                 tokio::spawn(serve(server, Handlers::Spawned));
@@ -212,10 +202,7 @@ impl Returned {
         // Far longer than calls take that are not held up.
         let limit = Duration::from_secs(30);
         let waited = self.changed.wait_timeout_while(count, limit, lacks);
-        assert!(
-            !waited.unwrap().1.timed_out(),
-            "a blocked worker holds up others"
-        );
+        assert!(!waited.unwrap().1.timed_out(), "a blocked worker holds up others");
         self.is_blocked.store(false, Ordering::Relaxed);
     }
 }
@@ -251,11 +238,8 @@ fn calls_go_on_while_tasks_block_one_of_two_workers() {
 /// With a thread of its own an endpoint answers for a runtime whose only worker a handler blocks.
 #[test]
 fn io_thread_receives_while_handlers_block_all_workers() {
-    let runtime = RuntimeBuilder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime =
+        RuntimeBuilder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let (client, server) = runtime.block_on(pair(IO_THREAD));
     let (blocked, unblock) = (std::sync::mpsc::channel(), std::sync::mpsc::channel::<()>());
     runtime.spawn(async move {

@@ -11,11 +11,7 @@ fn a_server_calls_its_client_while_it_is_called() {
     let credentials = Credentials::new();
     let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
     serve(&server, 2, |request| {
-        let back = request
-            .session()
-            .call_blocking(request.body().clone())
-            .wait()
-            .unwrap();
+        let back = request.session().call_blocking(request.body().clone()).wait().unwrap();
         request.reply(back).unwrap();
     });
     let client = connect(&credentials, server.local_address());
@@ -45,19 +41,11 @@ fn a_server_calls_its_client_while_it_is_called_with_tokio() {
     on_every_runtime(async || {
         let credentials = Credentials::new();
         let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
-        let client = credentials
-            .client()
-            .connect(server.local_address())
-            .await
-            .unwrap();
+        let client = credentials.client().connect(server.local_address()).await.unwrap();
         tokio::spawn(async move {
             while let Some(request) = server.accept_request().await {
                 tokio::spawn(async move {
-                    let back = request
-                        .session()
-                        .call(request.body().clone())
-                        .await
-                        .unwrap();
+                    let back = request.session().call(request.body().clone()).await.unwrap();
                     request.reply(back)
                 });
             }
@@ -86,11 +74,7 @@ fn a_thread_may_wait_at_an_endpoint_that_a_task_drives() {
     on_every_runtime(async || {
         let credentials = Credentials::new();
         let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
-        let client = credentials
-            .client()
-            .connect(server.local_address())
-            .await
-            .unwrap();
+        let client = credentials.client().connect(server.local_address()).await.unwrap();
         tokio::spawn(async move {
             while let Some(request) = server.accept_request().await {
                 echo(request);

@@ -134,10 +134,7 @@ impl tokio::io::AsyncRead for File {
         _: &mut std::task::Context<'_>,
         buffer: &mut tokio::io::ReadBuf<'_>,
     ) -> Poll<std::io::Result<()>> {
-        let most = buffer
-            .remaining()
-            .min(65_536)
-            .min((self.length - self.at) as usize);
+        let most = buffer.remaining().min(65_536).min((self.length - self.at) as usize);
         let bytes: Vec<u8> = (self.at..).take(most).map(byte_at).collect();
         buffer.put_slice(&bytes);
         self.at += most as u64;
@@ -164,10 +161,7 @@ fn a_file_is_copied_through_in_bounded_memory() {
         });
         let (mut sender, reply) = client.call("copy").in_parts().await.unwrap();
         let sending = tokio::spawn(async move {
-            let mut file = File {
-                at: 0,
-                length: LENGTH,
-            };
+            let mut file = File { at: 0, length: LENGTH };
             tokio::io::copy(&mut file, &mut sender).await.unwrap();
             sender.shutdown().await.unwrap();
         });
@@ -179,9 +173,7 @@ fn a_file_is_copied_through_in_bounded_memory() {
             if length == 0 {
                 break;
             }
-            let is_same = (at..)
-                .zip(&buffer[..length])
-                .all(|(at, byte)| byte_at(at) == *byte);
+            let is_same = (at..).zip(&buffer[..length]).all(|(at, byte)| byte_at(at) == *byte);
             assert!(is_same, "before byte {}", at + length as u64);
             at += length as u64;
             let memory = [client.statistics().memory, server.statistics().memory];
@@ -321,10 +313,7 @@ fn parts_that_are_not_taken_are_refused_with_words() {
         let reply = client.call("list").reply_in_parts().await.unwrap();
         let request = server.accept_request().await.unwrap();
         let mut sender = request.part_sender();
-        let error = sender
-            .send(vec![0; sender.part_max() + 1])
-            .await
-            .unwrap_err();
+        let error = sender.send(vec![0; sender.part_max() + 1]).await.unwrap_err();
         assert!(error.to_string().contains("bytes"), "{error}");
         request.reply("none").unwrap();
         assert_eq!(reply.reply().await.unwrap().body, "none");
@@ -334,16 +323,11 @@ fn parts_that_are_not_taken_are_refused_with_words() {
 #[test]
 fn a_server_without_parts_says_so_before_anything_is_sent() {
     let credentials = Credentials::new();
-    let server = credentials
-        .server()
-        .configure(|config| config.part_window = 0);
+    let server = credentials.server().configure(|config| config.part_window = 0);
     let server = server.bind_blocking("127.0.0.1:0").unwrap();
     let client = connect(&credentials, server.local_address());
     let error = client.call("list").reply_in_parts().unwrap_err();
-    assert!(
-        error.to_string().contains("takes no calls in parts"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("takes no calls in parts"), "{error}");
     assert!(!error.is_transient());
 }
 
@@ -372,9 +356,7 @@ fn an_end_of_the_endpoint_wakes_readers_and_senders() {
     let reading = std::thread::spawn(move || reply.blocking_next_part().is_err());
     // The server never reads: no window opens.
     let sending = std::thread::spawn(move || sender.blocking_send("part").is_err());
-    eventually("the request has come", || {
-        server.statistics().protocol.messages_delivered > 0
-    });
+    eventually("the request has come", || server.statistics().protocol.messages_delivered > 0);
     drop(server.accept());
     client.close(Duration::ZERO);
     assert!(reading.join().unwrap() && sending.join().unwrap());

@@ -82,10 +82,7 @@ fn a_client_that_is_revoked_is_refused_and_learns_it_and_its_session_goes_on() {
     server.set_client_auth(fleet.clients_by(revoked)).unwrap();
     assert_echo(&alice, "its session lives");
     let error = fleet.connect(&server, 0).unwrap_err();
-    assert!(
-        error.contains("refused this client's certificate: revoked"),
-        "{error}"
-    );
+    assert!(error.contains("refused this client's certificate: revoked"), "{error}");
     assert_echo(&fleet.connect(&server, 1).unwrap(), "hi");
 }
 
@@ -100,24 +97,14 @@ fn a_server_that_is_revoked_is_not_believed_any_more() {
         client.connect_blocking(server.local_address())
     };
     let before = client(fleet.list(&[])).unwrap();
-    let error = client(fleet.list(&[&fleet.server]))
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.contains("the server's certificate is revoked"),
-        "{error}"
-    );
+    let error = client(fleet.list(&[&fleet.server])).unwrap_err().to_string();
+    assert!(error.contains("the server's certificate is revoked"), "{error}");
     let revoked = fleet.list(&[&fleet.server]);
-    before
-        .set_trust(fleet.trust().with_revocation_lists(revoked))
-        .unwrap();
+    before.set_trust(fleet.trust().with_revocation_lists(revoked)).unwrap();
     assert_echo(&before, "its session lives");
     before.connect().unwrap().close();
     let error = before.call("hi").wait().unwrap_err().to_string();
-    assert!(
-        error.contains("the server's certificate is revoked"),
-        "{error}"
-    );
+    assert!(error.contains("the server's certificate is revoked"), "{error}");
 }
 
 // SMT [6.1-26]
@@ -142,22 +129,14 @@ fn a_list_that_has_expired_and_one_of_another_authority_accept_nobody() {
     assert!(client(expired.accepting_unknown_status()).is_err());
     let issuer = Validity::days(800).unwrap();
     let unknown = CertificateAuthority::new("unknown", issuer, KeyKind::default()).unwrap();
-    let list = unknown
-        .revocation_list(&[], Validity::days(7).unwrap())
-        .unwrap();
+    let list = unknown.revocation_list(&[], Validity::days(7).unwrap()).unwrap();
     let list = RevocationLists::from_bytes(list.as_bytes()).unwrap();
     let error = client(list.clone()).unwrap_err();
-    assert!(
-        error.contains("no revocation list here tells of the server's certificate"),
-        "{error}"
-    );
+    assert!(error.contains("no revocation list here tells of the server's certificate"), "{error}");
     client(list.accepting_unknown_status()).unwrap();
     // Another authority with the same name made this one.
     let error = client(other.list(&[])).unwrap_err();
-    assert!(
-        error.contains("is not signed by the authority that it names"),
-        "{error}"
-    );
+    assert!(error.contains("is not signed by the authority that it names"), "{error}");
 }
 
 #[test]
@@ -165,12 +144,6 @@ fn pinned_certificates_take_no_revocation_lists() {
     let fleet = Fleet::new();
     let pinned = Trust::pinned_from_pem(fleet.server.certificate_pem.as_bytes()).unwrap();
     let pinned = pinned.with_revocation_lists(fleet.list(&[]));
-    let error = smt::client(pinned)
-        .open_blocking("127.0.0.1:0")
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.contains("pinned certificates and public keys have no authority"),
-        "{error}"
-    );
+    let error = smt::client(pinned).open_blocking("127.0.0.1:0").unwrap_err().to_string();
+    assert!(error.contains("pinned certificates and public keys have no authority"), "{error}");
 }

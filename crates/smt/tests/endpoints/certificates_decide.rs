@@ -23,14 +23,8 @@ fn refusal(client: Builder<TlsClient>, server: &blocking::Server) -> String {
     let text = error.to_string();
     let start = format!("connect to {}: ", server.local_address());
     println!("{text}");
-    assert!(
-        began.elapsed() < Duration::from_secs(3),
-        "{:?}: {text}",
-        began.elapsed()
-    );
-    text.strip_prefix(&start)
-        .unwrap_or_else(|| panic!("{text}"))
-        .to_owned()
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}: {text}", began.elapsed());
+    text.strip_prefix(&start).unwrap_or_else(|| panic!("{text}")).to_owned()
 }
 
 #[test]
@@ -52,10 +46,7 @@ fn both_sides_learn_who_the_other_is() {
         .connect_blocking(server.local_address())
         .unwrap();
     let reply = client.call("who am I?").wait().unwrap();
-    assert!(
-        String::from_utf8_lossy(&reply).contains("alice"),
-        "{reply:?}"
-    );
+    assert!(String::from_utf8_lossy(&reply).contains("alice"), "{reply:?}");
     let session = client.connect().unwrap();
     let leaf = CertificateText::from_der(&session.peer().certificates[0]).unwrap();
     assert!(leaf.to_string().contains("localhost"), "{leaf}");
@@ -82,31 +73,17 @@ fn certificates_of_every_kind_reach_the_other_side() {
 fn a_client_without_a_certificate_is_refused_if_one_is_required() {
     let credentials = Credentials::new();
     let trust = credentials.authority().trust().unwrap();
-    let server = server(
-        credentials
-            .server()
-            .client_auth(ClientAuth::Required(trust)),
-    );
+    let server = server(credentials.server().client_auth(ClientAuth::Required(trust)));
     let text = refusal(credentials.client(), &server);
-    assert!(
-        text.starts_with("caller: ") && text.contains("certificate"),
-        "{text}"
-    );
+    assert!(text.starts_with("caller: ") && text.contains("certificate"), "{text}");
 }
 
 #[test]
 fn a_client_without_a_certificate_is_let_in_if_it_is_optional() {
     let credentials = Credentials::new();
     let trust = credentials.authority().trust().unwrap();
-    let server = server(
-        credentials
-            .server()
-            .client_auth(ClientAuth::Optional(trust)),
-    );
-    let client = credentials
-        .client()
-        .connect_blocking(server.local_address())
-        .unwrap();
+    let server = server(credentials.server().client_auth(ClientAuth::Optional(trust)));
+    let client = credentials.client().connect_blocking(server.local_address()).unwrap();
     assert_echo(&client, "hello");
 }
 
@@ -115,10 +92,7 @@ fn a_client_of_another_authority_is_refused() {
     let credentials = Credentials::new();
     let trust = credentials.authority().trust().unwrap();
     let stranger = EphemeralCa::new().unwrap().client("mallory").unwrap();
-    for auth in [
-        ClientAuth::Required(trust.clone()),
-        ClientAuth::Optional(trust),
-    ] {
+    for auth in [ClientAuth::Required(trust.clone()), ClientAuth::Optional(trust)] {
         let server = server(credentials.server().client_auth(auth));
         let text = refusal(credentials.client().identity(stranger.clone()), &server);
         assert!(text.contains("certificate"), "{text}");
@@ -129,10 +103,7 @@ fn a_client_of_another_authority_is_refused() {
 fn a_server_of_another_authority_is_refused() {
     let server = server(Credentials::new().server());
     let text = refusal(Credentials::new().client(), &server);
-    assert!(
-        text.contains("certificate") && text.contains("issuer"),
-        "{text}"
-    );
+    assert!(text.contains("certificate") && text.contains("issuer"), "{text}");
 }
 
 #[test]
@@ -140,10 +111,7 @@ fn an_expired_server_is_refused() {
     let credentials = Credentials::new();
     let server = server(smt::server(expired(&credentials)));
     let text = refusal(credentials.client(), &server);
-    assert!(
-        text.starts_with("peer: ") && text.contains("expired"),
-        "{text}"
-    );
+    assert!(text.starts_with("peer: ") && text.contains("expired"), "{text}");
 }
 
 fn expired(credentials: &Credentials) -> smt::Identity {
@@ -161,11 +129,7 @@ fn an_expired_client_is_refused() {
     let credentials = Credentials::new();
     let authority = credentials.authority();
     let trust = authority.trust().unwrap();
-    let server = server(
-        credentials
-            .server()
-            .client_auth(ClientAuth::Required(trust)),
-    );
+    let server = server(credentials.server().client_auth(ClientAuth::Required(trust)));
     let day = Duration::from_secs(86_400);
     let now = SystemTime::now();
     let plan = CertificatePlan {

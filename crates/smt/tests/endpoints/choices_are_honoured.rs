@@ -44,10 +44,7 @@ fn every_suite_works() {
     let credentials = Credentials::new();
     for suite in Suite::ALL {
         let lines = Lines::default();
-        let client = credentials
-            .client()
-            .suites([suite])
-            .key_log(Arc::new(lines.clone()));
+        let client = credentials.client().suites([suite]).key_log(Arc::new(lines.clone()));
         let (client, _server) = pair(credentials.server(), client);
         for size in [0, 1_142, 60_001, 1_000_000] {
             assert_echo(&client, payload(1, size));
@@ -74,11 +71,8 @@ fn the_servers_suites_decide_what_a_willing_client_uses() {
 #[test]
 fn no_suite_in_common_is_explained() {
     let credentials = Credentials::new();
-    let server = credentials
-        .server()
-        .suites([Suite::Aes256Gcm])
-        .bind_blocking("127.0.0.1:0")
-        .unwrap();
+    let server =
+        credentials.server().suites([Suite::Aes256Gcm]).bind_blocking("127.0.0.1:0").unwrap();
     serve(&server, 1, echo);
     let client = credentials.client().suites([Suite::ChaCha20Poly1305]);
     let error = client.connect_blocking(server.local_address()).unwrap_err();
@@ -108,14 +102,7 @@ fn a_group_that_only_the_other_prefers_costs_a_flight_more() {
 fn every_padding_works() {
     let credentials = Credentials::new();
     let block = |bytes| Padding::Block(NonZeroU32::new(bytes).unwrap());
-    let all = [
-        Padding::None,
-        block(1),
-        block(256),
-        block(65_536),
-        block(u32::MAX),
-        Padding::Padme,
-    ];
+    let all = [Padding::None, block(1), block(256), block(65_536), block(u32::MAX), Padding::Padme];
     for ours in all {
         for theirs in [Padding::None, ours] {
             let limit = 300_000;
@@ -133,9 +120,7 @@ fn every_padding_works() {
 #[test]
 fn block_padding_hides_the_length() {
     let credentials = Credentials::new();
-    let server = credentials
-        .server()
-        .padding(Padding::Block(NonZeroU32::new(4_096).unwrap()));
+    let server = credentials.server().padding(Padding::Block(NonZeroU32::new(4_096).unwrap()));
     let server = server.bind_blocking("127.0.0.1:0").unwrap();
     serve(&server, 1, echo);
     let lengths = Arc::new(Mutex::new(Vec::new()));
@@ -158,10 +143,7 @@ fn block_padding_hides_the_length() {
     }
     let lengths = lengths.lock().unwrap();
     assert!(lengths.iter().any(|(way, _)| *way == Way::ToClient));
-    assert!(
-        lengths.iter().all(|(_, length)| *length == 4_096),
-        "{lengths:?}"
-    );
+    assert!(lengths.iter().all(|(_, length)| *length == 4_096), "{lengths:?}");
 }
 
 #[test]
@@ -182,10 +164,8 @@ fn other_geometries_stripes_and_small_windows_work() {
             config.stripes_log2 = stripes;
             config.window = window;
         };
-        let (client, _server) = pair(
-            credentials.server().configure(choose),
-            credentials.client().configure(choose),
-        );
+        let (client, _server) =
+            pair(credentials.server().configure(choose), credentials.client().configure(choose));
         let most = client.connect().unwrap().facts().unwrap().message_max as usize;
         std::thread::scope(|scope| {
             for thread in 0..4 {
@@ -210,26 +190,18 @@ fn small_datagrams_and_few_unscheduled_bytes_work() {
         config.unscheduled = 1_164;
         config.incoming_max = 20_000;
     };
-    let (client, _server) = pair(
-        credentials.server().configure(choose),
-        credentials.client().configure(choose),
-    );
+    let (client, _server) =
+        pair(credentials.server().configure(choose), credentials.client().configure(choose));
     for size in [0, 1_102, 1_103, 60_000, 3_000_000] {
         assert_echo(&client, payload(1, size));
     }
-    assert_eq!(
-        client.connect().unwrap().facts().unwrap().datagram_size,
-        1_200
-    );
+    assert_eq!(client.connect().unwrap().facts().unwrap().datagram_size, 1_200);
 }
 
 #[test]
 fn dscp_marks_change_nothing_else() {
     let credentials = Credentials::new();
-    let (client, _server) = pair(
-        credentials.server().dscp(true),
-        credentials.client().dscp(true),
-    );
+    let (client, _server) = pair(credentials.server().dscp(true), credentials.client().dscp(true));
     for size in [0, 1_142, 60_001, 1_000_000] {
         assert_echo(&client, payload(1, size));
     }

@@ -41,9 +41,7 @@ fn a_client_that_is_dropped_with_its_runtime_says_so() {
             four_calls(&connecting.await.unwrap()).await;
         });
     }
-    eventually("it holds no session of the gone", || {
-        server.statistics().sessions == 0
-    });
+    eventually("it holds no session of the gone", || server.statistics().sessions == 0);
 }
 
 #[test]

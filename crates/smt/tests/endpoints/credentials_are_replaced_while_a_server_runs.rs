@@ -17,9 +17,7 @@ fn authority() -> (EphemeralCa, smt::Identity) {
 #[test]
 fn new_clients_meet_the_new_certificate_at_every_shard_and_sessions_go_on() {
     let [(old, old_identity), (new, new_identity)] = [authority(), authority()];
-    let shards = smt::server(old_identity)
-        .bind_shards_blocking("127.0.0.1:0", 2)
-        .unwrap();
+    let shards = smt::server(old_identity).bind_shards_blocking("127.0.0.1:0", 2).unwrap();
     shards.iter().for_each(|shard| serve(shard, 1, echo));
     let address = shards[0].local_address();
     let connect = |authority: &EphemeralCa| {
@@ -59,9 +57,7 @@ async fn new_clients_are_asked_for_a_certificate_and_others_go_on_without() {
     let alice = connect(alice).await.unwrap();
     assert_eq!(alice.call("hi").await.unwrap(), "hi");
     // The identity is replaced beside it, and the trust stays.
-    server
-        .set_identity(authority.server(&["127.0.0.1"]).unwrap())
-        .unwrap();
+    server.set_identity(authority.server(&["127.0.0.1"]).unwrap()).unwrap();
     assert!(connect(client()).await.is_err());
     server.set_client_auth(ClientAuth::None).unwrap();
     connect(client()).await.unwrap();
@@ -83,23 +79,16 @@ fn a_polled_server_and_one_with_many_peers_have_it_too() {
     let client = smt::client(new.trust().unwrap());
     let client = client.connect_blocking(endpoint.local_address()).unwrap();
     assert_echo(&client, "hi");
-    let polled = smt::server(old_identity)
-        .bind_polled("127.0.0.1:0")
-        .unwrap();
+    let polled = smt::server(old_identity).bind_polled("127.0.0.1:0").unwrap();
     polled.set_identity(new_identity).unwrap();
     polled.set_client_auth(ClientAuth::None).unwrap();
 }
 
 #[test]
 fn a_server_by_registered_keys_has_no_identity_to_replace() {
-    let ends = KeyEnds {
-        own: "server",
-        peer: "client",
-    };
+    let ends = KeyEnds { own: "server", peer: "client" };
     let key = RegisteredKey::from_secret(b"name", ends, Suite::Aes128Gcm, &[7; 32]).unwrap();
-    let server = smt::server_by_keys([key])
-        .bind_blocking("127.0.0.1:0")
-        .unwrap();
+    let server = smt::server_by_keys([key]).bind_blocking("127.0.0.1:0").unwrap();
     let error = server.set_identity(authority().1).unwrap_err().to_string();
     assert!(error.contains("no clients by TLS"), "{error}");
 }

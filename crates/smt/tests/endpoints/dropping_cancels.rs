@@ -13,11 +13,7 @@ fn dropping_a_call_tells_the_server() {
     on_every_runtime(async || {
         let credentials = Credentials::new();
         let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
-        let client = credentials
-            .client()
-            .connect(server.local_address())
-            .await
-            .unwrap();
+        let client = credentials.client().connect(server.local_address()).await.unwrap();
         let call = tokio::spawn({
             let client = client.clone();
             async move { client.call("work").await }
@@ -30,10 +26,7 @@ fn dropping_a_call_tells_the_server() {
             eventually("cancelled", || request.is_cancelled());
             // A reply that finds the endpoint's lock taken waits for it, and is dropped then.
             if let Err(error) = request.reply("too late") {
-                assert!(
-                    error.to_string().contains("its caller has given up"),
-                    "{error}"
-                );
+                assert!(error.to_string().contains("its caller has given up"), "{error}");
             }
         })
         .await
@@ -50,11 +43,7 @@ fn a_call_that_is_never_awaited_is_not_made() {
     on_every_runtime(async || {
         let credentials = Credentials::new();
         let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
-        let client = credentials
-            .client()
-            .connect(server.local_address())
-            .await
-            .unwrap();
+        let client = credentials.client().connect(server.local_address()).await.unwrap();
         drop(client.call("never"));
         tokio::spawn(async move {
             while let Some(request) = server.accept_request().await {
@@ -71,11 +60,7 @@ fn an_accept_that_is_dropped_loses_nothing() {
     on_every_runtime(async || {
         let credentials = Credentials::new();
         let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
-        let client = credentials
-            .client()
-            .connect(server.local_address())
-            .await
-            .unwrap();
+        let client = credentials.client().connect(server.local_address()).await.unwrap();
         let patient = tokio::spawn({
             let server = server.clone();
             async move {
@@ -123,9 +108,7 @@ fn a_dropped_request_may_have_run() {
     let client = crate::support::connect(&credentials, server.local_address());
     let error = client.call("work").wait().unwrap_err();
     assert_eq!(error.execution(), Execution::MayHaveRun);
-    let ErrorKind::Call(call) = error.kind() else {
-        panic!("{error}")
-    };
+    let ErrorKind::Call(call) = error.kind() else { panic!("{error}") };
     assert_eq!(call.reason, CallFailure::Dropped);
     assert!(error.to_string().contains("may have run"), "{error}");
 }
@@ -138,21 +121,12 @@ fn a_refused_request_did_not_run_and_its_caller_learns_why() {
     let client = crate::support::connect(&credentials, server.local_address());
     let error = client.call("work").wait().unwrap_err();
     assert_eq!(error.execution(), Execution::DidNotRun);
-    let ErrorKind::Call(call) = error.kind() else {
-        panic!("{error}")
-    };
-    let CallFailure::Refused(failure) = &call.reason else {
-        panic!("{error}")
-    };
+    let ErrorKind::Call(call) = error.kind() else { panic!("{error}") };
+    let CallFailure::Refused(failure) = &call.reason else { panic!("{error}") };
     assert_eq!((failure.code, failure.text.as_str()), (403, "not for you"));
     assert!(error.to_string().contains("not for you"), "{error}");
     assert!(error.to_string().contains("did not run"), "{error}");
-    assert!(
-        error
-            .to_string()
-            .contains(&server.local_address().to_string()),
-        "{error}"
-    );
+    assert!(error.to_string().contains(&server.local_address().to_string()), "{error}");
 }
 
 #[test]
@@ -194,15 +168,8 @@ fn a_failed_request_may_have_run_and_its_caller_learns_code_and_text() {
         });
         let error = client.call("work").await.unwrap_err();
         assert_eq!(error.execution(), Execution::MayHaveRun);
-        let ErrorKind::Call(call) = error.kind() else {
-            panic!("{error}")
-        };
-        let CallFailure::Failed(failure) = &call.reason else {
-            panic!("{error}")
-        };
-        assert_eq!(
-            (failure.code, failure.text.as_str()),
-            (7, "the disk is full")
-        );
+        let ErrorKind::Call(call) = error.kind() else { panic!("{error}") };
+        let CallFailure::Failed(failure) = &call.reason else { panic!("{error}") };
+        assert_eq!((failure.code, failure.text.as_str()), (7, "the disk is full"));
     });
 }

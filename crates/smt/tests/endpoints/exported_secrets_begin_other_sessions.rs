@@ -94,10 +94,7 @@ fn a_secret_that_is_adopted_twice_never_gives_the_same_keys() {
         }
     }
     let lines = lines.take();
-    let secrets: HashSet<&str> = lines
-        .iter()
-        .filter_map(|line| line.rsplit(' ').next())
-        .collect();
+    let secrets: HashSet<&str> = lines.iter().filter_map(|line| line.rsplit(' ').next()).collect();
     assert_eq!((lines.len(), secrets.len()), (4 * sessions, 4 * sessions));
     exported.insert(handover.secret);
     assert_eq!(exported.len(), sessions + 1);

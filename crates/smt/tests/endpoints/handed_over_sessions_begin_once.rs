@@ -125,10 +125,7 @@ fn a_session_that_is_adopted_twice_fails_the_second_time() {
         assert!(matches!(again, Err(HandoverError::AdoptedBefore { .. })));
     }
     let none = error_of(client(&of_client).connect_blocking(server.local_address()));
-    assert!(
-        none.contains("have the key daemon hand over another"),
-        "{none}"
-    );
+    assert!(none.contains("have the key daemon hand over another"), "{none}");
 }
 
 fn server_adopts(adopter: &Adopter, value: &Handover) {
@@ -151,10 +148,7 @@ fn a_copy_of_a_value_begins_no_second_session() {
     let bytes = for_client.to_bytes();
     let (name, secret) = (&bytes[64..80], &bytes[80..112]);
     let (own, peer) = (of_client.id().to_string(), of_server.id().to_string());
-    let ends = smt::KeyEnds {
-        own: &own,
-        peer: &peer,
-    };
+    let ends = smt::KeyEnds { own: &own, peer: &peer };
     let copy = smt::RegisteredKey::from_secret(name, ends, Suite::Aes256Gcm, secret).unwrap();
     let copied = smt::client_by_key(copy).connect_blocking(server.local_address());
     let error = error_of(copied);
@@ -174,10 +168,7 @@ fn the_end_of_the_credentials_goes_on_from_one_handover_to_the_next() {
     let certificate = control.at_client.peer().certificate().unwrap();
     let end = for_client.credentials_end();
     // The second behind the last one.
-    assert_eq!(
-        end.map(WallTime::as_secs),
-        Some(certificate.not_after.as_secs() + 1)
-    );
+    assert_eq!(end.map(WallTime::as_secs), Some(certificate.not_after.as_secs() + 1));
     server_adopts(&of_server, &for_server);
     of_client.adopt(&for_client, now()).unwrap();
     let client = client(&of_client).connect_blocking(server.local_address());
@@ -268,9 +259,7 @@ fn sessions_go_on_when_both_control_processes_end() {
     // The next ones hand over the next session.
     Control::new().hand_over(&of_client, &of_server);
     client.connect().unwrap().close();
-    eventually("the next session is there", || {
-        client.call("hello").wait().is_ok()
-    });
+    eventually("the next session is there", || client.call("hello").wait().is_ok());
     assert_eq!(server.statistics().protocol.sessions_begun, 2);
 }
 
@@ -333,15 +322,9 @@ fn a_standby_that_takes_the_address_over_gets_sessions_of_its_own() {
     let client_of = client(&of_client).connect_blocking(way.address()).unwrap();
     assert_echo(&client_of, "hello");
     has_moved.store(true, Ordering::Release);
-    let late = client_of
-        .call("lost")
-        .deadline(Duration::from_millis(300))
-        .wait();
+    let late = client_of.call("lost").deadline(Duration::from_millis(300)).wait();
     let error = late.unwrap_err().to_string();
-    assert!(
-        error.contains("deadline") || error.contains("session"),
-        "{error}"
-    );
+    assert!(error.contains("deadline") || error.contains("session"), "{error}");
     // The standby saw packets of a session that it does not have, and delivered nothing.
     eventually("the standby has seen the packets", || {
         standby.statistics().protocol.packets_unknown_session > 0
@@ -399,10 +382,7 @@ fn forged_resets_and_numbers_end_no_session() {
     }
     assert!(forged.load(Ordering::Relaxed) > 500);
     for seen in [server.statistics().protocol, client.statistics().protocol] {
-        assert!(
-            seen.controls_forged > 20 && seen.packets_contradicting > 0,
-            "{seen:?}"
-        );
+        assert!(seen.controls_forged > 20 && seen.packets_contradicting > 0, "{seen:?}");
     }
     assert_eq!(client.statistics().protocol.sessions_begun, 1);
     assert_eq!(server.statistics().protocol.sessions_begun, 1);

@@ -10,11 +10,7 @@ use crate::support::{Credentials, echo, serve};
 fn run(records: u64, calls: u64, largest: usize) {
     let (seed, credentials) = (seed(), Credentials::new());
     let limits = KeyLimits::new(records, records * 3 / 4, 1 << 20).unwrap();
-    let server = credentials
-        .server()
-        .key_limits(limits)
-        .bind_blocking("127.0.0.1:0")
-        .unwrap();
+    let server = credentials.server().key_limits(limits).bind_blocking("127.0.0.1:0").unwrap();
     serve(&server, 2, echo);
     let client = credentials
         .client()

@@ -85,9 +85,7 @@ fn losses_are_repaired_in_memory() {
     let address = smt::Carrier::local_address(theirs.as_ref());
     let server = server.bind_over_blocking(theirs).unwrap();
     let executions = serve_counting(&server);
-    let client = client
-        .connect_over_blocking(Arc::new(faulty(ours, seed + 1)), address)
-        .unwrap();
+    let client = client.connect_over_blocking(Arc::new(faulty(ours, seed + 1)), address).unwrap();
     run(seed, &client, &executions);
 }
 
@@ -107,15 +105,9 @@ fn losses_are_repaired_over_sockets_with_small_datagrams() {
     let seed = seed();
     let (server, client) = builders();
     let small = |config: &mut TransportConfig| config.datagram_limit = 1_400;
-    let server = server
-        .configure(small)
-        .bind_blocking("127.0.0.1:0")
-        .unwrap();
+    let server = server.configure(small).bind_blocking("127.0.0.1:0").unwrap();
     let executions = serve_counting(&server);
     let forwarder = Forwarder::new(server.local_address(), lossy(seed));
-    let client = client
-        .configure(small)
-        .connect_blocking(forwarder.address())
-        .unwrap();
+    let client = client.configure(small).connect_blocking(forwarder.address()).unwrap();
     run(seed, &client, &executions);
 }

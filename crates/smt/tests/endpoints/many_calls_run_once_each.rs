@@ -18,11 +18,7 @@ const LARGEST: usize = 300_000;
 type Executions = Arc<Mutex<HashMap<u64, u32>>>;
 
 fn execute(executions: &Executions, request: Request) {
-    *executions
-        .lock()
-        .unwrap()
-        .entry(number_of(request.body()))
-        .or_default() += 1;
+    *executions.lock().unwrap().entry(number_of(request.body())).or_default() += 1;
     let body = request.body().clone();
     request.reply(body).unwrap();
 }
@@ -135,10 +131,7 @@ fn calls_from_an_event_loop_64_at_a_time_run_once_each() {
             })
             .collect();
         for (number, size, rpc) in calls {
-            assert!(
-                is_payload(&client.finish(rpc).unwrap(), number, size),
-                "{number}"
-            );
+            assert!(is_payload(&client.finish(rpc).unwrap(), number, size), "{number}");
         }
     }
 }

@@ -92,20 +92,11 @@ fn messages_between_polled_endpoints_arrive() {
 #[test]
 fn every_kind_of_client_is_served_by_every_kind_of_server() {
     let credentials = Credentials::new();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let for_threads = echo_server(&credentials);
-    let for_tasks = runtime
-        .block_on(credentials.server().bind("127.0.0.1:0"))
-        .unwrap();
+    let for_tasks = runtime.block_on(credentials.server().bind("127.0.0.1:0")).unwrap();
     let polled = PolledServer::echoing(credentials.server().bind_polled("127.0.0.1:0").unwrap());
-    let addresses = [
-        for_threads.local_address(),
-        for_tasks.local_address(),
-        polled.address,
-    ];
+    let addresses = [for_threads.local_address(), for_tasks.local_address(), polled.address];
     runtime.spawn(async move {
         while let Some(request) = for_tasks.accept_request().await {
             echo(request);
@@ -126,25 +117,14 @@ fn every_kind_of_client_is_served_by_every_kind_of_server() {
 
 #[test]
 fn messages_arrive_without_offloads() {
-    let plain = || {
-        UdpOptions::new()
-            .segmentation_offload(false)
-            .receive_offload(false)
-    };
+    let plain = || UdpOptions::new().segmentation_offload(false).receive_offload(false);
     let with = UdpOptions::new;
     let credentials = Credentials::new();
     for (ours, theirs) in [(plain(), plain()), (plain(), with()), (with(), plain())] {
-        let server = credentials
-            .server()
-            .udp(theirs)
-            .bind_blocking("127.0.0.1:0")
-            .unwrap();
+        let server = credentials.server().udp(theirs).bind_blocking("127.0.0.1:0").unwrap();
         serve(&server, 2, echo);
-        let client = credentials
-            .client()
-            .udp(ours)
-            .connect_blocking(server.local_address())
-            .unwrap();
+        let client =
+            credentials.client().udp(ours).connect_blocking(server.local_address()).unwrap();
         for size in [0, 1_142, 60_001, 5_000_000] {
             assert_echo(&client, payload(1, size));
         }

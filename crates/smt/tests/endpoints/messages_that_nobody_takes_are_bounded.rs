@@ -91,9 +91,7 @@ fn a_request_that_was_given_up_is_not_delivered() {
     assert_eq!(error.reason, CallFailure::DeadlineExceeded);
     let calling = std::thread::spawn(move || client.call("wanted").wait());
     // The second came after the first one's end.
-    eventually("both requests have come", || {
-        server.statistics().protocol.messages_delivered == 2
-    });
+    eventually("both requests have come", || server.statistics().protocol.messages_delivered == 2);
     let request = server.accept().unwrap();
     assert_eq!(request.body().as_ref(), b"wanted");
     echo(request.into_request().unwrap());

@@ -45,10 +45,7 @@ fn one_socket_calls_many_servers() {
         client
     });
     let clients: Vec<_> = clients.collect();
-    let sessions: HashSet<_> = clients
-        .iter()
-        .map(|client| client.connect().unwrap())
-        .collect();
+    let sessions: HashSet<_> = clients.iter().map(|client| client.connect().unwrap()).collect();
     assert_eq!(sessions.len(), servers.len());
     assert_eq!(endpoint.statistics().sessions, servers.len());
     for (client, server) in clients.iter().zip(&servers) {
@@ -115,9 +112,7 @@ fn a_client_that_is_closed_or_dropped_leaves_the_other_sessions_of_its_endpoint(
     assert_eq!(*error.kind(), ErrorKind::Connect(ConnectError::ShutDown));
     drop(dropped);
     eventually("both servers know", || {
-        servers[..2]
-            .iter()
-            .all(|server| server.statistics().sessions == 0)
+        servers[..2].iter().all(|server| server.statistics().sessions == 0)
     });
     assert_echo(&kept, "still here");
     assert_eq!(endpoint.statistics().sessions, 1);

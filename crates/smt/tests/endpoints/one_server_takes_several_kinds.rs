@@ -14,19 +14,13 @@ fn key(name: &str, ends: KeyEnds<'_>) -> RegisteredKey {
 }
 
 fn key_client(name: &str, own: &str) -> Builder<KeyClient> {
-    let ends = KeyEnds {
-        own,
-        peer: "server",
-    };
+    let ends = KeyEnds { own, peer: "server" };
     smt::client_by_key(key(name, ends))
 }
 
 /// A server that tells each client who it is.
 fn server(builder: Builder<TlsServer>) -> blocking::Server {
-    let ends = |peer| KeyEnds {
-        own: "server",
-        peer,
-    };
+    let ends = |peer| KeyEnds { own: "server", peer };
     let server = builder
         .registered_key(key("one", ends("web-1")))
         .registered_key(key("two", ends("web-2")))
@@ -60,12 +54,8 @@ fn tls_clients_and_clients_of_keys_call_one_server_at_the_same_time() {
     let server = server(credentials.server());
     let address = server.local_address();
     let by_tls = credentials.client().connect_blocking(address).unwrap();
-    let by_key = key_client("one", "web-1")
-        .connect_blocking(address)
-        .unwrap();
-    let by_other_key = key_client("two", "web-2")
-        .connect_blocking(address)
-        .unwrap();
+    let by_key = key_client("one", "web-1").connect_blocking(address).unwrap();
+    let by_other_key = key_client("two", "web-2").connect_blocking(address).unwrap();
     for _ in 0..3 {
         assert_eq!(told(&by_tls), "anonymous");
         assert_eq!(told(&by_key), "key of web-1");
@@ -80,19 +70,11 @@ fn a_certificate_is_required_of_tls_clients_alone() {
     let required = ClientAuth::Required(authority.trust().unwrap());
     let server = server(credentials.server().client_auth(required));
     let address = server.local_address();
-    let by_key = key_client("one", "web-1")
-        .connect_blocking(address)
-        .unwrap();
+    let by_key = key_client("one", "web-1").connect_blocking(address).unwrap();
     assert_eq!(told(&by_key), "key of web-1");
-    let alice = credentials
-        .client()
-        .identity(authority.client("alice").unwrap());
+    let alice = credentials.client().identity(authority.client("alice").unwrap());
     assert!(told(&alice.connect_blocking(address).unwrap()).contains("alice"));
-    let error = credentials
-        .client()
-        .connect_blocking(address)
-        .unwrap_err()
-        .to_string();
+    let error = credentials.client().connect_blocking(address).unwrap_err().to_string();
     assert!(error.contains("certificate"), "{error}");
 }
 

@@ -28,19 +28,12 @@ fn each_one_way_message_is_delivered_once() {
             scope.spawn(move || {
                 for round in 0..250 {
                     let number = thread << 32 | round;
-                    client
-                        .send(payload(number, 8 + round as usize * 300))
-                        .wait()
-                        .unwrap();
+                    client.send(payload(number, 8 + round as usize * 300)).wait().unwrap();
                 }
             });
         }
     });
-    let numbers: Vec<u64> = deliveries
-        .try_iter()
-        .chain(deliveries.iter())
-        .take(1_000)
-        .collect();
+    let numbers: Vec<u64> = deliveries.try_iter().chain(deliveries.iter()).take(1_000).collect();
     assert_eq!(numbers.iter().collect::<HashSet<_>>().len(), 1_000);
     assert!(deliveries.try_recv().is_err());
 }
@@ -50,11 +43,7 @@ fn one_way_messages_arrive_with_tokio() {
     on_every_runtime(async || {
         let credentials = Credentials::new();
         let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
-        let client = credentials
-            .client()
-            .connect(server.local_address())
-            .await
-            .unwrap();
+        let client = credentials.client().connect(server.local_address()).await.unwrap();
         let sending = client.clone();
         let sender = tokio::spawn(async move {
             for number in 0..100 {
@@ -79,9 +68,7 @@ fn one_way_messages_are_dropped_where_requests_alone_are_accepted_and_counted() 
         client.send("news").wait().unwrap();
     }
     assert_eq!(client.call("hello").wait().unwrap(), "hello");
-    eventually("all were dropped", || {
-        server.statistics().messages_dropped == 3
-    });
+    eventually("all were dropped", || server.statistics().messages_dropped == 3);
 }
 
 fn serve_requests(server: &smt::blocking::Server) {

@@ -26,11 +26,7 @@ impl Pair {
         let epoll = Epoll::new().unwrap();
         epoll.add(client.as_fd(), Token(0)).unwrap();
         epoll.add(server.as_fd(), Token(1)).unwrap();
-        Self {
-            client,
-            server,
-            epoll,
-        }
+        Self { client, server, epoll }
     }
 
     fn connect(&mut self) -> smt::polled::SessionIndex {
@@ -52,17 +48,10 @@ impl Pair {
     /// Waits, processes what is ready, and tells the events of client and server.
     fn turn(&mut self) -> (Vec<Event>, Vec<Event>) {
         let mut ready = [Token(9); 2];
-        let count = self
-            .epoll
-            .wait(&mut ready, Some(Duration::from_secs(5)))
-            .unwrap();
+        let count = self.epoll.wait(&mut ready, Some(Duration::from_secs(5))).unwrap();
         assert!(count > 0, "nothing is ready, and something must be");
         for token in &ready[..count] {
-            let endpoint = if token.0 == 0 {
-                &mut self.client
-            } else {
-                &mut self.server
-            };
+            let endpoint = if token.0 == 0 { &mut self.client } else { &mut self.server };
             endpoint.process().unwrap();
         }
         let ours = std::iter::from_fn(|| self.client.next_event()).collect();
@@ -166,14 +155,10 @@ fn requests_are_answered_refused_dropped_and_cancelled() {
     let session = pair.connect();
     let body = payload(1, 3_000_000);
     let called = pair.client.call(session, body.clone(), None).unwrap();
-    let Event::Request { rpc, body: got, .. } = pair.server_event() else {
-        panic!("no request")
-    };
+    let Event::Request { rpc, body: got, .. } = pair.server_event() else { panic!("no request") };
     assert!(got == body);
     pair.server.reply(rpc, got).unwrap();
-    let Event::Reply { rpc, body: got, .. } = pair.client_event() else {
-        panic!("no reply")
-    };
+    let Event::Reply { rpc, body: got, .. } = pair.client_event() else { panic!("no reply") };
     assert!(rpc == called && got == body);
 
     let ends = [
@@ -182,33 +167,21 @@ fn requests_are_answered_refused_dropped_and_cancelled() {
             CallFailure::Refused(Box::new(refusal())),
             Execution::DidNotRun,
         ),
-        (
-            Endpoint::drop_request,
-            CallFailure::Dropped,
-            Execution::MayHaveRun,
-        ),
+        (Endpoint::drop_request, CallFailure::Dropped, Execution::MayHaveRun),
     ];
     for (end, failure, execution) in ends {
         pair.client.call(session, "x", None).unwrap();
-        let Event::Request { rpc, .. } = pair.server_event() else {
-            panic!("no request")
-        };
+        let Event::Request { rpc, .. } = pair.server_event() else { panic!("no request") };
         end(&mut pair.server, rpc).unwrap();
-        let Event::CallFailed { error, .. } = pair.client_event() else {
-            panic!("no failure")
-        };
+        let Event::CallFailed { error, .. } = pair.client_event() else { panic!("no failure") };
         assert_eq!((error.reason, error.execution), (failure, execution));
     }
 
     let called = pair.client.call(session, "x", None).unwrap();
-    let Event::Request { rpc, .. } = pair.server_event() else {
-        panic!("no request")
-    };
+    let Event::Request { rpc, .. } = pair.server_event() else { panic!("no request") };
     assert!(pair.client.cancel(called));
     assert!(!pair.client.cancel(called));
-    let Event::Cancelled(cancelled) = pair.server_event() else {
-        panic!("not cancelled")
-    };
+    let Event::Cancelled(cancelled) = pair.server_event() else { panic!("not cancelled") };
     assert_eq!(cancelled, rpc);
     assert!(pair.server.reply(rpc, "late").is_err());
 }
@@ -218,9 +191,7 @@ fn one_way_messages_and_calls_back_arrive() {
     let mut pair = Pair::new();
     let session = pair.connect();
     pair.client.send(session, "news").unwrap();
-    let Event::OneWay { rpc, body, .. } = pair.server_event() else {
-        panic!("no message")
-    };
+    let Event::OneWay { rpc, body, .. } = pair.server_event() else { panic!("no message") };
     assert_eq!(body, "news");
     let (mut is_done, mut request) = (false, None);
     pair.server.call(rpc.session, "and you?", None).unwrap();
@@ -237,9 +208,7 @@ fn one_way_messages_and_calls_back_arrive() {
         }
     }
     pair.client.reply(request.unwrap(), "fine").unwrap();
-    let Event::Reply { body, .. } = pair.server_event() else {
-        panic!("no reply")
-    };
+    let Event::Reply { body, .. } = pair.server_event() else { panic!("no reply") };
     assert_eq!(body, "fine");
 }
 
@@ -254,15 +223,11 @@ fn timers_fire_without_traffic() {
     let epoll = Epoll::new().unwrap();
     epoll.add(pair.client.as_fd(), Token(0)).unwrap();
     loop {
-        let count = epoll
-            .wait(&mut [Token(0)], Some(Duration::from_secs(5)))
-            .unwrap();
+        let count = epoll.wait(&mut [Token(0)], Some(Duration::from_secs(5))).unwrap();
         assert_eq!(count, 1);
         pair.client.process().unwrap();
         if let Some(event) = pair.client.next_event() {
-            let Event::CallFailed { error, .. } = event else {
-                panic!("{event:?}")
-            };
+            let Event::CallFailed { error, .. } = event else { panic!("{event:?}") };
             assert_eq!(error.reason, CallFailure::DeadlineExceeded);
             break;
         }
@@ -276,39 +241,28 @@ fn dropping_an_endpoint_closes_its_sessions_at_once() {
     let mut pair = Pair::new();
     let session = pair.connect();
     pair.client.call(session, "x", None).unwrap();
-    let Event::Request { .. } = pair.server_event() else {
-        panic!("no request")
-    };
+    let Event::Request { .. } = pair.server_event() else { panic!("no request") };
     let began = Instant::now();
     let credentials = Credentials::new();
     pair.client = credentials.client().open_polled("127.0.0.1:0").unwrap();
     let mut ends = Vec::new();
     while ends.len() < 2 {
-        pair.epoll
-            .wait(&mut [Token(0)], Some(Duration::from_secs(5)))
-            .unwrap();
+        pair.epoll.wait(&mut [Token(0)], Some(Duration::from_secs(5))).unwrap();
         pair.server.process().unwrap();
         ends.extend(std::iter::from_fn(|| pair.server.next_event()));
     }
     assert!(began.elapsed() < Duration::from_secs(1));
     assert!(matches!(ends[0], Event::Cancelled(_)), "{ends:?}");
-    let Event::SessionEnded { end, .. } = &ends[1] else {
-        panic!("{ends:?}")
-    };
+    let Event::SessionEnded { end, .. } = &ends[1] else { panic!("{ends:?}") };
     assert_eq!(*end, SessionEnd::ClosedByPeer(CloseCode::Done));
 }
 
 #[test]
 fn a_connect_that_fails_is_an_event() {
     let credentials = Credentials::new();
-    let free = std::net::UdpSocket::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let free = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut client = credentials.client().open_polled("127.0.0.1:0").unwrap();
-    client
-        .connect(free, "localhost", Duration::from_secs(5))
-        .unwrap();
+    client.connect(free, "localhost", Duration::from_secs(5)).unwrap();
     let epoll = crate::support::polled_pair::watch(&client);
     loop {
         crate::support::polled_pair::turn(&mut client, &epoll);
@@ -328,9 +282,7 @@ fn an_idle_descriptor_is_quiet() {
     let mut pair = Pair::new();
     let session = pair.connect();
     pair.client.call(session, "x", None).unwrap();
-    let Event::Request { rpc, body, .. } = pair.server_event() else {
-        panic!("no request")
-    };
+    let Event::Request { rpc, body, .. } = pair.server_event() else { panic!("no request") };
     pair.server.reply(rpc, body).unwrap();
     pair.client_event();
     // Probes of the datagram size and the acknowledgement go on for a while; then there is nothing
@@ -338,10 +290,7 @@ fn an_idle_descriptor_is_quiet() {
     let mut turns = 0;
     let mut ready = [Token(9); 2];
     loop {
-        let count = pair
-            .epoll
-            .wait(&mut ready, Some(Duration::from_millis(1_500)))
-            .unwrap();
+        let count = pair.epoll.wait(&mut ready, Some(Duration::from_millis(1_500))).unwrap();
         if count == 0 {
             break;
         }
@@ -359,10 +308,7 @@ fn an_event_of_a_command_makes_the_descriptor_readable() {
     let rpc = pair.client.call(session, "never answered", None).unwrap();
     loop {
         let (_, theirs) = pair.turn();
-        if theirs
-            .iter()
-            .any(|event| matches!(event, Event::Request { .. }))
-        {
+        if theirs.iter().any(|event| matches!(event, Event::Request { .. })) {
             break;
         }
     }

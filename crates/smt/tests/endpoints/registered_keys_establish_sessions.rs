@@ -12,15 +12,9 @@ use crate::support::forwarder::{Forwarder, Way};
 use crate::support::payload::payload;
 use crate::support::{assert_echo, serve};
 
-const CLIENT: KeyEnds<'static> = KeyEnds {
-    own: "client",
-    peer: "server",
-};
+const CLIENT: KeyEnds<'static> = KeyEnds { own: "client", peer: "server" };
 
-const SERVER: KeyEnds<'static> = KeyEnds {
-    own: "server",
-    peer: "client",
-};
+const SERVER: KeyEnds<'static> = KeyEnds { own: "server", peer: "client" };
 
 fn key(name: &str, ends: KeyEnds<'_>, suite: Suite) -> RegisteredKey {
     RegisteredKey::from_secret(name.as_bytes(), ends, suite, &[7; 32]).unwrap()
@@ -64,10 +58,7 @@ fn every_session_of_one_key_has_secrets_of_its_own() {
         assert_echo(&client, "hello");
     }
     let lines = lines.take();
-    let secrets: HashSet<&str> = lines
-        .iter()
-        .filter_map(|line| line.rsplit(' ').next())
-        .collect();
+    let secrets: HashSet<&str> = lines.iter().filter_map(|line| line.rsplit(' ').next()).collect();
     assert_eq!((lines.len(), secrets.len()), (12, 12));
 }
 
@@ -82,9 +73,7 @@ fn a_client_whose_keys_the_server_lacks_learns_so() {
     let other = || smt::client_by_key(key("other", CLIENT, Suite::Aes128Gcm));
     let attempts = [
         other().connect_blocking(of_keys.local_address()),
-        credentials
-            .client()
-            .connect_blocking(of_keys.local_address()),
+        credentials.client().connect_blocking(of_keys.local_address()),
         other().connect_blocking(of_tls.local_address()),
     ];
     for attempt in attempts {
@@ -106,13 +95,9 @@ fn keys_of_a_tls_session_establish_sessions() {
             [(&[1; 16], &[2; 12]), (&[3; 16], &[4; 12])].map(|(key, iv)| TlsTrafficKey { key, iv });
         RegisteredKey::from_tls_keys(b"tls", ends, Suite::Aes128Gcm, client, server).unwrap()
     };
-    let server = smt::server_by_keys([key(SERVER)])
-        .bind_blocking("127.0.0.1:0")
-        .unwrap();
+    let server = smt::server_by_keys([key(SERVER)]).bind_blocking("127.0.0.1:0").unwrap();
     serve(&server, 1, crate::support::echo);
-    let client = smt::client_by_key(key(CLIENT))
-        .connect_blocking(server.local_address())
-        .unwrap();
+    let client = smt::client_by_key(key(CLIENT)).connect_blocking(server.local_address()).unwrap();
     assert_echo(&client, "hello");
 }
 
@@ -120,11 +105,7 @@ fn keys_of_a_tls_session_establish_sessions() {
 #[test]
 fn sides_that_disagree_in_an_identity_or_in_who_is_who_establish_nothing() {
     let ends = |own, peer| key("k", KeyEnds { own, peer }, Suite::Aes128Gcm);
-    for (own, peer) in [
-        ("client", "Server"),
-        ("Client", "server"),
-        ("server", "client"),
-    ] {
+    for (own, peer) in [("client", "Server"), ("Client", "server"), ("server", "client")] {
         assert_unproven(ends(own, peer), ends("server", "client"));
     }
 }
@@ -142,9 +123,7 @@ fn a_session_that_is_turned_around_to_the_host_that_begins_it_delivers_nothing()
 /// an answer; and there is no session, which the client learns with what to look at.
 #[track_caller]
 fn assert_unproven(client: RegisteredKey, server: RegisteredKey) {
-    let server = smt::server_by_keys([server])
-        .bind_blocking("127.0.0.1:0")
-        .unwrap();
+    let server = smt::server_by_keys([server]).bind_blocking("127.0.0.1:0").unwrap();
     let delivered = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&delivered);
     serve(&server, 1, move |request| {
@@ -163,10 +142,7 @@ fn assert_unproven(client: RegisteredKey, server: RegisteredKey) {
         .connect_deadline(std::time::Duration::from_millis(500))
         .connect_blocking(turned.address());
     let error = match client {
-        Ok(client) => panic!(
-            "connected, and a call ends with {:?}",
-            client.call("pay").wait()
-        ),
+        Ok(client) => panic!("connected, and a call ends with {:?}", client.call("pay").wait()),
         Err(error) => error.to_string(),
     };
     assert!(error.contains("registered key \"k\""), "{error}");

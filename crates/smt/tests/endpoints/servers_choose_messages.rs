@@ -27,9 +27,7 @@ fn by_method(peer: &Peer, head: MessageHead<'_>) -> Result<(), Failure> {
 
 fn server(credentials: &Credentials) -> Builder<TlsServer> {
     let trust = credentials.authority().trust().unwrap();
-    let server = credentials
-        .server()
-        .client_auth(ClientAuth::Required(trust));
+    let server = credentials.server().client_auth(ClientAuth::Required(trust));
     server.authorize_messages(by_method)
 }
 
@@ -82,16 +80,10 @@ fn a_message_that_is_refused_reaches_nobody_and_others_of_the_session_go_on() {
     }
     // The rule has a bug for these.
     let failure = refused(&reader.call("no method").wait().unwrap_err());
-    assert!(
-        failure.text.contains("could not decide"),
-        "{}",
-        failure.text
-    );
+    assert!(failure.text.contains("could not decide"), "{}", failure.text);
     reader.send(message("write")).wait().unwrap();
     admin.send(message("write")).wait().unwrap();
-    eventually("the one-way message is refused too", || {
-        server.statistics().messages_refused == 5
-    });
+    eventually("the one-way message is refused too", || server.statistics().messages_refused == 5);
     assert_eq!(reader.connect().unwrap(), session);
     assert_eq!(server.statistics().sessions_refused, 0);
 }
@@ -108,10 +100,7 @@ fn a_caller_of_tasks_reads_why_its_message_is_refused() {
                 request.reply("served").unwrap();
             }
         });
-        let reader = client(&credentials, "reader")
-            .connect(address)
-            .await
-            .unwrap();
+        let reader = client(&credentials, "reader").connect(address).await.unwrap();
         // Many at once: those that are taken together are judged one by one.
         let calls: Vec<_> = (0..40)
             .map(|n| {

@@ -141,10 +141,7 @@ fn a_session_has_the_users_data_that_the_rule_has_found() {
     });
     let clients = ["a", "b"].map(|name| {
         let client = client(&credentials, name);
-        (
-            name,
-            client.connect_blocking(server.local_address()).unwrap(),
-        )
+        (name, client.connect_blocking(server.local_address()).unwrap())
     });
     for number in 1..=3 {
         for (name, client) in &clients {
@@ -159,8 +156,5 @@ fn an_endpoint_for_a_foreign_event_loop_takes_no_rule() {
     let credentials = Credentials::new();
     let refused = credentials.server().authorize(|_| Ok(()));
     let error = refused.bind_polled("127.0.0.1:0").unwrap_err();
-    assert!(
-        error.to_string().starts_with("caller: `authorize`"),
-        "{error}"
-    );
+    assert!(error.to_string().starts_with("caller: `authorize`"), "{error}");
 }

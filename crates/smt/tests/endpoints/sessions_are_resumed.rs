@@ -49,9 +49,7 @@ fn a_client_of_threads_comes_back_with_its_certificate_and_is_authorized_again()
         let peer = request.peer();
         let name = peer.certificate().unwrap().common_name.clone().unwrap();
         let is_resumed = u8::from(peer.is_resumed);
-        request
-            .reply([name.as_bytes(), &[is_resumed]].concat())
-            .unwrap();
+        request.reply([name.as_bytes(), &[is_resumed]].concat()).unwrap();
     });
     let client = client(&credentials);
     let client = client.connect_blocking(server.local_address()).unwrap();
@@ -129,13 +127,8 @@ fn a_server_with_a_new_certificate_or_trust_is_met_by_a_full_handshake() {
     server.set_client_auth(ClientAuth::None).unwrap();
     assert_eq!([come_back(), come_back()], [false, true]);
     let others = Credentials::new().authority().trust().unwrap();
-    server
-        .set_client_auth(ClientAuth::Required(others))
-        .unwrap();
-    assert!(
-        client.call("hi").wait().is_err(),
-        "it is not trusted any more"
-    );
+    server.set_client_auth(ClientAuth::Required(others)).unwrap();
+    assert!(client.call("hi").wait().is_err(), "it is not trusted any more");
 }
 
 // SMT [6.10-3]

@@ -67,10 +67,7 @@ fn a_client_with_a_ticket_is_connected_by_it() {
 fn early_client(
     credentials: &Credentials,
 ) -> (blocking::Client, blocking::Server, Arc<AtomicUsize>) {
-    let plan = TicketPlan {
-        takes_early_data: true,
-        ..TicketPlan::new([NAME])
-    };
+    let plan = TicketPlan { takes_early_data: true, ..TicketPlan::new([NAME]) };
     let (keys, store) = ticket(credentials, plan);
     let server = credentials.server().tickets(keys);
     let server = server.bind_blocking("127.0.0.1:0").unwrap();
@@ -160,10 +157,7 @@ fn an_early_call_that_is_dropped_leaves_the_connect_to_others() {
 #[tokio::test]
 async fn a_task_has_its_first_reply_early() {
     let credentials = Credentials::new();
-    let plan = TicketPlan {
-        takes_early_data: true,
-        ..TicketPlan::new([NAME])
-    };
+    let plan = TicketPlan { takes_early_data: true, ..TicketPlan::new([NAME]) };
     let (keys, store) = ticket(&credentials, plan);
     let server = credentials.server().tickets(keys);
     let server = server.bind("127.0.0.1:0").await.unwrap();
@@ -209,10 +203,7 @@ fn a_client_certificate_goes_with_the_ticket() {
     let authority = credentials.authority();
     let (keys, store) = ticket(
         &credentials,
-        TicketPlan {
-            requires_client_certificate: true,
-            ..TicketPlan::new([NAME])
-        },
+        TicketPlan { requires_client_certificate: true, ..TicketPlan::new([NAME]) },
     );
     let required = ClientAuth::Required(authority.trust().unwrap());
     let server = credentials.server().client_auth(required).tickets(keys);

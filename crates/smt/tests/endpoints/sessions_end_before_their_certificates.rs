@@ -27,9 +27,7 @@ fn a_client_leaves_a_session_before_its_servers_certificate_ends() {
     let client = client.connect_blocking(server.local_address()).unwrap();
     let first = client.connect().unwrap();
     assert_echo(&client, "hi");
-    server
-        .set_identity(authority.server(&["127.0.0.1"]).unwrap())
-        .unwrap();
+    server.set_identity(authority.server(&["127.0.0.1"]).unwrap()).unwrap();
     eventually("another session is used", || {
         assert_echo(&client, "no call fails");
         client.connect().unwrap() != first
@@ -44,11 +42,7 @@ async fn a_client_shows_its_renewed_certificate_before_the_one_before_ends() {
     let authority = EphemeralCa::new().unwrap();
     let server = smt::server(authority.server(&["127.0.0.1"]).unwrap());
     let required = ClientAuth::Required(authority.trust().unwrap());
-    let server = server
-        .client_auth(required)
-        .bind("127.0.0.1:0")
-        .await
-        .unwrap();
+    let server = server.client_auth(required).bind("127.0.0.1:0").await.unwrap();
     let address = server.local_address();
     tokio::spawn(async move {
         while let Some(request) = server.accept_request().await {
@@ -66,9 +60,6 @@ async fn a_client_shows_its_renewed_certificate_before_the_one_before_ends() {
     client.set_client_identity(Some(renewed)).unwrap();
     let began = SystemTime::now();
     while client.call("who am I?").await.unwrap() == "first" {
-        assert!(
-            began.elapsed().unwrap() < Duration::from_secs(60),
-            "never renewed"
-        );
+        assert!(began.elapsed().unwrap() < Duration::from_secs(60), "never renewed");
     }
 }

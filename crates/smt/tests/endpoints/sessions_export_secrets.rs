@@ -35,9 +35,7 @@ impl Server {
 
     /// Both ends of a new session; the endpoint of the client lives as long as its end.
     fn session_with<R: ClientRole>(&self, client: Builder<R>) -> [Session; 2] {
-        let client = client
-            .connect_blocking(self.server.local_address())
-            .unwrap();
+        let client = client.connect_blocking(self.server.local_address()).unwrap();
         assert_echo(&client, "hello");
         [client.connect().unwrap(), self.sessions.recv().unwrap()]
     }
@@ -144,9 +142,7 @@ fn key_updates_change_nothing_in_it() {
     let limits = KeyLimits::new(16, 12, 1 << 20).unwrap();
     let server = Server::new(credentials.server().key_limits(limits));
     let client = credentials.client().key_limits(limits);
-    let client = client
-        .connect_blocking(server.server.local_address())
-        .unwrap();
+    let client = client.connect_blocking(server.server.local_address()).unwrap();
     let session = client.connect().unwrap();
     let before = exported(&session, "label", b"");
     for _ in 0..64 {
@@ -168,12 +164,7 @@ fn a_key_log_has_nothing_of_it() {
     exported_by_both(&ends, "label", b"");
     let lines = lines.take();
     assert_eq!(lines.len(), 4);
-    let purposes = [
-        " client data ",
-        " client control ",
-        " server data ",
-        " server control ",
-    ];
+    let purposes = [" client data ", " client control ", " server data ", " server control "];
     for purpose in purposes {
         assert!(lines.iter().any(|line| line.contains(purpose)), "{purpose}");
     }
@@ -202,8 +193,5 @@ fn an_ended_session_and_bad_arguments_export_nothing_and_say_why() {
     );
     assert_eq!(error.to_string(), text);
     session.close();
-    assert_eq!(
-        *failure("label", 32).kind(),
-        ErrorKind::Refused(Refused::NoSession)
-    );
+    assert_eq!(*failure("label", 32).kind(), ErrorKind::Refused(Refused::NoSession));
 }

@@ -23,9 +23,7 @@ fn ways() -> [UdpOptions; 2] {
 }
 
 fn strays(statistics: impl Iterator<Item = Statistics>) -> u64 {
-    statistics
-        .map(|shard| shard.socket.unwrap().datagrams_strayed)
-        .sum()
+    statistics.map(|shard| shard.socket.unwrap().datagrams_strayed).sum()
 }
 
 /// Shards that reply with their number and count what they ran.
@@ -65,9 +63,7 @@ fn each_shard_of_a_client_has_a_shard_of_the_server_and_every_call_runs_once() {
         let credentials = Credentials::new();
         let server = Numbering::new(credentials.server().udp(udp));
         let client = credentials.client();
-        let client = client
-            .connect_shards_blocking(server.address(), SHARDS)
-            .unwrap();
+        let client = client.connect_shards_blocking(server.address(), SHARDS).unwrap();
         assert_eq!(server.sessions(), [1; SHARDS as usize]);
         std::thread::scope(|scope| {
             for (number, shard) in client.iter().enumerate() {
@@ -88,9 +84,7 @@ fn no_datagram_goes_astray_where_the_kernel_sorts() {
     let credentials = Credentials::new();
     let server = Numbering::new(credentials.server());
     let client = credentials.client();
-    let client = client
-        .connect_shards_blocking(server.address(), SHARDS)
-        .unwrap();
+    let client = client.connect_shards_blocking(server.address(), SHARDS).unwrap();
     for shard in client.iter() {
         shard.call(payload(1, 200_000)).wait().unwrap();
     }
@@ -320,9 +314,7 @@ fn shards_take_one_boot_number_together() {
 fn a_number_that_is_no_power_of_two_is_refused_with_the_reason() {
     for count in [0, 3, 512] {
         let server = Credentials::new().server();
-        let error = server
-            .bind_shards_blocking("127.0.0.1:0", count)
-            .unwrap_err();
+        let error = server.bind_shards_blocking("127.0.0.1:0", count).unwrap_err();
         assert!(error.to_string().contains("power of two"), "{error}");
     }
 }

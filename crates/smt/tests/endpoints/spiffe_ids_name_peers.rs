@@ -26,9 +26,7 @@ fn connect_by(
     server: &blocking::Server,
 ) -> Result<blocking::Client, String> {
     let id = SpiffeId::parse(id).unwrap();
-    let connected = smt::client(trust)
-        .server_id(&id)
-        .connect_blocking(server.local_address());
+    let connected = smt::client(trust).server_id(&id).connect_blocking(server.local_address());
     connected.map_err(|error| error.to_string())
 }
 
@@ -71,29 +69,20 @@ fn a_certificate_with_several_uris_or_for_clients_proves_no_id_of_a_server() {
 #[test]
 fn a_server_that_is_called_by_its_id_is_looked_up_in_revocation_lists_too() {
     let authority = EphemeralCa::new().unwrap();
-    let issued = authority
-        .authority()
-        .issue(&CertificatePlan::server(&[DB]).unwrap())
-        .unwrap();
+    let issued = authority.authority().issue(&CertificatePlan::server(&[DB]).unwrap()).unwrap();
     let (certificate, key) = (&issued.certificate_pem, &issued.key_pem);
     let identity = Identity::from_pem(certificate.as_bytes(), key.as_bytes()).unwrap();
     let server = smt::server(identity).bind_blocking("127.0.0.1:0").unwrap();
     let list = |revoked: &[smt::Pem]| {
         let week = smt::pki::Validity::days(7).unwrap();
-        let list = authority
-            .authority()
-            .revocation_list(revoked, week)
-            .unwrap();
+        let list = authority.authority().revocation_list(revoked, week).unwrap();
         let lists = RevocationLists::from_bytes(list.as_bytes()).unwrap();
         authority.trust().unwrap().with_revocation_lists(lists)
     };
     connect_by(list(&[]), DB, &server).unwrap();
     let revoked = [smt::Pem::text("db", certificate.as_bytes())];
     let error = connect_by(list(&revoked), DB, &server).unwrap_err();
-    assert!(
-        error.contains("the server's certificate is revoked"),
-        "{error}"
-    );
+    assert!(error.contains("the server's certificate is revoked"), "{error}");
     // A pinned certificate must have the ID too.
     let pinned = || Trust::pinned_from_pem(certificate.as_bytes()).unwrap();
     connect_by(pinned(), DB, &server).unwrap();
@@ -105,10 +94,7 @@ fn a_text_that_is_no_id_is_refused_before_anything_is_sent() {
     let authority = EphemeralCa::new().unwrap();
     let client = smt::client(authority.trust().unwrap());
     let client = client.server_name("spiffe://Prod/db");
-    let error = client
-        .connect_blocking("127.0.0.1:9")
-        .unwrap_err()
-        .to_string();
+    let error = client.connect_blocking("127.0.0.1:9").unwrap_err().to_string();
     assert!(error.contains("the trust domain of a SPIFFE ID"), "{error}");
 }
 
@@ -132,17 +118,11 @@ async fn a_server_serves_by_the_spiffe_id_of_its_client() {
     });
     let call = async |names: &[&str]| {
         let mut plan = CertificatePlan::client("a client").unwrap();
-        plan.names = names
-            .iter()
-            .map(|name| SubjectName::parse(name).unwrap())
-            .collect();
+        plan.names = names.iter().map(|name| SubjectName::parse(name).unwrap()).collect();
         let client = smt::client(authority.trust().unwrap());
         let client = client.identity(authority.identity(&plan).unwrap());
         let client = client.connect(address).await.unwrap();
-        client
-            .call("who am I?")
-            .await
-            .map_err(|error| error.to_string())
+        client.call("who am I?").await.map_err(|error| error.to_string())
     };
     let billing = "spiffe://prod.example/billing";
     assert_eq!(call(&[billing]).await.unwrap(), billing);

@@ -48,10 +48,8 @@ async fn both_sides_send_bundles_on_one_thread() {
         }
     }
     for statistics in [client.statistics(), server.statistics()] {
-        let (sends, sent) = (
-            statistics.socket.unwrap().send_calls,
-            statistics.protocol.messages_sent,
-        );
+        let (sends, sent) =
+            (statistics.socket.unwrap().send_calls, statistics.protocol.messages_sent);
         assert_eq!(sent, CALLERS * CALLS);
         assert!(statistics.protocol.bundles_sent > 0);
         assert!(sends < sent, "{sends} sends for {sent} messages");

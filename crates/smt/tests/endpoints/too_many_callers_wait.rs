@@ -18,9 +18,8 @@ fn small_window<R>(builder: Builder<R>) -> Builder<R> {
 #[test]
 fn five_hundred_threads_share_64_ids() {
     let credentials = Credentials::new();
-    let server: blocking::Server = small_window(credentials.server())
-        .bind_blocking("127.0.0.1:0")
-        .unwrap();
+    let server: blocking::Server =
+        small_window(credentials.server()).bind_blocking("127.0.0.1:0").unwrap();
     serve(&server, 2, echo);
     let client = connect(&credentials, server.local_address());
     std::thread::scope(|scope| {
@@ -28,10 +27,7 @@ fn five_hundred_threads_share_64_ids() {
             let client = &client;
             scope.spawn(move || {
                 for round in 0..10 {
-                    assert_echo(
-                        client,
-                        payload(thread, (thread * 37 + round) as usize % 4_000),
-                    );
+                    assert_echo(client, payload(thread, (thread * 37 + round) as usize % 4_000));
                 }
             });
         }
@@ -42,15 +38,8 @@ fn five_hundred_threads_share_64_ids() {
 fn ten_thousand_tasks_share_64_ids() {
     on_every_runtime(async || {
         let credentials = Credentials::new();
-        let server = small_window(credentials.server())
-            .bind("127.0.0.1:0")
-            .await
-            .unwrap();
-        let client = credentials
-            .client()
-            .connect(server.local_address())
-            .await
-            .unwrap();
+        let server = small_window(credentials.server()).bind("127.0.0.1:0").await.unwrap();
+        let client = credentials.client().connect(server.local_address()).await.unwrap();
         tokio::spawn(async move {
             while let Some(request) = server.accept_request().await {
                 echo(request);
@@ -74,9 +63,7 @@ fn ten_thousand_tasks_share_64_ids() {
 #[test]
 fn an_event_loop_is_told_to_wait() {
     let credentials = Credentials::new();
-    let server = small_window(credentials.server())
-        .bind_polled("127.0.0.1:0")
-        .unwrap();
+    let server = small_window(credentials.server()).bind_polled("127.0.0.1:0").unwrap();
     let server = PolledServer::echoing(server);
     let endpoint = credentials.client().open_polled("127.0.0.1:0").unwrap();
     let mut client = PolledClient::new(endpoint, server.address);
@@ -140,9 +127,7 @@ async fn a_client_is_ready_when_a_call_would_begin_at_once() {
         }
     });
     ready.await.unwrap();
-    std::future::poll_fn(|context| client.poll_ready(context))
-        .await
-        .unwrap();
+    std::future::poll_fn(|context| client.poll_ready(context)).await.unwrap();
     for call in calls {
         assert_eq!(call.await.unwrap(), "one of many");
     }

@@ -94,20 +94,14 @@ fn pinned_clients_are_replaced_while_their_sessions_go_on() {
     assert_echo(&before, "its session lives");
     assert_echo(&connect(&bob.0).unwrap(), "hi");
     let error = connect(&alice.0).unwrap_err().to_string();
-    assert!(
-        error.contains("none of those that the server has pinned"),
-        "{error}"
-    );
+    assert!(error.contains("none of those that the server has pinned"), "{error}");
 }
 
 #[test]
 fn an_endpoint_that_calls_nobody_has_no_trust_in_servers_to_replace() {
     let (authority, identity) = authority();
     let polled = smt::server(identity).bind_polled("127.0.0.1:0").unwrap();
-    let error = polled
-        .set_trust(authority.trust().unwrap())
-        .unwrap_err()
-        .to_string();
+    let error = polled.set_trust(authority.trust().unwrap()).unwrap_err().to_string();
     assert!(error.contains("calls no servers by TLS"), "{error}");
     let client = smt::client(authority.trust().unwrap());
     let client = client.open_polled("127.0.0.1:0").unwrap();

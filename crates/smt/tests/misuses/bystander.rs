@@ -40,14 +40,7 @@ impl Bystander {
         let name = format!("smt-misuses-{}", std::process::id());
         let directory = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&directory).unwrap();
-        Self {
-            authority,
-            identity,
-            server,
-            client,
-            runtime,
-            directory,
-        }
+        Self { authority, identity, server, client, runtime, directory }
     }
 
     /// It still answers.

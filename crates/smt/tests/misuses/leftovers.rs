@@ -14,10 +14,7 @@ pub(crate) struct Leftovers {
 impl Leftovers {
     pub(crate) fn now() -> Self {
         let entries = |directory| fs::read_dir(directory).expect("this is Linux").count();
-        Self {
-            threads: entries("/proc/self/task"),
-            descriptors: entries("/proc/self/fd"),
-        }
+        Self { threads: entries("/proc/self/task"), descriptors: entries("/proc/self/fd") }
     }
 
     /// Tells what is there in addition, and does not go. Threads end a little later than what they

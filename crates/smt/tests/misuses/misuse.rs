@@ -31,12 +31,7 @@ pub(crate) fn misuse(
     text: &'static str,
     act: fn(&Bystander) -> Told,
 ) -> Misuse {
-    Misuse {
-        done,
-        fault: fault.into(),
-        text,
-        act,
-    }
+    Misuse { done, fault: fault.into(), text, act }
 }
 
 impl Misuse {
@@ -62,28 +57,19 @@ impl Misuse {
 #[track_caller]
 pub(crate) fn failed<T>(outcome: Result<T, impl Into<Told>>) -> Told {
     match outcome {
-        Ok(_) => Told {
-            fault: None,
-            text: "it was done".to_owned(),
-        },
+        Ok(_) => Told { fault: None, text: "it was done".to_owned() },
         Err(error) => error.into(),
     }
 }
 
 /// An outcome that is no error, in words.
 pub(crate) fn observed(text: impl Into<String>) -> Told {
-    Told {
-        fault: None,
-        text: text.into(),
-    }
+    Told { fault: None, text: text.into() }
 }
 
 impl From<Error> for Told {
     fn from(error: Error) -> Self {
-        Self {
-            fault: Some(error.fault()),
-            text: format!("{error} [{:?}]", error.execution()),
-        }
+        Self { fault: Some(error.fault()), text: format!("{error} [{:?}]", error.execution()) }
     }
 }
 
@@ -93,10 +79,7 @@ impl From<OpenError> for Told {
         let fault = error.fault();
         // The text has to say it too.
         let is_said = text.contains(&format!("{fault}: "));
-        Self {
-            fault: is_said.then_some(fault),
-            text,
-        }
+        Self { fault: is_said.then_some(fault), text }
     }
 }
 

@@ -28,12 +28,9 @@ fn sizes() -> Vec<Misuse> {
         misuse("records of no bytes", Caller, "`record_size`", |by| {
             by.configured(|config| config.record_size = 0)
         }),
-        misuse(
-            "a first record above a packet",
-            Caller,
-            "`first_record_size`",
-            |by| by.configured(|config| config.first_record_size = 1_400),
-        ),
+        misuse("a first record above a packet", Caller, "`first_record_size`", |by| {
+            by.configured(|config| config.first_record_size = 1_400)
+        }),
         misuse("a window of 100", Caller, "power of two", |by| {
             by.configured(|config| config.window = 100)
         }),
@@ -63,30 +60,21 @@ fn memory_and_times() -> Vec<Misuse> {
         misuse("no memory", Caller, "`memory_max`", |by| {
             by.configured(|config| config.memory_max = 0)
         }),
-        misuse(
-            "less memory than a message",
-            Caller,
-            "the largest message has to fit",
-            |by| by.configured(|config| config.memory_max = 1 << 20),
-        ),
-        misuse(
-            "less to come than is unscheduled",
-            Caller,
-            "`incoming_max`",
-            |by| by.configured(|config| config.incoming_max = 1),
-        ),
+        misuse("less memory than a message", Caller, "the largest message has to fit", |by| {
+            by.configured(|config| config.memory_max = 1 << 20)
+        }),
+        misuse("less to come than is unscheduled", Caller, "`incoming_max`", |by| {
+            by.configured(|config| config.incoming_max = 1)
+        }),
         misuse("no sessions", Caller, "`sessions_max`", |by| {
             by.configured(|config| config.sessions_max = 0)
         }),
         misuse("no calls at a time", Caller, "`incast_calls`", |by| {
             by.configured(|config| config.incast_calls = 0)
         }),
-        misuse(
-            "questions without a pause",
-            Caller,
-            "`resend_interval`",
-            |by| by.configured(|config| config.resend_interval = Duration::ZERO),
-        ),
+        misuse("questions without a pause", Caller, "`resend_interval`", |by| {
+            by.configured(|config| config.resend_interval = Duration::ZERO)
+        }),
         misuse("a peer is dead at once", Caller, "`silence_max`", |by| {
             by.configured(|config| config.silence_max = Duration::ZERO)
         }),

@@ -34,37 +34,22 @@ fn servers() -> Vec<Misuse> {
             let server = by.server.local_address();
             by.connecting(by.client_builder().server_name("db8"), server)
         }),
-        misuse(
-            "a server by its address instead of its name",
-            Peer,
-            "127.0.0.1",
-            |by| {
-                let client = smt::client(by.authority.trust().unwrap());
-                by.connecting(client, by.server.local_address())
-            },
-        ),
-        misuse(
-            "a server whose certificate has expired",
-            Peer,
-            "expired",
-            |by| {
-                let (now, day) = (SystemTime::now(), Duration::from_secs(86_400));
-                let mut plan = CertificatePlan::server(&["localhost"]).unwrap();
-                plan.validity = Validity::between(now - 3 * day, now - day).unwrap();
-                shown(by, &plan)
-            },
-        ),
-        misuse(
-            "a server whose certificate is not valid yet",
-            Peer,
-            "clock",
-            |by| {
-                let (now, day) = (SystemTime::now(), Duration::from_secs(86_400));
-                let mut plan = CertificatePlan::server(&["localhost"]).unwrap();
-                plan.validity = Validity::between(now + day, now + 3 * day).unwrap();
-                shown(by, &plan)
-            },
-        ),
+        misuse("a server by its address instead of its name", Peer, "127.0.0.1", |by| {
+            let client = smt::client(by.authority.trust().unwrap());
+            by.connecting(client, by.server.local_address())
+        }),
+        misuse("a server whose certificate has expired", Peer, "expired", |by| {
+            let (now, day) = (SystemTime::now(), Duration::from_secs(86_400));
+            let mut plan = CertificatePlan::server(&["localhost"]).unwrap();
+            plan.validity = Validity::between(now - 3 * day, now - day).unwrap();
+            shown(by, &plan)
+        }),
+        misuse("a server whose certificate is not valid yet", Peer, "clock", |by| {
+            let (now, day) = (SystemTime::now(), Duration::from_secs(86_400));
+            let mut plan = CertificatePlan::server(&["localhost"]).unwrap();
+            plan.validity = Validity::between(now + day, now + 3 * day).unwrap();
+            shown(by, &plan)
+        }),
         misuse("a server with a client's certificate", Peer, "", |by| {
             shown(by, &CertificatePlan::client("localhost").unwrap())
         }),
@@ -83,28 +68,18 @@ fn servers() -> Vec<Misuse> {
             let server = by.server.local_address();
             by.connecting(by.client_builder().server_name(""), server)
         }),
-        misuse(
-            "no suite in common",
-            Caller,
-            "allow one that it has",
-            |by| {
-                let server = by.server_builder().suites([Suite::Aes256Gcm]);
-                let server = server.bind_blocking(ANY).unwrap();
-                let client = by.client_builder().suites([Suite::ChaCha20Poly1305]);
-                by.connecting(client, server.local_address())
-            },
-        ),
-        misuse(
-            "no group in common",
-            Caller,
-            "allow one that it has",
-            |by| {
-                let server = by.server_builder().groups([Group::P256]);
-                let server = server.bind_blocking(ANY).unwrap();
-                let client = by.client_builder().groups([Group::X25519]);
-                by.connecting(client, server.local_address())
-            },
-        ),
+        misuse("no suite in common", Caller, "allow one that it has", |by| {
+            let server = by.server_builder().suites([Suite::Aes256Gcm]);
+            let server = server.bind_blocking(ANY).unwrap();
+            let client = by.client_builder().suites([Suite::ChaCha20Poly1305]);
+            by.connecting(client, server.local_address())
+        }),
+        misuse("no group in common", Caller, "allow one that it has", |by| {
+            let server = by.server_builder().groups([Group::P256]);
+            let server = server.bind_blocking(ANY).unwrap();
+            let client = by.client_builder().groups([Group::X25519]);
+            by.connecting(client, server.local_address())
+        }),
     ]
 }
 
@@ -116,21 +91,13 @@ fn clients() -> Vec<Misuse> {
             "give it an identity",
             |by| met(by, None),
         ),
-        misuse(
-            "a client of another authority",
-            Caller,
-            "certificate",
-            |by| {
-                let stranger = EphemeralCa::new().unwrap();
-                met(by, Some(stranger.client("a").unwrap()))
-            },
-        ),
-        misuse(
-            "a client with a server's certificate",
-            Caller,
-            "certificate",
-            |by| met(by, Some(by.identity.clone())),
-        ),
+        misuse("a client of another authority", Caller, "certificate", |by| {
+            let stranger = EphemeralCa::new().unwrap();
+            met(by, Some(stranger.client("a").unwrap()))
+        }),
+        misuse("a client with a server's certificate", Caller, "certificate", |by| {
+            met(by, Some(by.identity.clone()))
+        }),
     ]
 }
 

@@ -18,11 +18,7 @@ struct Pair {
 
 impl Pair {
     fn new(by: &Bystander) -> Self {
-        let server = by
-            .server_builder()
-            .message_limit(1_000)
-            .bind_polled(ANY)
-            .unwrap();
+        let server = by.server_builder().message_limit(1_000).bind_polled(ANY).unwrap();
         let client = by.client_builder().open_polled(ANY).unwrap();
         Self { server, client }
     }
@@ -92,44 +88,24 @@ pub(crate) fn table() -> Vec<Misuse> {
         misuse("a second reply", Caller, "already answered", |by| {
             again(by, |server, rpc| failed(server.reply(rpc, "c")))
         }),
-        misuse(
-            "a failure after the reply",
-            Caller,
-            "already answered",
-            |by| {
-                again(by, |server, rpc| {
-                    failed(server.fail(rpc, Failure::refusal(1, "no")))
-                })
-            },
-        ),
-        misuse(
-            "a request that is dropped after the reply",
-            Caller,
-            "already answered",
-            |by| again(by, |server, rpc| failed(server.drop_request(rpc))),
-        ),
-        misuse(
-            "a call in a session that was closed",
-            Caller,
-            "has ended or is closing",
-            |by| {
-                let mut pair = Pair::new(by);
-                let session = connected!(pair);
-                pair.client.close(session);
-                failed(pair.client.call(session, "a", None))
-            },
-        ),
-        misuse(
-            "a message in a session that was closed",
-            Caller,
-            "has ended",
-            |by| {
-                let mut pair = Pair::new(by);
-                let session = connected!(pair);
-                pair.client.close(session);
-                failed(pair.client.send(session, "a"))
-            },
-        ),
+        misuse("a failure after the reply", Caller, "already answered", |by| {
+            again(by, |server, rpc| failed(server.fail(rpc, Failure::refusal(1, "no"))))
+        }),
+        misuse("a request that is dropped after the reply", Caller, "already answered", |by| {
+            again(by, |server, rpc| failed(server.drop_request(rpc)))
+        }),
+        misuse("a call in a session that was closed", Caller, "has ended or is closing", |by| {
+            let mut pair = Pair::new(by);
+            let session = connected!(pair);
+            pair.client.close(session);
+            failed(pair.client.call(session, "a", None))
+        }),
+        misuse("a message in a session that was closed", Caller, "has ended", |by| {
+            let mut pair = Pair::new(by);
+            let session = connected!(pair);
+            pair.client.close(session);
+            failed(pair.client.send(session, "a"))
+        }),
         misuse("a session that is closed twice", None, "closed", |by| {
             let mut pair = Pair::new(by);
             let session = connected!(pair);
@@ -137,38 +113,23 @@ pub(crate) fn table() -> Vec<Misuse> {
             pair.client.close(session);
             observed("closed")
         }),
-        misuse(
-            "a call that is cancelled twice",
-            None,
-            "true, then false",
-            |by| {
-                let mut pair = Pair::new(by);
-                let session = connected!(pair);
-                let rpc = pair.client.call(session, "a", None).unwrap();
-                let first = pair.client.cancel(rpc);
-                observed(format!("{first}, then {}", pair.client.cancel(rpc)))
-            },
-        ),
-        misuse(
-            "a request that the server does not take",
-            Limit,
-            "at most 1000",
-            |by| {
-                let mut pair = Pair::new(by);
-                let session = connected!(pair);
-                failed(pair.client.call(session, vec![0; 1_001], None))
-            },
-        ),
-        misuse(
-            "a reply by the client's endpoint",
-            Caller,
-            "the session has ended",
-            |by| {
-                let mut pair = Pair::new(by);
-                let rpc = requested!(pair);
-                failed(pair.client.reply(rpc, "b"))
-            },
-        ),
+        misuse("a call that is cancelled twice", None, "true, then false", |by| {
+            let mut pair = Pair::new(by);
+            let session = connected!(pair);
+            let rpc = pair.client.call(session, "a", None).unwrap();
+            let first = pair.client.cancel(rpc);
+            observed(format!("{first}, then {}", pair.client.cancel(rpc)))
+        }),
+        misuse("a request that the server does not take", Limit, "at most 1000", |by| {
+            let mut pair = Pair::new(by);
+            let session = connected!(pair);
+            failed(pair.client.call(session, vec![0; 1_001], None))
+        }),
+        misuse("a reply by the client's endpoint", Caller, "the session has ended", |by| {
+            let mut pair = Pair::new(by);
+            let rpc = requested!(pair);
+            failed(pair.client.reply(rpc, "b"))
+        }),
         misuse("a name that no host can have", Caller, "name", |by| {
             let mut pair = Pair::new(by);
             let address = pair.server.local_address();
@@ -181,16 +142,11 @@ pub(crate) fn table() -> Vec<Misuse> {
                 }),
             }
         }),
-        misuse(
-            "a secret of a session that was closed",
-            Caller,
-            "has ended",
-            |by| {
-                let mut pair = Pair::new(by);
-                let session = connected!(pair);
-                pair.client.close(session);
-                failed(pair.client.export(session, "EXPORTER-a", b"", &mut [0; 32]))
-            },
-        ),
+        misuse("a secret of a session that was closed", Caller, "has ended", |by| {
+            let mut pair = Pair::new(by);
+            let session = connected!(pair);
+            pair.client.close(session);
+            failed(pair.client.export(session, "EXPORTER-a", b"", &mut [0; 32]))
+        }),
     ]
 }

@@ -55,10 +55,7 @@ impl Forwarder {
             is_stopped: Arc::clone(&is_stopped),
         });
         std::thread::spawn(move || shared.listen());
-        Self {
-            address,
-            is_stopped,
-        }
+        Self { address, is_stopped }
     }
 
     /// Where clients find it.
@@ -88,9 +85,7 @@ impl Shared {
             let Ok((length, client)) = self.front.recv_from(&mut buffer) else {
                 continue;
             };
-            let back = backs
-                .entry(client)
-                .or_insert_with(|| self.open_back(client));
+            let back = backs.entry(client).or_insert_with(|| self.open_back(client));
             self.pass(Way::ToServer, &buffer[..length], client, back);
         }
     }
@@ -123,16 +118,10 @@ impl Shared {
 
 /// A socket of large buffers that looks up now and then whether it is still wanted.
 fn socket() -> UdpSocket {
-    let carrier = smt::UdpOptions::new()
-        .receive_offload(false)
-        .bind("127.0.0.1:0".parse().unwrap())
-        .unwrap();
-    let fd = std::os::fd::AsFd::as_fd(&carrier)
-        .try_clone_to_owned()
-        .unwrap();
+    let carrier =
+        smt::UdpOptions::new().receive_offload(false).bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let fd = std::os::fd::AsFd::as_fd(&carrier).try_clone_to_owned().unwrap();
     let socket = UdpSocket::from(fd);
-    socket
-        .set_read_timeout(Some(Duration::from_millis(100)))
-        .unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
     socket
 }

@@ -104,13 +104,9 @@ pub(crate) fn assert_echo(client: &blocking::Client, body: impl Into<Bytes>) {
 /// Runs a test on a runtime of one thread, and on one of several workers, as `#[tokio::main]` gives
 /// it.
 pub(crate) fn on_every_runtime(test: impl AsyncFn()) {
-    let one = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let several = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build();
+    let one = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let several =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     for runtime in [one.unwrap(), several.unwrap()] {
         println!("{:?}", runtime.handle().runtime_flavor());
         runtime.block_on(test());

@@ -23,9 +23,7 @@ impl PolledClient {
     /// Connects; panics if that fails.
     pub(crate) fn new(mut endpoint: Endpoint, server: std::net::SocketAddr) -> Self {
         let epoll = watch(&endpoint);
-        endpoint
-            .connect(server, "localhost", Duration::from_secs(5))
-            .unwrap();
+        endpoint.connect(server, "localhost", Duration::from_secs(5)).unwrap();
         let session = loop {
             match endpoint.next_event() {
                 None => turn(&mut endpoint, &epoll),
@@ -35,12 +33,7 @@ impl PolledClient {
         };
         // Events are not drained to their end: from here on commands leave at once.
         endpoint.flush();
-        Self {
-            endpoint,
-            session,
-            epoll,
-            done: HashMap::new(),
-        }
+        Self { endpoint, session, epoll, done: HashMap::new() }
     }
 
     /// Begins a call, waiting while the window is full.
@@ -108,10 +101,7 @@ impl PolledServer {
                 turn(&mut endpoint, &epoll);
             }
         });
-        Self {
-            address,
-            is_stopped,
-        }
+        Self { address, is_stopped }
     }
 }
 
@@ -131,9 +121,7 @@ pub(crate) fn watch(endpoint: &Endpoint) -> Epoll {
 /// One turn of an event loop: waits until the endpoint wants one, a second at most.
 pub(crate) fn turn(endpoint: &mut Endpoint, epoll: &Epoll) {
     let mut ready = [Token(0); 1];
-    let count = epoll
-        .wait(&mut ready, Some(Duration::from_secs(1)))
-        .unwrap();
+    let count = epoll.wait(&mut ready, Some(Duration::from_secs(1))).unwrap();
     if count > 0 {
         endpoint.process().unwrap();
     }

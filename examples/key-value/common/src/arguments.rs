@@ -53,9 +53,7 @@ impl ClientArguments {
     /// The host part of the server's address.
     #[must_use]
     pub fn host(&self) -> &str {
-        self.server
-            .rsplit_once(':')
-            .map_or(&self.server, |(host, _)| host)
+        self.server.rsplit_once(':').map_or(&self.server, |(host, _)| host)
     }
 }
 

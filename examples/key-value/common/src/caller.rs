@@ -10,7 +10,5 @@ pub fn common_name(certificate: &[u8]) -> String {
         return String::new();
     };
     let name = certificate.subject().iter_common_name().next();
-    name.and_then(|name| name.as_str().ok())
-        .unwrap_or_default()
-        .to_owned()
+    name.and_then(|name| name.as_str().ok()).unwrap_or_default().to_owned()
 }

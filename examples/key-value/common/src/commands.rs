@@ -27,9 +27,7 @@ pub trait Store {
 /// Standard input or output failed.
 pub async fn run(store: &impl Store) -> io::Result<()> {
     for line in io::stdin().lock().lines() {
-        let answer = answer(store, &line?)
-            .await
-            .unwrap_or_else(|failure| failure.to_string());
+        let answer = answer(store, &line?).await.unwrap_or_else(|failure| failure.to_string());
         let mut output = io::stdout().lock();
         writeln!(output, "{answer}")?;
         output.flush()?;
@@ -42,14 +40,8 @@ async fn answer(store: &impl Store, line: &str) -> Result<String, Failure> {
     let mut word = || words.next().unwrap_or_default();
     let (command, key, value) = (word(), word(), word());
     Ok(match command.as_str() {
-        "get" => store
-            .get(key)
-            .await?
-            .map_or_else(|| "none".to_owned(), value_text),
-        "set" => store
-            .set(key, value.into())
-            .await
-            .map(|()| "stored".to_owned())?,
+        "get" => store.get(key).await?.map_or_else(|| "none".to_owned(), value_text),
+        "set" => store.set(key, value.into()).await.map(|()| "stored".to_owned())?,
         "fill" => {
             let value = filling(value.parse().unwrap_or_default());
             store.set(key, value).await.map(|()| "stored".to_owned())?

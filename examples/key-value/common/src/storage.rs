@@ -43,10 +43,7 @@ impl Storage {
         self.check_writer(caller)?;
         if value.len() > Self::VALUE_MAX {
             let text = format!("a value has at most {} bytes", Self::VALUE_MAX);
-            return Err(Refusal {
-                code: Refusal::INVALID_ARGUMENT,
-                text,
-            });
+            return Err(Refusal { code: Refusal::INVALID_ARGUMENT, text });
         }
         self.held(&key).await;
         self.values().insert(key, value);
@@ -67,11 +64,7 @@ impl Storage {
     pub async fn list(&self, prefix: &str) -> Vec<String> {
         self.held(prefix).await;
         let values = self.values();
-        values
-            .keys()
-            .filter(|key| key.starts_with(prefix))
-            .cloned()
-            .collect()
+        values.keys().filter(|key| key.starts_with(prefix)).cloned().collect()
     }
 
     fn check_writer(&self, caller: &str) -> Result<(), Refusal> {
@@ -79,10 +72,7 @@ impl Storage {
             return Ok(());
         }
         let text = format!("{caller:?} may not write");
-        Err(Refusal {
-            code: Refusal::PERMISSION_DENIED,
-            text,
-        })
+        Err(Refusal { code: Refusal::PERMISSION_DENIED, text })
     }
 
     fn values(&self) -> MutexGuard<'_, BTreeMap<String, Bytes>> {
@@ -95,10 +85,7 @@ impl Storage {
             return;
         };
         println!("holding {key}");
-        let mut holding = Holding {
-            key,
-            is_released: false,
-        };
+        let mut holding = Holding { key, is_released: false };
         while !file.exists() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

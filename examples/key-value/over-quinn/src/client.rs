@@ -22,11 +22,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let arguments = ClientArguments::parse();
     let mut endpoint = Endpoint::client(SocketAddr::from(([0, 0, 0, 0], 0)))?;
     endpoint.set_default_client_config(config(&arguments)?);
-    let store = QuinnStore {
-        endpoint,
-        arguments,
-        connection: Mutex::new(None),
-    };
+    let store = QuinnStore { endpoint, arguments, connection: Mutex::new(None) };
     common::run(&store).await?;
     store.endpoint.close(0_u32.into(), b"done");
     store.endpoint.wait_idle().await;
@@ -197,24 +193,15 @@ impl Failed {
 }
 
 fn not_run(error: impl ToString) -> Failed {
-    Failed {
-        failure: Failure::DidNotRun(error.to_string()),
-        may_retry: true,
-    }
+    Failed { failure: Failure::DidNotRun(error.to_string()), may_retry: true }
 }
 
 fn never(error: impl ToString) -> Failed {
-    Failed {
-        failure: Failure::DidNotRun(error.to_string()),
-        may_retry: false,
-    }
+    Failed { failure: Failure::DidNotRun(error.to_string()), may_retry: false }
 }
 
 fn may_have_run(error: impl ToString) -> Failed {
-    Failed {
-        failure: Failure::MayHaveRun(error.to_string()),
-        may_retry: false,
-    }
+    Failed { failure: Failure::MayHaveRun(error.to_string()), may_retry: false }
 }
 
 fn unexpected() -> Failure {

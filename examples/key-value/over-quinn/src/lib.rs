@@ -43,11 +43,7 @@ pub fn transport() -> Arc<TransportConfig> {
     Arc::new(transport)
 }
 
-pub type Credentials = (
-    RootCertStore,
-    Vec<CertificateDer<'static>>,
-    PrivateKeyDer<'static>,
-);
+pub type Credentials = (RootCertStore, Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
 pub fn credentials(
     ca: &std::path::Path,

@@ -16,10 +16,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .identity(Identity::from_pem_files(&arguments.cert, &arguments.key)?)
         .retry(Retry::within(arguments.deadline))
         .connect_lazy(arguments.server.as_str())?;
-    let store = SmtStore {
-        client,
-        deadline: arguments.deadline,
-    };
+    let store = SmtStore { client, deadline: arguments.deadline };
     common::run(&store).await?;
     Ok(())
 }
@@ -70,10 +67,7 @@ impl SmtStore {
 
 fn failure(error: &smt::Error) -> Failure {
     if let Some(refusal) = error.refusal() {
-        return Failure::Refused(Refusal {
-            code: refusal.code,
-            text: refusal.text.clone(),
-        });
+        return Failure::Refused(Refusal { code: refusal.code, text: refusal.text.clone() });
     }
     match (error.kind(), error.execution()) {
         (ErrorKind::Call(call), _) if call.reason == CallFailure::DeadlineExceeded => {

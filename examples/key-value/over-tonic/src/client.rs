@@ -21,10 +21,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let client = KeyValueClient::new(endpoint.connect_lazy())
         .max_decoding_message_size(Storage::MESSAGE_MAX)
         .max_encoding_message_size(Storage::MESSAGE_MAX);
-    let store = TonicStore {
-        client,
-        deadline: arguments.deadline,
-    };
+    let store = TonicStore { client, deadline: arguments.deadline };
     common::run(&store).await?;
     Ok(())
 }

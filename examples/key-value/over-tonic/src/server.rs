@@ -21,11 +21,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let terminated = terminated()?;
     println!("listening on {}", listener.local_addr()?);
 
-    let service = KeyValueServer::new(Service {
-        storage: Storage::new(&arguments),
-    })
-    .max_decoding_message_size(Storage::MESSAGE_MAX)
-    .max_encoding_message_size(Storage::MESSAGE_MAX);
+    let service = KeyValueServer::new(Service { storage: Storage::new(&arguments) })
+        .max_decoding_message_size(Storage::MESSAGE_MAX)
+        .max_encoding_message_size(Storage::MESSAGE_MAX);
     let (end, ended) = oneshot::channel();
     let serving = Server::builder()
         .tls_config(tls(&arguments)?)?

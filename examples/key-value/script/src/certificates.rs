@@ -21,9 +21,7 @@ impl Certificates {
     #[must_use]
     pub fn make(directory: &Path) -> Self {
         fs::create_dir_all(directory).expect("a directory is made");
-        let made = Self {
-            directory: directory.to_owned(),
-        };
+        let made = Self { directory: directory.to_owned() };
         let authority = authority();
         fs::write(made.path("ca.pem"), authority.pem()).expect("a file is written");
         for name in ["server", "writer", "reader"] {
@@ -71,9 +69,7 @@ impl Certificates {
 fn authority() -> CertifiedIssuer<'static, KeyPair> {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params
-        .distinguished_name
-        .push(DnType::CommonName, "authority");
+    params.distinguished_name.push(DnType::CommonName, "authority");
     let key = KeyPair::generate().expect("keys are made");
     CertifiedIssuer::self_signed(params, key).expect("it is signed")
 }

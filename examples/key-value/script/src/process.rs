@@ -22,11 +22,7 @@ impl Process {
         let mut child = command.spawn().expect("the program was built");
         let input = child.stdin.take().expect("it is piped");
         let output = BufReader::new(child.stdout.take().expect("it is piped"));
-        Self {
-            child,
-            input,
-            output,
-        }
+        Self { child, input, output }
     }
 
     /// Gives it a line.
@@ -44,10 +40,7 @@ impl Process {
     pub fn line(&mut self) -> String {
         let mut line = String::new();
         self.output.read_line(&mut line).expect("lines are text");
-        assert!(
-            line.ends_with('\n'),
-            "the process has ended, after {line:?}"
-        );
+        assert!(line.ends_with('\n'), "the process has ended, after {line:?}");
         line.trim_end().to_owned()
     }
 

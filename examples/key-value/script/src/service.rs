@@ -25,11 +25,7 @@ impl Service {
         let name = format!("{package}-{test}-{}", std::process::id());
         let directory = std::env::temp_dir().join(name);
         let certificates = Certificates::make(&directory);
-        Self {
-            package,
-            directory,
-            certificates,
-        }
+        Self { package, directory, certificates }
     }
 
     /// Starts a server there; returns it with its port.
@@ -40,12 +36,7 @@ impl Service {
     pub fn server(&self, port: u16) -> (Process, u16) {
         let mut command = self.program("server");
         command.args(self.certificates.options("server"));
-        command.args([
-            "--listen",
-            &format!("127.0.0.1:{port}"),
-            "--writer",
-            "writer",
-        ]);
+        command.args(["--listen", &format!("127.0.0.1:{port}"), "--writer", "writer"]);
         command.arg("--hold").arg(self.directory.join("release"));
         let mut server = Process::start(&mut command);
         let line = server.line();

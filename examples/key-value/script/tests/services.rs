@@ -35,10 +35,7 @@ fn values_are_stored_and_found(package: &'static str) {
         ("get empty", "value"),
         ("fill big 16000000", "stored"),
         ("get big", "value of 16000000 bytes as filled"),
-        (
-            "fill bigger 16000001",
-            "refused 3: a value has at most 16000000 bytes",
-        ),
+        ("fill bigger 16000001", "refused 3: a value has at most 16000000 bytes"),
         ("list b", "keys big"),
         ("list ", "keys a big empty"),
         ("delete a", "deleted"),
@@ -95,10 +92,7 @@ fn a_server_that_ends_finishes_what_it_has_begun(package: &'static str) {
     let answer = other.line();
     // HTTP/2 does not always know whether a request ran that a server's GOAWAY has met.
     let is_unknown = package == "kv-tonic" && answer.starts_with("may have run");
-    assert!(
-        answer == "keys b" || answer == "keys" || is_unknown,
-        "{answer}"
-    );
+    assert!(answer == "keys b" || answer == "keys" || is_unknown, "{answer}");
     assert_eq!(client.ask("get held/a"), "none");
 }
 

@@ -17,11 +17,7 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn new(stream: Box<dyn Duplex>) -> Self {
-        Self {
-            stream,
-            out: Vec::new(),
-            read: Vec::new(),
-        }
+        Self { stream, out: Vec::new(), read: Vec::new() }
     }
 
     /// Sends commands at once, and returns the bytes of their replies.

@@ -11,24 +11,14 @@ use crate::way::Way;
 /// All measurements.
 pub(crate) fn table(all: &[Measured]) -> Table {
     let row = |measured: &Measured| {
-        let name = format!(
-            "{:?}, {} B, {}",
-            measured.workload,
-            measured.size,
-            measured.way.name()
-        );
+        let name = format!("{:?}, {} B, {}", measured.workload, measured.size, measured.way.name());
         let quantile = |q| number(measured.latency.value_at_quantile(q) as f64);
         let cpu = number(measured.cpu.as_secs_f64() * 1e6);
-        (
-            name,
-            vec![number(measured.rate), quantile(0.5), quantile(0.99), cpu],
-        )
+        (name, vec![number(measured.rate), quantile(0.5), quantile(0.99), cpu])
     };
     Table {
         corner: "workload".to_owned(),
-        columns: ["op/s", "p50 us", "p99 us", "server us/op"]
-            .map(str::to_owned)
-            .to_vec(),
+        columns: ["op/s", "p50 us", "p99 us", "server us/op"].map(str::to_owned).to_vec(),
         rows: all.iter().map(row).collect(),
     }
 }
@@ -39,9 +29,8 @@ pub(crate) fn paper_table(all: &[Measured]) -> Table {
     let cases: BTreeSet<_> = all.iter().map(|one| (one.size, one.workload)).collect();
     let rows = cases.into_iter().map(|(size, workload)| {
         let of = |way| {
-            let mut found = all
-                .iter()
-                .filter(|one| (one.size, one.workload, one.way) == (size, workload, way));
+            let mut found =
+                all.iter().filter(|one| (one.size, one.workload, one.way) == (size, workload, way));
             found.next().map(|one| one.rate)
         };
         let rates = [Way::Tcp, Way::Tls, Way::Smt].map(of);
@@ -49,24 +38,16 @@ pub(crate) fn paper_table(all: &[Measured]) -> Table {
             (Some(tls), Some(smt)) => format!("{:+.0} %", (smt / tls - 1.0) * 100.0),
             _ => String::new(),
         };
-        let mut columns: Vec<String> = rates
-            .iter()
-            .map(|rate| rate.map_or_else(String::new, number))
-            .collect();
+        let mut columns: Vec<String> =
+            rates.iter().map(|rate| rate.map_or_else(String::new, number)).collect();
         columns.extend([gain, PAPER_GAIN.to_owned()]);
         (format!("{workload:?}, {size} B"), columns)
     });
     Table {
         corner: "workload".to_owned(),
-        columns: [
-            "TCP op/s",
-            "TLS op/s",
-            "SMT op/s",
-            "SMT over TLS",
-            "in the paper",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
+        columns: ["TCP op/s", "TLS op/s", "SMT op/s", "SMT over TLS", "in the paper"]
+            .map(str::to_owned)
+            .to_vec(),
         rows: rows.collect(),
     }
 }
@@ -94,10 +75,7 @@ fn bars(all: &[Measured], size: usize) -> Figure {
         title: format!("operations a second with values of {size} B"),
         bars: bars.collect(),
     };
-    Figure {
-        caption: Some(format!("Values of {size} B")),
-        svg: bars.svg(),
-    }
+    Figure { caption: Some(format!("Values of {size} B")), svg: bars.svg() }
 }
 
 /// §5.3: "SMT without TLS offload outperforms user-space TLS by 5–24%".

@@ -45,11 +45,7 @@ impl<'a> Load<'a> {
         for record in 0..records {
             run(&mut client, Operation::Insert(record), &value).await?;
         }
-        Ok(Self {
-            server,
-            value,
-            records: Arc::new(AtomicU64::new(records)),
-        })
+        Ok(Self { server, value, records: Arc::new(AtomicU64::new(records)) })
     }
 
     /// Runs a workload by a way.
@@ -61,23 +57,15 @@ impl<'a> Load<'a> {
     ) -> io::Result<Measured> {
         let mut clients = Vec::new();
         for _ in 0..plan.clients {
-            let stream = way
-                .connect(self.server.ports, &self.server.certificates)
-                .await?;
+            let stream = way.connect(self.server.ports, &self.server.certificates).await?;
             clients.push(Client::new(stream));
         }
         let (cpu_before, begin) = (self.server.cpu_time(), Instant::now());
         let until = begin + plan.time;
         let mut tasks = JoinSet::new();
         for (number, client) in clients.into_iter().enumerate() {
-            let pace = Pace {
-                until,
-                rate: plan.rate.map(|rate| rate / plan.clients as f64),
-            };
-            let seed = plan
-                .seed
-                .wrapping_mul(1_000_003)
-                .wrapping_add(number as u64);
+            let pace = Pace { until, rate: plan.rate.map(|rate| rate / plan.clients as f64) };
+            let seed = plan.seed.wrapping_mul(1_000_003).wrapping_add(number as u64);
             let (value, records) = (Arc::clone(&self.value), Arc::clone(&self.records));
             tasks.spawn(async move {
                 let operations = Operations::new(workload, seed, &records);
@@ -180,22 +168,16 @@ async fn run(client: &mut Client, operation: Operation, value: &[u8]) -> io::Res
             client.ask(&[&[b"HGETALL", &key(record)]]).await?;
         }
         Operation::Update(record) => {
-            client
-                .ask(&[&[b"HSET", &key(record), b"field0", value]])
-                .await?;
+            client.ask(&[&[b"HSET", &key(record), b"field0", value]]).await?;
         }
         Operation::ReadModifyWrite(record) => {
             client.ask(&[&[b"HGETALL", &key(record)]]).await?;
-            client
-                .ask(&[&[b"HSET", &key(record), b"field0", value]])
-                .await?;
+            client.ask(&[&[b"HSET", &key(record), b"field0", value]]).await?;
         }
         Operation::Insert(record) => {
             let (key, score) = (key(record), score(record).to_string());
             let set: &[&[u8]] = &[b"HSET", &key, b"field0", value];
-            client
-                .ask(&[set, &[b"ZADD", b"_indices", score.as_bytes(), &key]])
-                .await?;
+            client.ask(&[set, &[b"ZADD", b"_indices", score.as_bytes(), &key]]).await?;
         }
         Operation::Scan { from, count } => scan(client, from, count).await?,
     }

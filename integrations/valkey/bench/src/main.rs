@@ -72,12 +72,8 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build();
-    let outcome = runtime
-        .map_err(Into::into)
-        .and_then(|runtime| runtime.block_on(run(&arguments)));
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let outcome = runtime.map_err(Into::into).and_then(|runtime| runtime.block_on(run(&arguments)));
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -14,10 +14,7 @@ pub(crate) struct Zipfian {
 impl Zipfian {
     /// Numbers of 0 to `items - 1`.
     pub(crate) fn new(items: u64) -> Self {
-        Self {
-            items,
-            zeta: zeta_of(0..items),
-        }
+        Self { items, zeta: zeta_of(0..items) }
     }
 
     /// The same with more items: the sum goes on where it was.
@@ -49,9 +46,7 @@ fn number_of(u: f64, items: u64, zeta: f64) -> u64 {
 }
 
 fn zeta_of(places: std::ops::Range<u64>) -> f64 {
-    places
-        .map(|place| 1.0 / ((place + 1) as f64).powf(THETA))
-        .sum()
+    places.map(|place| 1.0 / ((place + 1) as f64).powf(THETA)).sum()
 }
 
 /// Popular items that are spread over all keys: a number of ten thousand million Zipfian ones,
@@ -90,10 +85,7 @@ mod tests {
         for place in [0_usize, 1] {
             let share = f64::from(counts[place]) / f64::from(draws);
             let expected = 1.0 / ((place + 1) as f64).powf(THETA) / zipfian.zeta;
-            assert!(
-                (share / expected - 1.0).abs() < 0.05,
-                "{place}: {share}, not {expected}"
-            );
+            assert!((share / expected - 1.0).abs() < 0.05, "{place}: {share}, not {expected}");
         }
         assert!(counts[..100].iter().sum::<u32>() > counts[100..].iter().sum());
         assert!(counts[999] < counts[0] / 100);

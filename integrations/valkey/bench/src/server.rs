@@ -37,10 +37,7 @@ impl Server {
         let (program, module, keys) = (program?, module?, PathBuf::from(keys?));
         let [certificate, key, authority] = ["server.pem", "server.key", "ca.pem"]
             .map(|name| keys.join(name).display().to_string());
-        let free = [
-            TcpListener::bind("127.0.0.1:0")?,
-            TcpListener::bind("127.0.0.1:0")?,
-        ];
+        let free = [TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?];
         let (tcp, tls) = (free[0].local_addr()?.port(), free[1].local_addr()?.port());
         drop(free);
         let folder = keys.join(format!("ycsb-{tcp}"));
@@ -58,11 +55,7 @@ impl Server {
             .stdout(Stdio::null())
             .spawn()?;
         // From here on the process ends with this, also if it does not answer.
-        let mut server = Self {
-            process,
-            ports: Ports { tcp, tls, smt: 0 },
-            certificates,
-        };
+        let mut server = Self { process, ports: Ports { tcp, tls, smt: 0 }, certificates };
         match port_of_smt(tcp, &mut server.process).await {
             Ok(port) => server.ports.smt = port,
             Err(error) => {
@@ -75,9 +68,7 @@ impl Server {
 
     /// CPU time of the server since it was started.
     pub(crate) fn cpu_time(&self) -> Duration {
-        let stat = Path::new("/proc")
-            .join(self.process.id().to_string())
-            .join("stat");
+        let stat = Path::new("/proc").join(self.process.id().to_string()).join("stat");
         let stat = fs::read_to_string(stat).unwrap_or_default();
         // The fields behind the name, which is in brackets: the 14th and 15th of all.
         let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);

@@ -66,9 +66,7 @@ impl FromStr for Way {
             "tls" => Ok(Self::Tls),
             "smt" => Ok(Self::Smt),
             "smt-alone" => Ok(Self::SmtAlone),
-            other => Err(format!(
-                "caller: there is no way {other}: tcp, tls, smt or smt-alone"
-            )),
+            other => Err(format!("caller: there is no way {other}: tcp, tls, smt or smt-alone")),
         }
     }
 }

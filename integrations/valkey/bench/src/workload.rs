@@ -46,11 +46,7 @@ impl Workload {
             'F' => Ok(Self::F),
             other => Err(format!("caller: there is no workload {other}: A to F")),
         };
-        letters
-            .chars()
-            .filter(|letter| *letter != ',')
-            .map(one)
-            .collect()
+        letters.chars().filter(|letter| *letter != ',').map(one).collect()
     }
 }
 
@@ -81,10 +77,9 @@ impl<'a> Operations<'a> {
             Workload::A | Workload::B => Operation::Update(self.popular()),
             Workload::C => Operation::Read(self.popular()),
             Workload::D if share < 0.95 => Operation::Read(self.latest()),
-            Workload::E if share < 0.95 => Operation::Scan {
-                from: self.popular(),
-                count: self.random.u64(1..=100),
-            },
+            Workload::E if share < 0.95 => {
+                Operation::Scan { from: self.popular(), count: self.random.u64(1..=100) }
+            }
             Workload::D | Workload::E => {
                 Operation::Insert(self.records.fetch_add(1, Ordering::Relaxed))
             }
@@ -143,10 +138,7 @@ mod tests {
             (Workload::F, [0.5, 0.0, 0.0, 0.0, 0.5]),
         ] {
             for (share, expected) in shares(workload).iter().zip(expected) {
-                assert!(
-                    (share - expected).abs() < 0.02,
-                    "{workload:?}: {share}, not {expected}"
-                );
+                assert!((share - expected).abs() < 0.02, "{workload:?}: {share}, not {expected}");
             }
         }
     }

@@ -69,19 +69,10 @@ impl Connector {
         };
         let routes = Arc::new(Routes::default());
         let (lost, losses) = mpsc::unbounded_channel();
-        let taking = take(
-            endpoint.clone(),
-            Arc::clone(&routes),
-            losses,
-            times.stall_max,
-        );
+        let taking = take(endpoint.clone(), Arc::clone(&routes), losses, times.stall_max);
         let probing = probe(Arc::clone(&routes), lost, times.probe);
         let tasks = [tokio::spawn(taking), tokio::spawn(probing)];
-        let socket = Arc::new(Socket {
-            endpoint,
-            routes,
-            tasks,
-        });
+        let socket = Arc::new(Socket { endpoint, routes, tasks });
         Ok(Self { socket })
     }
 

@@ -22,11 +22,7 @@ impl Frame {
             return Ok(None);
         }
         let word = message.try_get_u64().map_err(|_| Malformed)?;
-        Ok(Some(Self {
-            position: word & !END,
-            is_end: word & END != 0,
-            bytes: message,
-        }))
+        Ok(Some(Self { position: word & !END, is_end: word & END != 0, bytes: message }))
     }
 }
 
@@ -50,17 +46,11 @@ mod tests {
     #[test]
     fn a_header_has_a_position_and_an_end() {
         let read = |bytes: &'static [u8]| Frame::read(Bytes::from_static(bytes));
-        let frame = |position, is_end, bytes| Frame {
-            position,
-            is_end,
-            bytes: Bytes::from_static(bytes),
-        };
+        let frame =
+            |position, is_end, bytes| Frame { position, is_end, bytes: Bytes::from_static(bytes) };
         assert_eq!(read(b""), Ok(None));
         assert_eq!(read(b"\0\0\0\0\0\0\x01"), Err(Malformed));
-        assert_eq!(
-            read(b"\0\0\0\0\0\0\x01\x02+OK"),
-            Ok(Some(frame(258, false, b"+OK")))
-        );
+        assert_eq!(read(b"\0\0\0\0\0\0\x01\x02+OK"), Ok(Some(frame(258, false, b"+OK"))));
         assert_eq!(read(b"\x80\0\0\0\0\0\0\x07"), Ok(Some(frame(7, true, b""))));
         assert_eq!(end_header(7), *b"\x80\0\0\0\0\0\0\x07");
     }

@@ -24,12 +24,7 @@ pub struct Options {
 impl Options {
     /// A client that accepts servers by this trust.
     pub fn new(trust: Trust) -> Self {
-        Self {
-            trust,
-            identity: None,
-            server_name: None,
-            silence_max: SILENCE_MAX,
-        }
+        Self { trust, identity: None, server_name: None, silence_max: SILENCE_MAX }
     }
 
     /// Shows this certificate to servers that ask for one.
@@ -57,10 +52,7 @@ impl Options {
     /// # Errors
     /// The system gives no socket, or name or certificate cannot be used; the text says why.
     pub async fn open(&self) -> io::Result<Connector> {
-        let times = Times {
-            stall_max: Some(STALL_MAX),
-            probe: self.silence_max,
-        };
+        let times = Times { stall_max: Some(STALL_MAX), probe: self.silence_max };
         let opened = Connector::open(self.builder(MEMORY_OF_ALL_MAX), times).await;
         opened.map_err(io::Error::other)
     }
@@ -99,17 +91,12 @@ impl Options {
         config: AsyncConnectionConfig,
     ) -> RedisResult<MultiplexedConnection> {
         let connector = self.alone().await?;
-        connector
-            .connection_with_config(address, info, config)
-            .await
+        connector.connection_with_config(address, info, config).await
     }
 
     /// A socket for one connection.
     async fn alone(&self) -> io::Result<Connector> {
-        let times = Times {
-            stall_max: None,
-            probe: self.silence_max,
-        };
+        let times = Times { stall_max: None, probe: self.silence_max };
         let opened = Connector::open(self.builder(MEMORY_MAX), times).await;
         opened.map_err(io::Error::other)
     }

@@ -50,16 +50,8 @@ impl Route {
     fn new(session: Session) -> Self {
         let (sender, receiver) = mpsc::channel(PUSHES_MAX);
         let why = Arc::new(OnceLock::new());
-        let unclaimed = Some(Pushes {
-            receiver,
-            why: Arc::clone(&why),
-        });
-        Self {
-            session,
-            sender,
-            why,
-            unclaimed,
-        }
+        let unclaimed = Some(Pushes { receiver, why: Arc::clone(&why) });
+        Self { session, sender, why, unclaimed }
     }
 }
 
@@ -71,9 +63,7 @@ impl Routes {
     /// The messages of a session, those too that have come already. A session is claimed once.
     pub(crate) fn claim(&self, session: &Session) -> Pushes {
         let mut routes = self.lock();
-        let route = routes
-            .entry(session.id())
-            .or_insert_with(|| Route::new(session.clone()));
+        let route = routes.entry(session.id()).or_insert_with(|| Route::new(session.clone()));
         let claimed = route.unclaimed.take();
         claimed.expect("a session has one connection")
     }

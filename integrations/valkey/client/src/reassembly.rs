@@ -81,11 +81,7 @@ mod tests {
     use super::*;
 
     fn frame(position: u64, bytes: &'static [u8]) -> Frame {
-        Frame {
-            position,
-            is_end: false,
-            bytes: Bytes::from_static(bytes),
-        }
+        Frame { position, is_end: false, bytes: Bytes::from_static(bytes) }
     }
 
     fn read_all(reassembly: &mut Reassembly) -> Vec<u8> {
@@ -101,21 +97,15 @@ mod tests {
     #[test]
     fn messages_in_any_order_become_the_stream() {
         let mut reassembly = Reassembly::default();
-        for (position, bytes, expected) in [
-            (3, &b"lo"[..], &b""[..]),
-            (0, b"hel", b"hello"),
-            (6, b"w", b""),
-            (5, b" ", b" w"),
-        ] {
+        for (position, bytes, expected) in
+            [(3, &b"lo"[..], &b""[..]), (0, b"hel", b"hello"), (6, b"w", b""), (5, b" ", b" w")]
+        {
             assert_eq!(reassembly.add(frame(position, bytes)), Ok(()));
             assert_eq!(reassembly.held(), expected.len());
             assert_eq!(read_all(&mut reassembly), expected);
             assert_eq!(reassembly.held(), 0);
         }
-        let end = Frame {
-            is_end: true,
-            ..frame(7, b"")
-        };
+        let end = Frame { is_end: true, ..frame(7, b"") };
         assert!(!reassembly.is_at_end());
         assert_eq!(reassembly.add(end), Ok(()));
         assert!(reassembly.is_at_end());

@@ -41,10 +41,7 @@ fn raw(reply: &Value, text: &mut Vec<u8>) {
         Value::Array(items) | Value::Set(items) => joined(&mut items.iter(), text),
         Value::Push { data, .. } => joined(&mut data.iter(), text),
         Value::Map(pairs) => {
-            joined(
-                &mut pairs.iter().flat_map(|(key, value)| [key, value]),
-                text,
-            );
+            joined(&mut pairs.iter().flat_map(|(key, value)| [key, value]), text);
         }
         other => text.extend_from_slice(plain(other).as_bytes()),
     }

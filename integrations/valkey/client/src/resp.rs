@@ -47,10 +47,7 @@ fn head_of(bytes: &[u8]) -> Result<Option<Head>, NoReply> {
         b'+' | b'-' | b':' | b'_' | b',' | b'#' | b'(' => 0,
         b'$' | b'=' | b'!' => {
             let body = count()?.map_or(0, |bytes| bytes.saturating_add(2));
-            return Ok(Some(Head {
-                length: length.saturating_add(body),
-                elements: 0,
-            }));
+            return Ok(Some(Head { length: length.saturating_add(body), elements: 0 }));
         }
         b'*' | b'~' | b'>' => count()?.unwrap_or(0),
         b'%' => count()?.unwrap_or(0).saturating_mul(2),
@@ -77,11 +74,7 @@ mod tests {
             "|1\r\n+k\r\n+v\r\n:1\r\n",
         ] {
             let (bytes, more) = (reply.as_bytes(), format!("{reply}+next\r\n"));
-            assert_eq!(
-                reply_length(more.as_bytes()),
-                Ok(Some(bytes.len())),
-                "{reply}"
-            );
+            assert_eq!(reply_length(more.as_bytes()), Ok(Some(bytes.len())), "{reply}");
             for end in 0..bytes.len() {
                 assert_eq!(reply_length(&bytes[..end]), Ok(None), "{reply} to {end}");
             }

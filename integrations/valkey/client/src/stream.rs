@@ -172,9 +172,7 @@ impl Stream {
     fn wake_reader(&mut self, context: &Context<'_>) {
         let has_news =
             self.arrived.front().is_some() || self.arrived.is_at_end() || self.failed.is_some();
-        let reader = self
-            .reader
-            .take_if(|reader| has_news || !reader.will_wake(context.waker()));
+        let reader = self.reader.take_if(|reader| has_news || !reader.will_wake(context.waker()));
         if let Some(reader) = reader {
             reader.wake();
         }

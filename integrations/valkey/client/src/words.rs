@@ -19,10 +19,7 @@ pub fn words(line: &[u8]) -> Result<Vec<Vec<u8>>, UnbalancedQuotes> {
             b'\'' => single_quoted(&rest[1..])?,
             _ => bare(rest),
         };
-        if behind
-            .first()
-            .is_some_and(|next| !next.is_ascii_whitespace())
-        {
+        if behind.first().is_some_and(|next| !next.is_ascii_whitespace()) {
             return Err(UnbalancedQuotes);
         }
         words.push(word);

@@ -34,26 +34,17 @@ pub(crate) struct Failure {
 impl Failure {
     /// The caller has given something that cannot be used.
     pub(crate) fn invalid(text: impl Into<String>) -> Self {
-        Self {
-            code: INVALID,
-            text: format!("caller: {}", text.into()),
-        }
+        Self { code: INVALID, text: format!("caller: {}", text.into()) }
     }
 
     /// A certificate, key or authority cannot be used.
     pub(crate) fn credentials(error: &impl std::fmt::Display) -> Self {
-        Self {
-            code: CREDENTIALS,
-            text: error.to_string(),
-        }
+        Self { code: CREDENTIALS, text: error.to_string() }
     }
 
     /// A system call has failed.
     pub(crate) fn system(error: &std::io::Error) -> Self {
-        Self {
-            code: SYSTEM,
-            text: format!("environment: {error}"),
-        }
+        Self { code: SYSTEM, text: format!("environment: {error}") }
     }
 
     /// The error for C, with as much of its text as there is room for.
@@ -64,19 +55,13 @@ impl Failure {
         }
         let mut text = [0; TEXT_MAX];
         text[..length].copy_from_slice(&self.text.as_bytes()[..length]);
-        ErrorForC {
-            code: self.code,
-            text,
-        }
+        ErrorForC { code: self.code, text }
     }
 }
 
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
-        Self {
-            code: OPEN,
-            text: error.to_string(),
-        }
+        Self { code: OPEN, text: error.to_string() }
     }
 }
 
@@ -90,10 +75,7 @@ impl From<Refused> for Failure {
             // Others than these do not come of whole replies and one-way messages.
             _ => NO_RPC,
         };
-        Self {
-            code,
-            text: refused.to_string(),
-        }
+        Self { code, text: refused.to_string() }
     }
 }
 
@@ -115,17 +97,9 @@ mod tests {
 
     #[test]
     fn refusals_have_the_codes_of_the_header() {
-        let too_large = Refused::TooLarge {
-            length: 2,
-            limit: 1,
-        };
-        let codes = [
-            Refused::Blocked,
-            Refused::NoSession,
-            Refused::NoRpc,
-            too_large,
-            Refused::UsedUp,
-        ];
+        let too_large = Refused::TooLarge { length: 2, limit: 1 };
+        let codes =
+            [Refused::Blocked, Refused::NoSession, Refused::NoRpc, too_large, Refused::UsedUp];
         let codes = codes.map(|refused| Failure::from(refused).code);
         assert_eq!(codes, [4, 5, 6, 7, 8]);
     }

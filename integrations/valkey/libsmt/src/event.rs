@@ -21,17 +21,11 @@ pub(crate) struct Slice {
 impl Slice {
     /// These bytes, for as long as they live.
     pub(crate) fn of(bytes: &[u8]) -> Self {
-        Self {
-            data: bytes.as_ptr(),
-            length: bytes.len(),
-        }
+        Self { data: bytes.as_ptr(), length: bytes.len() }
     }
 
     const fn empty() -> Self {
-        Self {
-            data: ptr::null(),
-            length: 0,
-        }
+        Self { data: ptr::null(), length: 0 }
     }
 }
 
@@ -47,28 +41,19 @@ impl RpcForC {
     pub(crate) const NONE: Self = Self { session: 0, id: 0 };
 
     pub(crate) const fn to_rpc(self) -> RpcId {
-        RpcId {
-            session: SessionIndex(self.session),
-            id: smt_transport::polled::MessageId(self.id),
-        }
+        RpcId { session: SessionIndex(self.session), id: smt_transport::polled::MessageId(self.id) }
     }
 }
 
 impl From<RpcId> for RpcForC {
     fn from(rpc: RpcId) -> Self {
-        Self {
-            session: rpc.session.0,
-            id: rpc.id.0,
-        }
+        Self { session: rpc.session.0, id: rpc.id.0 }
     }
 }
 
 impl From<SessionIndex> for RpcForC {
     fn from(session: SessionIndex) -> Self {
-        Self {
-            session: session.0,
-            id: 0,
-        }
+        Self { session: session.0, id: 0 }
     }
 }
 
@@ -132,16 +117,9 @@ impl Lent {
     /// The event for C, which may point into `self` until the next one.
     fn event(&mut self, event: Event, local_port: u16) -> EventForC {
         match event {
-            Event::Accepted {
-                session,
-                path,
-                peer,
-            } => {
+            Event::Accepted { session, path, peer } => {
                 let peer = LentPeer::new(path.remote, (path.local, local_port), peer);
-                EventForC {
-                    peer: self.peer(peer),
-                    ..EventForC::new(ACCEPTED, session)
-                }
+                EventForC { peer: self.peer(peer), ..EventForC::new(ACCEPTED, session) }
             }
             Event::ClientRefused { path, reason } => {
                 let nobody = PeerIdentity::default();

@@ -54,12 +54,7 @@ impl LentPeer {
             dns_name: Slice::of(dns_name.as_deref().unwrap_or_default().as_bytes()),
             certificate: Slice::of(certificate.as_deref().unwrap_or_default()),
         };
-        Self {
-            for_c,
-            _common_name: common_name,
-            _dns_name: dns_name,
-            _certificate: certificate,
-        }
+        Self { for_c, _common_name: common_name, _dns_name: dns_name, _certificate: certificate }
     }
 
     /// The struct that C is lent.

@@ -16,27 +16,12 @@ const ENTRIES: [u32; 6] = [8, 16, 32, 64, 128, 256];
 
 /// The share of packets that the device does, and writes of entries for 1,000 packets.
 pub(super) fn policies() -> Result<(Table, Plot), Failure> {
-    let long = AdmissionPolicy {
-        bytes_min: 100_000,
-        ..AdmissionPolicy::ALL
-    };
+    let long = AdmissionPolicy { bytes_min: 100_000, ..AdmissionPolicy::ALL };
     let rules = [
         ("all", AdmissionPolicy::ALL),
         ("from 100 kB", long),
-        (
-            "all, LRU out",
-            AdmissionPolicy {
-                evicted_after: Some(IDLE),
-                ..AdmissionPolicy::ALL
-            },
-        ),
-        (
-            "from 100 kB, LRU out",
-            AdmissionPolicy {
-                evicted_after: Some(IDLE),
-                ..long
-            },
-        ),
+        ("all, LRU out", AdmissionPolicy { evicted_after: Some(IDLE), ..AdmissionPolicy::ALL }),
+        ("from 100 kB, LRU out", AdmissionPolicy { evicted_after: Some(IDLE), ..long }),
     ];
     let mut table = Table {
         corner: "entries".to_owned(),
@@ -46,11 +31,7 @@ pub(super) fn policies() -> Result<(Table, Plot), Failure> {
     let mut lines: Vec<Line> = rules
         .iter()
         .enumerate()
-        .map(|(color, (name, _))| Line {
-            name: (*name).to_owned(),
-            color,
-            points: Vec::new(),
-        })
+        .map(|(color, (name, _))| Line { name: (*name).to_owned(), color, points: Vec::new() })
         .collect();
     for entries in ENTRIES {
         let mut cells = Vec::new();
@@ -111,9 +92,7 @@ fn simulate(policy: &AdmissionPolicy, entries: u32) -> Result<Outcome, Failure> 
         outcome.packets += 1;
         transfer.bytes_seen += 1_350;
         // The connection that gave up its entry has lost it to another.
-        let handle = transfer
-            .handle
-            .filter(|of| owners.get(of) == Some(&transfer.id));
+        let handle = transfer.handle.filter(|of| owners.get(of) == Some(&transfer.id));
         match handle {
             Some(handle) => {
                 outcome.offloaded += 1;
@@ -148,12 +127,7 @@ fn simulate(policy: &AdmissionPolicy, entries: u32) -> Result<Outcome, Failure> 
 fn seal(engine: &mut QuicEngine, handle: Handle) {
     let mut packet = [0; 30];
     packet[0] = 0x40;
-    let mut batch = Batch {
-        packets: &mut packet,
-        stride: 30,
-        id_length: 8,
-        numbers: &[0],
-    };
+    let mut batch = Batch { packets: &mut packet, stride: 30, id_length: 8, numbers: &[0] };
     // The nonce is always the same: nothing of it leaves this model.
     let _ = engine.seal(handle, &mut batch);
 }
@@ -183,10 +157,7 @@ impl Random {
 
     /// From 0 to below 1.
     fn unit(&mut self) -> f64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (self.0 >> 11) as f64 / (1_u64 << 53) as f64
     }
 

@@ -57,11 +57,7 @@ pub(super) fn table() -> Table {
             )],
         ));
     }
-    Table {
-        corner: "write".to_owned(),
-        columns: vec!["bytes".to_owned()],
-        rows,
-    }
+    Table { corner: "write".to_owned(), columns: vec!["bytes".to_owned()], rows }
 }
 
 /// With the headers of the packets that PCIe cuts them into.

@@ -15,14 +15,9 @@ pub(super) fn table(packet: u32) -> Result<Table, Failure> {
     let megahertz = megahertz();
     let mut table = Table {
         corner: "cipher".to_owned(),
-        columns: [
-            "seal, ns",
-            "open, ns",
-            "header protection, ns",
-            "cycles of seal and header",
-        ]
-        .map(str::to_owned)
-        .to_vec(),
+        columns: ["seal, ns", "open, ns", "header protection, ns", "cycles of seal and header"]
+            .map(str::to_owned)
+            .to_vec(),
         rows: Vec::new(),
     };
     for (name, cipher) in [
@@ -74,10 +69,7 @@ fn times(keys: &Keys, packet: usize) -> [f64; 3] {
     let sample = vec![3; keys.local.header.sample_len()];
     let header = least(|_| {
         let (mut first, mut bytes) = (0x40, [1, 2, 3, 4]);
-        let masked = keys
-            .local
-            .header
-            .encrypt_in_place(&sample, &mut first, &mut bytes);
+        let masked = keys.local.header.encrypt_in_place(&sample, &mut first, &mut bytes);
         black_box((masked.is_ok(), first, bytes));
     });
     [seal, (open - copy).max(0.0), header]

@@ -12,26 +12,17 @@ const UNITS: [u32; 8] = [1, 2, 4, 8, 12, 16, 24, 32];
 pub(super) fn of_units(packet: u32, gigabits: f64) -> (Table, Plot) {
     let mut table = Table {
         corner: "units".to_owned(),
-        columns: CLOCKS
-            .iter()
-            .map(|clock| format!("{clock} MHz, us"))
-            .collect(),
+        columns: CLOCKS.iter().map(|clock| format!("{clock} MHz, us")).collect(),
         rows: Vec::new(),
     };
     let mut lines: Vec<Line> = CLOCKS
         .iter()
         .enumerate()
-        .map(|(color, clock)| Line {
-            name: format!("{clock} MHz"),
-            color,
-            points: Vec::new(),
-        })
+        .map(|(color, clock)| Line { name: format!("{clock} MHz"), color, points: Vec::new() })
         .collect();
     for units in UNITS {
         let cells = CLOCKS.iter().zip(&mut lines).map(|(clock, line)| {
-            let unit = Unit {
-                megahertz: f64::from(*clock),
-            };
+            let unit = Unit { megahertz: f64::from(*clock) };
             match mean_latency(&unit, units, packet, gigabits) {
                 Some(mean) => {
                     line.points.push((f64::from(units), mean));
@@ -76,9 +67,7 @@ fn mean_latency(unit: &Unit, units: u32, packet: u32, gigabits: f64) -> Option<f
     let (mut free, mut now, mut sum) = (vec![0.0_f64; units as usize], 0.0, 0.0);
     let mut random = 1_u64;
     for _ in 0..PACKETS {
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let drawn = ((random >> 11) as f64 + 1.0) / (1_u64 << 53) as f64;
         now -= drawn.ln() * between;
         let first = free.iter_mut().min_by(|one, other| one.total_cmp(other))?;
@@ -106,10 +95,7 @@ mod tests {
         let own = unit.time(1_350);
         assert!((own - 125.0 / 200.0).abs() < 1e-9, "{own}");
         let idle = mean_latency(&unit, 8, 1_350, 0.1);
-        assert!(
-            idle.is_some_and(|idle| (idle - own).abs() < 0.01),
-            "{idle:?}"
-        );
+        assert!(idle.is_some_and(|idle| (idle - own).abs() < 0.01), "{idle:?}");
         let busy = mean_latency(&unit, 1, 1_350, 15.0);
         assert!(busy.is_some_and(|busy| busy > 2.0 * own), "{busy:?}");
         assert_eq!(mean_latency(&unit, 1, 1_350, 100.0), None);
@@ -124,9 +110,6 @@ mod tests {
         let gigabits = load / own * 1_350.0 * 8.0 / 1_000.0;
         let expected = own * (1.0 + load / (2.0 * (1.0 - load)));
         let mean = mean_latency(&unit, 1, 1_350, gigabits);
-        assert!(
-            mean.is_some_and(|mean| (mean / expected - 1.0).abs() < 0.03),
-            "{mean:?}"
-        );
+        assert!(mean.is_some_and(|mean| (mean / expected - 1.0).abs() < 0.03), "{mean:?}");
     }
 }

@@ -53,33 +53,20 @@ pub(super) const REORDERED_MANY: Shown = Shown {
     ..REORDERED
 };
 /// Figure 8.
-pub(super) const LOST_MANY: Shown = Shown {
-    file: "figure-8",
-    title: "Throughput of many connections with loss",
-    ..LOST
-};
+pub(super) const LOST_MANY: Shown =
+    Shown { file: "figure-8", title: "Throughput of many connections with loss", ..LOST };
 
 /// The plot, and the name of its file.
 pub(super) fn lines(groups: &[Group<'_>], shown: &Shown) -> (String, Plot) {
     let mut by_stack: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
     for group in groups {
         let point = ((shown.x.1)(group.setting()), (shown.y.1)(group));
-        by_stack
-            .entry(&group.first().server)
-            .or_default()
-            .push(point);
+        by_stack.entry(&group.first().server).or_default().push(point);
     }
-    let lines = by_stack
-        .into_iter()
-        .enumerate()
-        .map(|(color, (name, mut points))| {
-            points.sort_by(|one, other| one.0.total_cmp(&other.0));
-            Line {
-                name: name.to_owned(),
-                color,
-                points,
-            }
-        });
+    let lines = by_stack.into_iter().enumerate().map(|(color, (name, mut points))| {
+        points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        Line { name: name.to_owned(), color, points }
+    });
     let lines: Vec<Line> = lines.collect();
     let most = |of: fn(&(f64, f64)) -> f64| {
         let values = lines.iter().flat_map(|line| line.points.iter().map(of));

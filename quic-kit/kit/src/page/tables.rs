@@ -47,10 +47,8 @@ pub(super) fn breakdown(groups: &[Group<'_>]) -> Vec<Table> {
             .map(|group| (group.first().server.clone(), group.samples(of)))
             .filter(|(_, samples)| !samples.is_empty())
             .collect();
-        let classes: BTreeSet<&String> = samples
-            .iter()
-            .flat_map(|(_, samples)| samples.keys())
-            .collect();
+        let classes: BTreeSet<&String> =
+            samples.iter().flat_map(|(_, samples)| samples.keys()).collect();
         let mut columns: Vec<&str> = classes.iter().map(|class| class.as_str()).collect();
         let rows = samples.iter().map(|(stack, samples)| {
             let mut cells: Vec<String> = columns
@@ -163,11 +161,7 @@ pub(super) fn settings(groups: &[Group<'_>]) -> Table {
         if !setting.segmentation {
             // quinn's socket joins what it receives in any case.
             let joins = group.first().server == "quinn";
-            name.push_str(if joins {
-                ", without GSO"
-            } else {
-                ", without GSO and GRO"
-            });
+            name.push_str(if joins { ", without GSO" } else { ", without GSO and GRO" });
         }
         if let Some(pacing) = setting.pacing {
             name.push_str(if pacing { ", paced" } else { ", not paced" });
@@ -225,19 +219,11 @@ fn sides<'a>(group: &'a Group<'a>) -> Vec<Side<'a>> {
     let mut sides = Vec::new();
     if client == "quinn" {
         let samples = group.samples(|of| of.server_samples.as_ref());
-        sides.push(side(
-            format!("server, {server}"),
-            |of| &of.server_report,
-            samples,
-        ));
+        sides.push(side(format!("server, {server}"), |of| &of.server_report, samples));
     }
     if server == "quinn" {
         let samples = group.samples(|of| of.client_samples.as_ref());
-        sides.push(side(
-            format!("client, {client}"),
-            |of| &of.client_report,
-            samples,
-        ));
+        sides.push(side(format!("client, {client}"), |of| &of.client_report, samples));
     }
     sides
 }
@@ -289,11 +275,8 @@ pub(super) fn offload(groups: &[Group<'_>]) -> [Table; 2] {
 }
 
 fn cpu_per_gigabyte(group: &Group<'_>) -> [String; 3] {
-    let reports: [fn(&Outcome) -> &Fields; 3] = [
-        |of| &of.server_report,
-        |of| &of.client_report,
-        |of| &of.emulator_report,
-    ];
+    let reports: [fn(&Outcome) -> &Fields; 3] =
+        [|of| &of.server_report, |of| &of.client_report, |of| &of.emulator_report];
     reports.map(|report| number(group.median(|of| of.cpu_per_gigabyte(report(of)))))
 }
 

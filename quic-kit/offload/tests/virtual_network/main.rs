@@ -23,10 +23,7 @@ use crate::world::{World, run};
 fn assert_opened(counts: &OffloadCounts, eligible: u64) {
     assert!(counts.eligible >= eligible, "{counts:?}");
     assert!(counts.opened * 100 >= counts.eligible * 99, "{counts:?}");
-    assert!(
-        counts.taken > 0 && counts.taken <= counts.opened,
-        "{counts:?}"
-    );
+    assert!(counts.taken > 0 && counts.taken <= counts.opened, "{counts:?}");
 }
 
 #[test]
@@ -35,11 +32,7 @@ fn the_engine_opens_the_packets_of_a_transfer_and_seals_those_of_the_client() {
         let outcome = run(Setting { cipher, ..SETTING });
         assert_opened(&outcome.counts, 2_000);
         assert!(outcome.short_of_client > 10, "{:?}", outcome.counts);
-        assert!(
-            outcome.counts.sealed >= outcome.short_of_client,
-            "{:?}",
-            outcome.counts
-        );
+        assert!(outcome.counts.sealed >= outcome.short_of_client, "{:?}", outcome.counts);
         assert_eq!(outcome.counts.sealed_in_software, 0);
         assert_eq!(outcome.entries.0, 1);
     }
@@ -47,21 +40,14 @@ fn the_engine_opens_the_packets_of_a_transfer_and_seals_those_of_the_client() {
 
 #[test]
 fn a_transfer_with_loss_and_reordering_is_opened_by_the_engine() {
-    let outcome = run(Setting {
-        lost: 10,
-        late: 50,
-        ..SETTING
-    });
+    let outcome = run(Setting { lost: 10, late: 50, ..SETTING });
     assert_opened(&outcome.counts, 2_000);
 }
 
 #[test]
 fn an_upload_leaves_sealed_by_the_engine() {
     let outcome = run(Setting {
-        request: Request {
-            download: 1,
-            upload: 3_000_000,
-        },
+        request: Request { download: 1, upload: 3_000_000 },
         lost: 10,
         late: 50,
         ..SETTING
@@ -73,13 +59,7 @@ fn an_upload_leaves_sealed_by_the_engine() {
 #[test]
 fn key_updates_of_either_side_are_followed() {
     for (key_updates, server_updates) in [(3, 0), (0, 1), (2, 1)] {
-        let outcome = run(Setting {
-            key_updates,
-            server_updates,
-            lost: 5,
-            late: 20,
-            ..SETTING
-        });
+        let outcome = run(Setting { key_updates, server_updates, lost: 5, late: 20, ..SETTING });
         assert_opened(&outcome.counts, 2_000);
         // quinn makes none before the one before it is acknowledged, so that few may be made.
         assert!(outcome.counts.updates >= 1, "{:?}", outcome.counts);
@@ -90,10 +70,7 @@ fn key_updates_of_either_side_are_followed() {
 #[test]
 fn connection_ids_that_are_replaced_are_followed() {
     // Without loss: a lost NEW_CONNECTION_ID frame is repeated in a form that peers refuse.
-    let outcome = run(Setting {
-        id_lifetime: Some(Duration::from_millis(10)),
-        ..SETTING
-    });
+    let outcome = run(Setting { id_lifetime: Some(Duration::from_millis(10)), ..SETTING });
     assert_opened(&outcome.counts, 2_000);
     // Five are there without replacement.
     assert!(outcome.counts.ids > 5, "{:?}", outcome.counts);
@@ -102,45 +79,30 @@ fn connection_ids_that_are_replaced_are_followed() {
 
 #[test]
 fn a_client_whose_address_changes_stays_offloaded() {
-    let outcome = run(Setting {
-        rebind_after: Some(60),
-        ..SETTING
-    });
+    let outcome = run(Setting { rebind_after: Some(60), ..SETTING });
     assert_opened(&outcome.counts, 2_000);
 }
 
 #[test]
 fn forged_packets_are_opened_by_neither_and_change_nothing() {
-    let outcome = run(Setting {
-        forged: 200,
-        ..SETTING
-    });
+    let outcome = run(Setting { forged: 200, ..SETTING });
     let counts = outcome.counts;
     assert!(outcome.packets >= 2_000);
     // Forged ones with a known id are eligible, and do not open.
-    assert!(
-        counts.opened >= 2_000 && counts.opened < counts.eligible,
-        "{counts:?}"
-    );
+    assert!(counts.opened >= 2_000 && counts.opened < counts.eligible, "{counts:?}");
     assert_eq!(counts.left_to_software, 0, "{counts:?}");
 }
 
 #[test]
 fn a_driver_without_room_leaves_the_connection_to_software() {
-    let outcome = run(Setting {
-        connections_max: 0,
-        ..SETTING
-    });
+    let outcome = run(Setting { connections_max: 0, ..SETTING });
     let counts = outcome.counts;
     assert_eq!((counts.eligible, counts.opened, counts.sealed), (0, 0, 0));
 }
 
 #[test]
 fn a_client_that_moves_to_another_address_stays_offloaded() {
-    let outcome = run(Setting {
-        is_moving: true,
-        ..SETTING
-    });
+    let outcome = run(Setting { is_moving: true, ..SETTING });
     assert_opened(&outcome.counts, 2_000);
     assert_eq!(outcome.counts.sealed_in_software, 0);
 }
@@ -149,10 +111,7 @@ fn a_client_that_moves_to_another_address_stays_offloaded() {
 fn early_packets_are_quinns_and_the_rest_is_the_engines() {
     let mut world = World::new(Setting {
         is_early: true,
-        request: Request {
-            download: 1_000_000,
-            upload: 5_000,
-        },
+        request: Request { download: 1_000_000, upload: 5_000 },
         ..SETTING
     });
     world.transfer();
@@ -169,10 +128,7 @@ fn a_connection_that_is_refused_is_admitted_when_there_is_room() {
     let mut world = World::new(Setting {
         connections_max: 1,
         window: 40_000,
-        request: Request {
-            download: 300_000,
-            upload: 0,
-        },
+        request: Request { download: 300_000, upload: 0 },
         ..SETTING
     });
     world.transfer();
@@ -192,10 +148,7 @@ fn a_connection_that_is_refused_is_admitted_when_there_is_room() {
 #[test]
 fn a_connection_is_admitted_when_it_has_had_bytes_enough_in_any_key_phase() {
     let outcome = run(Setting {
-        policy: AdmissionPolicy {
-            bytes_min: 1_500_000,
-            evicted_after: None,
-        },
+        policy: AdmissionPolicy { bytes_min: 1_500_000, evicted_after: None },
         // One comes before the entry, and one behind it; quinn makes none before the keys of the
         // one before are forgotten, for which a small window leaves the time.
         key_updates: 2,
@@ -217,16 +170,10 @@ fn entries_that_are_evicted_in_mid_transfer_cost_no_packet() {
         let outcome = run(Setting {
             connections,
             connections_max,
-            policy: AdmissionPolicy {
-                bytes_min: 0,
-                evicted_after: Some(0),
-            },
+            policy: AdmissionPolicy { bytes_min: 0, evicted_after: Some(0) },
             key_updates: 2,
             server_updates: 1,
-            request: Request {
-                download: 1_000_000,
-                upload: 0,
-            },
+            request: Request { download: 1_000_000, upload: 0 },
             ..SETTING
         });
         let counts = outcome.counts;
@@ -241,10 +188,7 @@ fn entries_that_are_evicted_in_mid_transfer_cost_no_packet() {
 #[test]
 fn ten_thousand_packets_open_as_the_library_opens_them() {
     let outcome = run(Setting {
-        request: Request {
-            download: 13_500_000,
-            upload: 0,
-        },
+        request: Request { download: 13_500_000, upload: 0 },
         lost: 10,
         late: 50,
         key_updates: 2,
@@ -258,10 +202,7 @@ fn ten_thousand_packets_open_as_the_library_opens_them() {
 #[ignore = "a million packets"]
 fn a_million_packets_open_as_the_library_opens_them() {
     let outcome = run(Setting {
-        request: Request {
-            download: 1_330_000_000,
-            upload: 0,
-        },
+        request: Request { download: 1_330_000_000, upload: 0 },
         lost: 10,
         late: 50,
         key_updates: 5,

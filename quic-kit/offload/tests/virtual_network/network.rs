@@ -77,12 +77,7 @@ impl Network {
 
     fn put(&mut self, at: Instant, is_to_server: bool, bytes: Vec<u8>) {
         self.order += 1;
-        self.queue.push(Reverse(OnTheWay {
-            at,
-            order: self.order,
-            is_to_server,
-            bytes,
-        }));
+        self.queue.push(Reverse(OnTheWay { at, order: self.order, is_to_server, bytes }));
     }
 
     /// The next packet that has come by now.

@@ -50,11 +50,7 @@ impl Server {
             true,
             Some([7; 32]),
         );
-        Self {
-            endpoint,
-            connections: BTreeMap::new(),
-            lost: 0,
-        }
+        Self { endpoint, connections: BTreeMap::new(), lost: 0 }
     }
 
     /// Packets that it has taken for lost.
@@ -74,10 +70,7 @@ impl Server {
         let mut response = Vec::new();
         let from = network.client();
         let bytes = BytesMut::from(bytes);
-        match self
-            .endpoint
-            .handle(now, from, None, None, bytes, &mut response)
-        {
+        match self.endpoint.handle(now, from, None, None, bytes, &mut response) {
             Some(DatagramEvent::NewConnection(incoming)) => {
                 let accepted = self.endpoint.accept(incoming, now, &mut response, None);
                 let Ok((handle, connection)) = accepted else {

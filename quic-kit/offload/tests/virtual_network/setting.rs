@@ -37,10 +37,7 @@ pub(crate) struct Setting {
 
 pub(crate) const SETTING: Setting = Setting {
     cipher: Cipher::Aes128,
-    request: Request {
-        download: 3_000_000,
-        upload: 0,
-    },
+    request: Request { download: 3_000_000, upload: 0 },
     connections: 1,
     lost: 0,
     late: 0,

@@ -48,9 +48,7 @@ pub(crate) struct Outcome {
 
 impl World {
     pub(crate) fn new(setting: Setting) -> Self {
-        let seed = std::env::var("SMT_SEED")
-            .ok()
-            .and_then(|seed| seed.parse().ok());
+        let seed = std::env::var("SMT_SEED").ok().and_then(|seed| seed.parse().ok());
         let seed = seed.unwrap_or(20_261_126);
         println!("SMT_SEED={seed}");
         let files = Files::make();
@@ -94,11 +92,7 @@ impl World {
             transfers.push((handle, Progress::new(self.now, self.setting.request)));
         }
         while !transfers.is_empty() {
-            assert!(
-                self.now - self.begin < HANGS_AFTER,
-                "{:?}",
-                self.driver.counts()
-            );
+            assert!(self.now - self.begin < HANGS_AFTER, "{:?}", self.driver.counts());
             self.take_arrived();
             self.server.turn(self.now, &mut self.network);
             self.driver.handle_timeout(self.now);
@@ -120,12 +114,8 @@ impl World {
         while let Some(packet) = self.network.arrived(self.now) {
             let network = &mut self.network;
             match packet.is_to_server {
-                true => self
-                    .server
-                    .receive(self.now, network, &packet.bytes, updates),
-                false => self
-                    .driver
-                    .receive(self.now, (server(), None), &packet.bytes),
+                true => self.server.receive(self.now, network, &packet.bytes, updates),
+                false => self.driver.receive(self.now, (server(), None), &packet.bytes),
             }
         }
     }
@@ -156,8 +146,7 @@ impl World {
         let mut buffer = Vec::new();
         for handle in &self.handles {
             while let Some(transmit) =
-                self.driver
-                    .poll_transmit(self.now, *handle, (10, &mut buffer))
+                self.driver.poll_transmit(self.now, *handle, (10, &mut buffer))
             {
                 let stride = transmit.segment_size.unwrap_or(transmit.size);
                 for packet in buffer[..transmit.size].chunks(stride) {

@@ -37,9 +37,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let connector = Arc::new(Connector {
         builder: credentials.builder()?,
         address: arguments.address.clone(),
-        peer_name: by_id
-            .or_else(|| credentials.name.clone())
-            .unwrap_or_else(|| host.to_owned()),
+        peer_name: by_id.or_else(|| credentials.name.clone()).unwrap_or_else(|| host.to_owned()),
     });
     let socket = handover_socket::bind(&arguments.socket)?;
     standard_error::tell(format_args!("listening at {}", arguments.socket.display()));
@@ -89,9 +87,7 @@ impl Connector {
     /// secret of a session for many would be worth them all.
     fn hand_over(&self, adopter: HexId) -> Result<Told, Failure> {
         let builder = self.builder.clone().connect_deadline(LIMIT);
-        let builder = builder
-            .sessions_memory(0)
-            .message_limit(LONGEST_REPLY as u32);
+        let builder = builder.sessions_memory(0).message_limit(LONGEST_REPLY as u32);
         let client = builder.connect_blocking(&self.address)?;
         let connected = client.connect().map_err(Failure::from);
         let told = connected.and_then(|session| self.agree(&session, adopter));
@@ -113,10 +109,7 @@ impl Connector {
             Reply::Adopted { server, address } => {
                 let terms = offer.terms(server)?;
                 let value = session.hand_over(Side::Client, &terms, &self.peer_name)?;
-                Ok(Told::Session {
-                    value: HexValue::of(&value),
-                    address: Some(address),
-                })
+                Ok(Told::Session { value: HexValue::of(&value), address: Some(address) })
             }
             Reply::Refused { reason } => {
                 let text = format!("the other key daemon refuses: {reason}");
@@ -165,9 +158,7 @@ mod tests {
                     server: HexId(AdopterId([number; 16])),
                     address: ([127, 0, 0, 1], 1).into(),
                 };
-                request
-                    .reply(serde_json::to_vec(&adopted).unwrap())
-                    .unwrap();
+                request.reply(serde_json::to_vec(&adopted).unwrap()).unwrap();
             }
             for told in handed_over.join().unwrap() {
                 assert!(matches!(told, Told::Session { .. }), "{told:?}");

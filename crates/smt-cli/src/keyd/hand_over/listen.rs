@@ -48,10 +48,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             std::thread::spawn(move || registered.register(stream));
         }
     });
-    let server = arguments
-        .credentials
-        .builder()?
-        .message_limit(MESSAGE_LIMIT);
+    let server = arguments.credentials.builder()?.message_limit(MESSAGE_LIMIT);
     let server = server.bind_blocking(&arguments.address)?;
     standard_error::tell(format_args!("listening at {}", server.local_address()));
     let (ended, sessions) = sync_channel(ENDING_MAX);
@@ -96,11 +93,7 @@ impl Serving {
             match stream.read()? {
                 Some(Ask::Serve { adopter, address }) => {
                     standard_error::tell(format_args!("process {} serves at {address}", adopter.0));
-                    let process = DataProcess {
-                        stream,
-                        adopter,
-                        address,
-                    };
+                    let process = DataProcess { stream, adopter, address };
                     self.replace(process);
                 }
                 Some(Ask::Session { .. }) => stream.write(&Told::Refused {
@@ -137,10 +130,7 @@ impl Serving {
         let session = request.session();
         let terms = offer.terms(process.adopter)?;
         let value = session.hand_over(Side::Server, &terms, &name)?;
-        let told = Told::Session {
-            value: HexValue::of(&value),
-            address: None,
-        };
+        let told = Told::Session { value: HexValue::of(&value), address: None };
         let answered = process.stream.write(&told);
         let answered = answered.and_then(|()| process.stream.read());
         let gone = |why: String| {
@@ -148,10 +138,9 @@ impl Serving {
             Failure::of(Fault::Environment, text)
         };
         let reply = match answered {
-            Ok(Some(Answer::Adopted {})) => Ok(Reply::Adopted {
-                server: process.adopter,
-                address: process.address,
-            }),
+            Ok(Some(Answer::Adopted {})) => {
+                Ok(Reply::Adopted { server: process.adopter, address: process.address })
+            }
             Ok(Some(Answer::Refused { reason })) => return Ok(Reply::Refused { reason }),
             Ok(None) => Err(gone("its socket is closed".to_owned())),
             Err(failure) => Err(gone(failure.line().into_owned())),
@@ -184,10 +173,7 @@ fn name_of(dns_names: &[String], uris: &[String], public_key: &[u8]) -> String {
     let is_host = |name: &&String| !name.contains([':', ' ']);
     let hosts = dns_names.iter().filter(is_host);
     let mut names = hosts.chain(uris.iter().filter(is_uri));
-    names
-        .next()
-        .cloned()
-        .unwrap_or_else(|| format!("key sha256 {}", fingerprint(public_key)))
+    names.next().cloned().unwrap_or_else(|| format!("key sha256 {}", fingerprint(public_key)))
 }
 
 /// Bytes of a message of the other end, at most; an offer has fewer.

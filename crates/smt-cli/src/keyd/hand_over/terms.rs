@@ -78,18 +78,14 @@ impl Reply {
             Failure::of(Fault::Peer, shown(&format!("this is no answer: {error}")))
         })?;
         Ok(match reply {
-            Self::Refused { reason } => Self::Refused {
-                reason: shown(&reason),
-            },
+            Self::Refused { reason } => Self::Refused { reason: shown(&reason) },
             adopted @ Self::Adopted { .. } => adopted,
         })
     }
 
     /// Tells the other end why there is no session.
     pub(super) fn refused(failure: &Failure) -> Self {
-        Self::Refused {
-            reason: shown(&failure.line()),
-        }
+        Self::Refused { reason: shown(&failure.line()) }
     }
 }
 
@@ -127,12 +123,8 @@ mod tests {
 
     #[test]
     fn an_offer_is_read_as_it_was_written() {
-        let offer = Offer {
-            client: HexId(AdopterId([1; 16])),
-            suite: 0x1302,
-            valid_until: 7,
-            number: 8,
-        };
+        let offer =
+            Offer { client: HexId(AdopterId([1; 16])), suite: 0x1302, valid_until: 7, number: 8 };
         let bytes = serde_json::to_vec(&offer).unwrap();
         assert_eq!(Offer::parse(&bytes).unwrap(), offer);
         let terms = offer.terms(HexId(AdopterId([2; 16]))).unwrap();
@@ -179,18 +171,10 @@ mod tests {
         // The reader of JSON quotes words of the other host as well.
         let unknown = "{\"answer\":\"refused\",\"\\u001b[2J\":1}";
         let failure = Reply::parse(unknown.as_bytes()).unwrap_err();
-        assert!(
-            !failure.text().contains(char::is_control),
-            "{}",
-            failure.text()
-        );
+        assert!(!failure.text().contains(char::is_control), "{}", failure.text());
         assert!(failure.text().contains("[2J"));
         let failure = Offer::parse(unknown.as_bytes()).unwrap_err();
-        assert!(
-            !failure.text().contains(char::is_control),
-            "{}",
-            failure.text()
-        );
+        assert!(!failure.text().contains(char::is_control), "{}", failure.text());
     }
 
     /// The longest that this program sends is one that it takes.

@@ -36,12 +36,7 @@ const ROWS: [Row; 19] = [
     row("S1", "server: process CHLO", "1.8", ""),
     row("S2.1", "key generation", "67.9", ""),
     row("S2.2", "ECDH exchange", "265.0", ""),
-    row(
-        "S2.3, S2.4",
-        "SHLO, EE and certificate encoding",
-        "88.8",
-        "",
-    ),
+    row("S2.3, S2.4", "SHLO, EE and certificate encoding", "88.8", ""),
     row("S2.5", "CertVerify generation", "137.6", "1344.0"),
     row("S2.6", "secret derivation", "48.6", ""),
     row("S3", "process Finished", "44.4", ""),
@@ -71,11 +66,7 @@ const fn row(
     by_ecdsa: &'static str,
     by_rsa: &'static str,
 ) -> Row {
-    Row {
-        id,
-        operation,
-        paper: [by_ecdsa, by_rsa],
-    }
+    Row { id, operation, paper: [by_ecdsa, by_rsa] }
 }
 
 /// Measures and prints the table.
@@ -98,11 +89,7 @@ pub(super) fn report(samples: u32, is_mutual: bool, is_json: bool) -> Result<(),
     }
     say(&format!(
         "Table I of the paper: us of each operation of a TLS 1.3 handshake{}\n\n{:<12}{:<36}{:>8}{:>9}{:>14}{:>11}",
-        if is_mutual {
-            ", both show certificates"
-        } else {
-            ""
-        },
+        if is_mutual { ", both show certificates" } else { "" },
         "",
         "",
         "ECDSA",
@@ -116,17 +103,12 @@ pub(super) fn report(samples: u32, is_mutual: bool, is_json: bool) -> Result<(),
         if row.id.is_empty() && !is_mutual {
             continue;
         }
-        say(&format!(
-            "{id:<12}{operation:<36}{ecdsa:>8.1}{rsa:>9.1}{by_ecdsa:>14}{by_rsa:>11}"
-        ))?;
+        say(&format!("{id:<12}{operation:<36}{ecdsa:>8.1}{rsa:>9.1}{by_ecdsa:>14}{by_rsa:>11}"))?;
     }
     for (length, at) in [(2, 0), (3, 1)] {
         let [ecdsa, rsa] = of_chains.map(|chains| micros(chains[at][VERIFICATION]));
         let operation = format!("the same, {length} certificates");
-        say(&format!(
-            "{:<12}{operation:<36}{ecdsa:>8.1}{rsa:>9.1}",
-            "C3.2"
-        ))?;
+        say(&format!("{:<12}{operation:<36}{ecdsa:>8.1}{rsa:>9.1}", "C3.2"))?;
     }
     Ok(())
 }
@@ -221,9 +203,7 @@ fn times([hello, answer, finish, end]: [&Step; 4]) -> Times {
     let generation = hello.of(KeyGeneration);
     let processing = answer.until(Resolution);
     let parts = [KeyGeneration, Agreement, Signing, Derivation].map(|part| answer.of(part));
-    let encoding = answer
-        .total()
-        .saturating_sub(processing + parts.iter().sum::<Duration>());
+    let encoding = answer.total().saturating_sub(processing + parts.iter().sum::<Duration>());
     let [key, agreement, signing, derivation] = parts;
     let [chain, signature] = [ChainVerification, SignatureVerification].map(|part| end.of(part));
     let own = finish.of(Signing);

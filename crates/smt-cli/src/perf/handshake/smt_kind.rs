@@ -131,11 +131,7 @@ pub(super) fn all(
             builder = builder.sessions_memory(0);
         }
         if choice.by_ticket {
-            let store = if choice.early_data {
-                &with_early
-            } else {
-                &without
-            };
+            let store = if choice.early_data { &with_early } else { &without };
             builder = builder.tickets(store.clone());
         }
         if arguments.mutual {
@@ -217,13 +213,9 @@ impl Kind for Client {
 
     fn first_reply(&mut self) -> Result<Duration, Failure> {
         let began = Instant::now();
-        let call = EarlyCall {
-            message: OutgoingMessage::new(BODY),
-            deadline: Some(LIMIT),
-        };
+        let call = EarlyCall { message: OutgoingMessage::new(BODY), deadline: Some(LIMIT) };
         let server = self.server.address;
-        self.endpoint
-            .connect_with_calls(server, NAME, LIMIT, vec![call])?;
+        self.endpoint.connect_with_calls(server, NAME, LIMIT, vec![call])?;
         let mut live = None;
         loop {
             self.epoll.wait(&mut [Token(0)], Some(LIMIT))?;
@@ -241,8 +233,7 @@ impl Kind for Client {
                     Event::Reply { .. } => {
                         let time = began.elapsed();
                         self.check_resumption()?;
-                        live.into_iter()
-                            .for_each(|session| self.endpoint.close(session));
+                        live.into_iter().for_each(|session| self.endpoint.close(session));
                         return Ok(time);
                     }
                     Event::ConnectFailed { error, .. } => return Err(error.into()),
@@ -296,11 +287,7 @@ impl Server {
         let is_over = Arc::new(AtomicBool::new(false));
         let until = Arc::clone(&is_over);
         let thread = std::thread::spawn(move || _ = serve(endpoint, &until));
-        Ok(Self {
-            address,
-            is_over,
-            thread: Some(thread),
-        })
+        Ok(Self { address, is_over, thread: Some(thread) })
     }
 }
 

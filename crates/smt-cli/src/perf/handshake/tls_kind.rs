@@ -28,10 +28,7 @@ pub(super) fn over_tcp(
     let address = listener.local_addr()?;
     // It ends with this process.
     std::thread::spawn(move || serve(&listener, &configs.server));
-    Ok(Box::new(Tcp {
-        address,
-        config: configs.client,
-    }))
+    Ok(Box::new(Tcp { address, config: configs.client }))
 }
 
 struct Tcp {
@@ -62,9 +59,7 @@ impl Kind for Tcp {
 fn serve(listener: &TcpListener, config: &Arc<ServerConfig>) {
     for socket in listener.incoming() {
         // The client tells of what failed.
-        let _ = socket
-            .map_err(Failure::from)
-            .and_then(|socket| echo(socket, config));
+        let _ = socket.map_err(Failure::from).and_then(|socket| echo(socket, config));
     }
 }
 

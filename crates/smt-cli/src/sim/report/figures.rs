@@ -29,10 +29,7 @@ fn slowdown(outcomes: &[Outcome]) -> PlotRow {
     let y = Axis::logarithmic("slowdown", least, most(outcomes.iter().map(worst)));
     let plot = |outcome: &Outcome| Plot {
         title: format!("slowdown by message size: {}", outcome.title()),
-        x: Axis::shares(
-            "message size in bytes, each tick a tenth of the messages",
-            sizes(outcome),
-        ),
+        x: Axis::shares("message size in bytes, each tick a tenth of the messages", sizes(outcome)),
         y: y.clone(),
         lines: vec![
             steps(0, "p99", &outcome.curve, |row| row.p99),
@@ -51,9 +48,7 @@ fn queues(outcomes: &[Outcome]) -> PlotRow {
     let longest =
         |outcome: &Outcome| kilobytes(most_of(outcome, |sample| sample.queue_longest_bytes));
     let total = |outcome: &Outcome| kilobytes(most_of(outcome, |sample| sample.queued_bytes));
-    let highest = outcomes
-        .iter()
-        .map(|outcome| longest(outcome).max(total(outcome)));
+    let highest = outcomes.iter().map(|outcome| longest(outcome).max(total(outcome)));
     let y = Axis::linear("KB", most(highest));
     let plot = |outcome: &Outcome| {
         let line = |color, name: &str, of: fn(&SampleTold) -> u64| Line {
@@ -117,10 +112,7 @@ fn rates(color: usize, name: &str, outcome: &Outcome, of: fn(&SampleTold) -> u64
         let ns = end.saturating_sub(before).max(1);
         before = end;
         let bytes: u64 = samples.iter().map(of).sum();
-        (
-            millis(end),
-            bytes as f64 * 8.0 / ns as f64 / f64::from(hosts),
-        )
+        (millis(end), bytes as f64 * 8.0 / ns as f64 / f64::from(hosts))
     };
     Line {
         name: name.to_owned(),
@@ -140,11 +132,7 @@ fn steps(color: usize, name: &str, rows: &[Row], of: fn(&Row) -> f64) -> Line {
         before += row.messages;
         points.push((share(before), of(row)));
     }
-    Line {
-        name: name.to_owned(),
-        color,
-        points,
-    }
+    Line { name: name.to_owned(), color, points }
 }
 
 /// The size up to which each tenth of the messages goes.
@@ -199,22 +187,13 @@ mod tests {
     use super::*;
 
     fn row(bytes_max: u32, messages: u64, p99: f64) -> Row {
-        Row {
-            bytes_max,
-            messages,
-            p50: 1.0,
-            p99,
-            max: p99,
-        }
+        Row { bytes_max, messages, p50: 1.0, p99, max: p99 }
     }
 
     #[test]
     fn a_row_is_as_wide_as_it_has_messages() {
         let line = steps(0, "", &[row(1, 30, 2.0), row(9, 10, 5.0)], |row| row.p99);
-        assert_eq!(
-            line.points,
-            [(0.0, 2.0), (0.75, 2.0), (0.75, 5.0), (1.0, 5.0)]
-        );
+        assert_eq!(line.points, [(0.0, 2.0), (0.75, 2.0), (0.75, 5.0), (1.0, 5.0)]);
         assert!(steps(0, "", &[], |row| row.p99).points.is_empty());
     }
 

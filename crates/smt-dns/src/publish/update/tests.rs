@@ -69,16 +69,11 @@ async fn answers_that_are_not_signed_or_say_no_are_failures() {
     let error = done.unwrap_err().to_string();
     assert!(error.contains("not signed"), "{error}");
     let (_, done) = sent(|request| {
-        Message::error_msg(request.id, OpCode::Update, ResponseCode::Refused)
-            .to_vec()
-            .unwrap()
+        Message::error_msg(request.id, OpCode::Update, ResponseCode::Refused).to_vec().unwrap()
     })
     .await;
     let error = done.unwrap_err().to_string();
-    assert!(
-        error.starts_with("peer: ") && error.contains("efused"),
-        "{error}"
-    );
+    assert!(error.starts_with("peer: ") && error.contains("efused"), "{error}");
     let (_, done) = sent(|_| b"nothing".to_vec()).await;
     assert!(done.unwrap_err().to_string().contains("malformed"));
 }

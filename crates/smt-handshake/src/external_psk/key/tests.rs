@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 use super::*;
 
-const ENDS: KeyEnds<'static> = KeyEnds {
-    own: "here",
-    peer: "there",
-};
+const ENDS: KeyEnds<'static> = KeyEnds { own: "here", peer: "there" };
 
 /// The same from the other end.
-const OTHER_END: KeyEnds<'static> = KeyEnds {
-    own: "there",
-    peer: "here",
-};
+const OTHER_END: KeyEnds<'static> = KeyEnds { own: "there", peer: "here" };
 
 /// Whether the two would have a session with the first as its client.
 fn agree(client: &RegisteredKey, server: &RegisteredKey) -> bool {
@@ -41,16 +35,7 @@ mod from_secret {
     fn empty_and_long_identities_are_refused_at_either_end() {
         let (longest, longer) = ("x".repeat(255), "x".repeat(256));
         for (identity, len) in [("", 0), (&longer[..], 256)] {
-            for ends in [
-                KeyEnds {
-                    own: identity,
-                    ..ENDS
-                },
-                KeyEnds {
-                    peer: identity,
-                    ..ENDS
-                },
-            ] {
+            for ends in [KeyEnds { own: identity, ..ENDS }, KeyEnds { peer: identity, ..ENDS }] {
                 let error = of(ends).unwrap_err();
                 assert!(
                     matches!(error, RegisteredKeyError::IdentityLength { len: told } if told == len),
@@ -58,19 +43,13 @@ mod from_secret {
                 );
             }
         }
-        let ends = KeyEnds {
-            own: &longest,
-            ..ENDS
-        };
+        let ends = KeyEnds { own: &longest, ..ENDS };
         of(ends).unwrap();
     }
 
     #[test]
     fn an_end_that_is_its_own_peer_is_refused() {
-        let ends = KeyEnds {
-            own: "here",
-            peer: "here",
-        };
+        let ends = KeyEnds { own: "here", peer: "here" };
         assert_eq!(
             of(ends).unwrap_err().to_string(),
             "caller: a registered key joins \"here\" with itself; give its two ends different identities"
@@ -133,10 +112,7 @@ mod from_tls_keys {
                 traffic(server, &[0; 12]),
             );
             let error = error.unwrap_err();
-            assert!(
-                matches!(error, RegisteredKeyError::KeyLength { len: 32, .. }),
-                "{error}"
-            );
+            assert!(matches!(error, RegisteredKeyError::KeyLength { len: 32, .. }), "{error}");
         }
     }
 }

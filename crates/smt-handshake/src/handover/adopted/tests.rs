@@ -73,10 +73,7 @@ fn a_value_that_is_too_old_or_too_long_good_is_refused() {
     let mut adopt =
         |until| adopted.adopt(OWN, &value_until(Side::Server, until as u32, until), NOW);
     let now = NOW.as_secs();
-    assert!(matches!(
-        adopt(now),
-        Err(HandoverError::Expired { late: 0, .. })
-    ));
+    assert!(matches!(adopt(now), Err(HandoverError::Expired { late: 0, .. })));
     assert!(adopt(now + 1).is_ok());
     assert!(adopt(now + HANDOVER_LIFE_MAX).is_ok());
     let long = adopt(now + HANDOVER_LIFE_MAX + 1);
@@ -179,10 +176,7 @@ fn a_value_serves_its_own_side_and_its_own_peer() {
     assert!(adopted.begin("stranger", false, None).is_none());
     let client = *value(Side::Client, 1).name();
     assert_eq!(adopted.answer(&client, None).unwrap_err(), Unnamed::Unknown);
-    assert_eq!(
-        adopted.answer(b"short", None).unwrap_err(),
-        Unnamed::Unknown
-    );
+    assert_eq!(adopted.answer(b"short", None).unwrap_err(), Unnamed::Unknown);
     assert!(adopted.begin("peer", false, None).is_some());
     assert!(adopted.begin("peer", false, None).is_none());
 }

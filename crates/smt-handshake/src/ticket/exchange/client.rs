@@ -74,20 +74,13 @@ impl Drawn {
         let mut random = [0; 32];
         aws_lc_rs::rand::fill(&mut random)
             .map_err(|_| environment("the system gives no random bytes".to_owned()))?;
-        Ok(Self {
-            random,
-            agreed,
-            ephemeral,
-        })
+        Ok(Self { random, agreed, ephemeral })
     }
 }
 
 impl ClientExchange {
     pub(in crate::ticket) const fn new(side: ClientSide) -> Self {
-        Self {
-            side,
-            state: State::New,
-        }
+        Self { side, state: State::New }
     }
 
     /// Makes flight 1.
@@ -105,19 +98,13 @@ impl ClientExchange {
     ) -> Result<Vec<u8>, HandshakeFailure> {
         let side = &self.side;
         let too_long = || environment("the flight would be too long".to_owned());
-        let Drawn {
-            random,
-            agreed,
-            ephemeral,
-        } = drawn;
+        let Drawn { random, agreed, ephemeral } = drawn;
         let hello = ClientHello {
             suite: side.suite.code(),
             ticket: side.ticket.hash,
             random,
             share: agreed.pub_key,
-            ephemeral: ephemeral
-                .as_ref()
-                .map_or_else(Vec::new, |active| active.pub_key().to_vec()),
+            ephemeral: ephemeral.as_ref().map_or_else(Vec::new, |active| active.pub_key().to_vec()),
         };
         let mut flight = hello.bytes().ok_or_else(too_long)?;
         let hello = hash_of_hello(params, &flight);
@@ -162,20 +149,16 @@ impl ClientExchange {
         check_suite(side.suite, params, Side::Server)?;
         let ephemeral = match (sent.ephemeral, answer.ephemeral.as_slice()) {
             (None, []) => None,
-            (Some(active), share @ [_, ..]) => Some(
-                active
-                    .complete(share)
-                    .map_err(|_| bad_share(Side::Server))?,
-            ),
+            (Some(active), share @ [_, ..]) => {
+                Some(active.complete(share).map_err(|_| bad_share(Side::Server))?)
+            }
             _ => {
                 return Err(malformed(
                     "the server's flight has a share where none belongs, or none".to_owned(),
                 ));
             }
         };
-        let secret = sent
-            .early
-            .handshake(ephemeral.as_ref().map(|secret| secret.secret_bytes()));
+        let secret = sent.early.handshake(ephemeral.as_ref().map(|secret| secret.secret_bytes()));
         let flight = ClientFlight::parse(&sent.flight).map_err(|_| not_begun())?;
         let hellos = hash_of_hellos(&sent.hello, &flight, params, &hello_bytes(&answer)?);
         if !secret.is_finished(&hellos, &answer.finished) {
@@ -186,10 +169,7 @@ impl ClientExchange {
             ));
         }
         side.store.count_handshake();
-        let both = BothParams {
-            client: sent.params,
-            server: params.to_vec(),
-        };
+        let both = BothParams { client: sent.params, server: params.to_vec() };
         let chain = side.ticket.chain.iter();
         let own = side.identity.as_ref().and_then(|own| own.cert.first());
         Ok(Finished {
@@ -229,18 +209,10 @@ impl KeyExchange for ClientExchange {
     fn step(&mut self, input: Input<'_>) -> Result<Step, Failed> {
         let state = std::mem::replace(&mut self.state, State::Ended);
         match (state, input) {
-            (State::New, Input::Begin { own_params, early }) => Ok(Step {
-                send: Some(self.begin(own_params, early)?),
-                ..Step::default()
-            }),
-            (
-                State::Sent(sent),
-                Input::Flight {
-                    number: 2,
-                    params,
-                    bytes,
-                },
-            ) => Ok(Step {
+            (State::New, Input::Begin { own_params, early }) => {
+                Ok(Step { send: Some(self.begin(own_params, early)?), ..Step::default() })
+            }
+            (State::Sent(sent), Input::Flight { number: 2, params, bytes }) => Ok(Step {
                 finished: Some(self.finish(*sent, params, bytes)?),
                 send: Some(Vec::new()),
                 ..Step::default()

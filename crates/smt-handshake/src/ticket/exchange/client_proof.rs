@@ -52,10 +52,7 @@ impl ClientProof {
         }
         let signature = match chain.is_empty() {
             true => None,
-            false => Some(Signature {
-                scheme: reader.u16()?,
-                bytes: reader.long()?.to_vec(),
-            }),
+            false => Some(Signature { scheme: reader.u16()?, bytes: reader.long()?.to_vec() }),
         };
         Ok((Self { chain, signature }, reader.rest()))
     }
@@ -69,13 +66,7 @@ impl ClientProof {
         let Some((leaf, signature)) = self.chain.first().zip(self.signature.as_ref()) else {
             return false;
         };
-        is_valid(
-            algorithms,
-            leaf,
-            Context::Client,
-            &signed.bytes(),
-            signature,
-        )
+        is_valid(algorithms, leaf, Context::Client, &signed.bytes(), signature)
     }
 }
 

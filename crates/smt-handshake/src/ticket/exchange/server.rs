@@ -57,10 +57,7 @@ impl ServerExchange {
         Self {
             side,
             now,
-            params: BothParams {
-                client: client_params.to_vec(),
-                server: Vec::new(),
-            },
+            params: BothParams { client: client_params.to_vec(), server: Vec::new() },
             has_answered: false,
         }
     }
@@ -80,10 +77,7 @@ impl ServerExchange {
         let wrong = || malformed("the sealed part of flight 1 is wrong".to_owned());
         let sealed = early.open(&hello, flight.sealed).map_err(|_| wrong())?;
         let (proof, early_data) = ClientProof::parse(&sealed).map_err(|_| wrong())?;
-        let signed = Signed {
-            hello: &hello,
-            early_data,
-        };
+        let signed = Signed { hello: &hello, early_data };
         self.check_client(&proof, &signed, &key)?;
         self.finish(Begun {
             key: &key,
@@ -150,22 +144,14 @@ impl ServerExchange {
             Some(agreed) => (agreed.pub_key, Some(agreed.secret)),
             None => (Vec::new(), None),
         };
-        let secret = begun
-            .early
-            .handshake(secret.as_ref().map(|secret| secret.secret_bytes()));
+        let secret = begun.early.handshake(secret.as_ref().map(|secret| secret.secret_bytes()));
         // The last check of all: from here on the early data is delivered.
         let takes_early = content.takes_early_data
             && !begun.early_data.is_empty()
             && begun.key.seen.is_first(begun.flight.hello.random);
-        let answer = ServerHello {
-            takes_early,
-            random,
-            ephemeral: own_share,
-            finished: Vec::new(),
-        };
-        let mut bytes = answer
-            .hello_bytes()
-            .ok_or_else(|| bad_length(Side::Server))?;
+        let answer =
+            ServerHello { takes_early, random, ephemeral: own_share, finished: Vec::new() };
+        let mut bytes = answer.hello_bytes().ok_or_else(|| bad_length(Side::Server))?;
         let hellos = hash_of_hellos(&begun.hello, begun.flight, &self.params.server, &bytes);
         bytes.extend_from_slice(&secret.finished(&hellos));
         let has_asked = self.side.clients.is_some();
@@ -215,11 +201,7 @@ impl KeyExchange for ServerExchange {
                 self.params.server = own_params.to_vec();
                 Ok(Step::default())
             }
-            Input::Flight {
-                number: 1,
-                params,
-                bytes,
-            } if !self.has_answered => {
+            Input::Flight { number: 1, params, bytes } if !self.has_answered => {
                 self.has_answered = true;
                 if params != self.params.client || self.params.server.is_empty() {
                     return Err(not_begun().into());
@@ -236,11 +218,9 @@ impl KeyExchange for ServerExchange {
                 }
             }
             // It is there for CONFIRM alone (SPEC §6.1).
-            Input::Flight {
-                number: 3,
-                params: [],
-                bytes: [],
-            } if self.has_answered => Ok(Step::default()),
+            Input::Flight { number: 3, params: [], bytes: [] } if self.has_answered => {
+                Ok(Step::default())
+            }
             Input::Flight { number, .. } => Err(out_of_turn(number, Side::Client).into()),
         }
     }

@@ -73,9 +73,7 @@ impl Case {
         let shared = answer(self.group, "client", ("ticket", &ticket_key));
         let (ephemeral_private, ephemeral) = key_pair(self.group, "client ephemeral");
         let to = ("client ephemeral", &ephemeral);
-        let answered = self
-            .has_forward_secrecy
-            .then(|| answer(self.group, "server ephemeral", to));
+        let answered = self.has_forward_secrecy.then(|| answer(self.group, "server ephemeral", to));
         let mut client = self.client(verified);
         let drawn = Drawn {
             random: bytes(&format!("{} client random", self.name)),
@@ -84,23 +82,13 @@ impl Case {
                 pub_key: shared.share.clone(),
                 secret: SharedSecret::from(&shared.secret[..]),
             },
-            ephemeral: self
-                .has_forward_secrecy
-                .then(|| given(self.group, ephemeral)),
+            ephemeral: self.has_forward_secrecy.then(|| given(self.group, ephemeral)),
         };
         let client_params = self.params(0x0000_0001_0000_0001);
         let flight_1 = client.begin_with(drawn, &client_params, &self.early_data());
         let played = self.played(client_params, flight_1.unwrap(), &shared, answered.as_ref());
         played.check_client(client);
-        Begun {
-            ticket,
-            ticket_private,
-            ticket_key,
-            shared,
-            ephemeral_private,
-            answered,
-            played,
-        }
+        Begun { ticket, ticket_private, ticket_key, shared, ephemeral_private, answered, played }
     }
 
     /// The answer of a server to early data that a holder of the ticket's key has added.
@@ -267,24 +255,15 @@ fn server_side(ticket: &Ticket, key: StaticKey) -> ServerSide {
     ServerSide {
         keys,
         clients: client_verifier(ClientAuth::Optional(trust()), &provider.into()).unwrap(),
-        algorithms: Algorithms::default()
-            .provider()
-            .signature_verification_algorithms,
+        algorithms: Algorithms::default().provider().signature_verification_algorithms,
         judges_dates: false,
     }
 }
 
 fn answer_to(side: &ServerSide, played: &Played, flight: &[u8]) -> Result<Step, Failed> {
     let mut server = ServerExchange::new(side.clone(), &played.client_params, NOW);
-    server.step(Input::Begin {
-        own_params: &played.server_params,
-        early: &[],
-    })?;
-    server.step(Input::Flight {
-        number: 1,
-        params: &played.client_params,
-        bytes: flight,
-    })
+    server.step(Input::Begin { own_params: &played.server_params, early: &[] })?;
+    server.step(Input::Flight { number: 1, params: &played.client_params, bytes: flight })
 }
 
 fn given(group: Group, key: StaticKey) -> Box<dyn ActiveKeyExchange> {
@@ -293,12 +272,7 @@ fn given(group: Group, key: StaticKey) -> Box<dyn ActiveKeyExchange> {
 }
 
 fn verified(ticket: &Ticket) -> VerifiedTicket {
-    let chain: Vec<_> = identity("server")
-        .certificates()
-        .map(<[u8]>::to_vec)
-        .collect();
+    let chain: Vec<_> = identity("server").certificates().map(<[u8]>::to_vec).collect();
     let verifier = TicketVerifier::new(trust()).unwrap();
-    verifier
-        .verify(ticket.as_bytes(), &chain, SERVER, NOW)
-        .unwrap()
+    verifier.verify(ticket.as_bytes(), &chain, SERVER, NOW).unwrap()
 }

@@ -45,10 +45,7 @@ pub(super) fn trust() -> Trust {
     let root = from_hex(&INPUTS["credentials"]["authority"]);
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from(root)).unwrap();
-    Trust {
-        anchors: Anchors::Roots(roots.into()),
-        revocation: None,
-    }
+    Trust { anchors: Anchors::Roots(roots.into()), revocation: None }
 }
 
 /// `server` or `client`.
@@ -99,11 +96,7 @@ pub(super) fn answer(group: Group, whose: &str, to: (&str, &StaticKey)) -> Answe
     })
     .unwrap();
     assert_eq!(key.agree(&share).unwrap().as_slice(), secret);
-    Answer {
-        private: json!({ "curve": hex(&curve) }),
-        share,
-        secret,
-    }
+    Answer { private: json!({ "curve": hex(&curve) }), share, secret }
 }
 
 /// A key pair as a client's ephemeral one, which its TLS library would have drawn.

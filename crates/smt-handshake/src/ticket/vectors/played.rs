@@ -29,15 +29,10 @@ pub(super) struct Played {
 impl Played {
     /// This crate's client takes flight 2, and has the secrets that are written.
     pub(super) fn check_client(&self, mut client: ClientExchange) {
-        let flight = Input::Flight {
-            number: 2,
-            params: &self.server_params,
-            bytes: &self.flight_2(),
-        };
+        let flight =
+            Input::Flight { number: 2, params: &self.server_params, bytes: &self.flight_2() };
         let finished: Finished = client.step(flight).ok().unwrap().finished.unwrap();
-        let expected = self
-            .handshake
-            .session_secrets(&self.hellos, &self.parameter_hash());
+        let expected = self.handshake.session_secrets(&self.hellos, &self.parameter_hash());
         assert!(finished.secrets == expected);
         assert_eq!(finished.early_taken, self.server_hello.takes_early);
     }

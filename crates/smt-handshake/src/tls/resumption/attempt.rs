@@ -27,10 +27,7 @@ impl<V> AttemptTickets<V> {
         Self {
             sessions: Arc::clone(sessions),
             may_resume,
-            state: Mutex::new(State {
-                proved_until: 0,
-                collected: Vec::new(),
-            }),
+            state: Mutex::new(State { proved_until: 0, collected: Vec::new() }),
         }
     }
 
@@ -71,11 +68,7 @@ impl<V> AttemptTickets<V> {
         };
         let mut store = self.sessions.lock();
         for (name, value, own) in state.collected.drain(..) {
-            let entry = Entry {
-                value,
-                until,
-                bytes: own + bytes,
-            };
+            let entry = Entry { value, until, bytes: own + bytes };
             store.put(Place { name: &name, now }, entry);
         }
     }

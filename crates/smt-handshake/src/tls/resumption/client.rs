@@ -29,14 +29,9 @@ impl ResumingClient {
     pub(crate) fn new(mut config: ClientConfig, plan: SessionsPlan, time: Arc<ToldTime>) -> Self {
         let tickets = if plan.memory == 0 { 0 } else { TICKETS };
         config.resumption = Resumption::disabled();
-        config.send_ticket_request = Some(TicketRequest {
-            new_session_count: tickets,
-            resumption_count: tickets,
-        });
-        Self {
-            config: Arc::new(config),
-            sessions: Sessions::new(plan, time),
-        }
+        config.send_ticket_request =
+            Some(TicketRequest { new_session_count: tickets, resumption_count: tickets });
+        Self { config: Arc::new(config), sessions: Sessions::new(plan, time) }
     }
 
     /// The configuration of an attempt that neither resumes a session nor wants a ticket.

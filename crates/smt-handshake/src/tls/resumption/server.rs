@@ -27,10 +27,7 @@ impl ResumingServer {
         // To a client that says how many it wants (RFC 9149), and to one that does not.
         config.max_tls13_tickets = usize::from(tickets);
         config.send_tls13_tickets = usize::from(tickets);
-        Self {
-            config: Arc::new(config),
-            sessions: Sessions::new(plan, time),
-        }
+        Self { config: Arc::new(config), sessions: Sessions::new(plan, time) }
     }
 
     /// The configuration of an attempt, and its tickets.

@@ -104,11 +104,7 @@ mod tests {
     const NOW: u64 = 1_000;
 
     fn put(store: &mut Store<u32>, name: &[u8], value: u32, until: u64) {
-        let entry = Entry {
-            value,
-            until,
-            bytes: 100,
-        };
+        let entry = Entry { value, until, bytes: 100 };
         store.put(Place { name, now: NOW }, entry);
     }
 
@@ -151,16 +147,9 @@ mod tests {
         assert_eq!(store.entries.len(), 10_000 / (108 + ENTRY_BYTES));
         assert!(store.take(&900_u32.to_be_bytes(), NOW).is_none());
         assert!(store.take(&999_u32.to_be_bytes(), NOW).is_some());
-        let too_large = Entry {
-            value: 7,
-            until: 2_000,
-            bytes: 10_000,
-        };
+        let too_large = Entry { value: 7, until: 2_000, bytes: 10_000 };
         let before = store.entries.len();
-        let place = Place {
-            name: b"large",
-            now: NOW,
-        };
+        let place = Place { name: b"large", now: NOW };
         store.put(place, too_large);
         assert_eq!(store.entries.len(), before);
     }

@@ -73,9 +73,7 @@ impl Shards {
 
     fn strays(&self) -> u64 {
         let carriers = self.carriers.iter();
-        carriers
-            .map(|carrier| carrier.statistics().datagrams_strayed)
-            .sum()
+        carriers.map(|carrier| carrier.statistics().datagrams_strayed).sum()
     }
 }
 
@@ -282,10 +280,7 @@ mod without_selector {
                 .as_ref()
                 .unwrap()
                 .inbox()
-                .put(Arrival::datagram(
-                    Path::to(shards.client.local_address()),
-                    &datagram,
-                ));
+                .put(Arrival::datagram(Path::to(shards.client.local_address()), &datagram));
             assert_eq!(waiting.join().unwrap(), Some(datagram.to_vec()));
         });
     }

@@ -32,9 +32,7 @@ fn wildcard_of_ipv6_takes_ipv4_and_shows_it_as_such() {
     let received = server.receive_into(&mut [0; 64], SOON).unwrap().unwrap();
     assert_eq!(received.path.remote, client.local_address());
     assert_eq!(received.path.local, Some(Ipv4Addr::LOCALHOST.into()));
-    server
-        .send_bytes(&transmit(received.path, 4), b"pong")
-        .unwrap();
+    server.send_bytes(&transmit(received.path, 4), b"pong").unwrap();
     assert!(client.receive_into(&mut [0; 64], SOON).unwrap().is_some());
 }
 

@@ -22,10 +22,7 @@ fn forbidden<T: Send>(act: impl FnOnce() -> T + Send) -> Option<T> {
 fn forbid_this_thread() -> io::Result<()> {
     let (yes, no): (c_ulong, c_ulong) = (1, 0);
     let mut rules = rules();
-    let description = sock_fprog {
-        len: rules.len() as u16,
-        filter: rules.as_mut_ptr(),
-    };
+    let description = sock_fprog { len: rules.len() as u16, filter: rules.as_mut_ptr() };
     // SAFETY: a switch of this thread, without pointers.
     let outcome = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, yes, no, no, no) };
     if outcome != 0 {
@@ -46,12 +43,7 @@ fn rules() -> [sock_filter; 6] {
     const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
     const IF_EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
     const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
-    let step = |code: u32, k: u32, jt: u8| sock_filter {
-        code: code as u16,
-        jt,
-        jf: 0,
-        k,
-    };
+    let step = |code: u32, k: u32, jt: u8| sock_filter { code: code as u16, jt, jf: 0, k };
     [
         step(LOAD, 0, 0),
         step(IF_EQUAL, libc::SYS_recvmsg as u32, 3),
@@ -81,10 +73,7 @@ fn receiving_that_is_forbidden_is_no_report_and_takes_nothing() {
 #[test]
 fn sending_that_is_forbidden_teaches_nothing() {
     let (client, server) = connected(local_v4(), &UdpOptions::new());
-    let batch = Transmit {
-        priority: 5,
-        ..transmit(Path::to(server.local_address()), 1_000)
-    };
+    let batch = Transmit { priority: 5, ..transmit(Path::to(server.local_address()), 1_000) };
     let Some(outcome) = forbidden(|| client.send_bytes(&batch, &contents(3_000))) else {
         return;
     };
@@ -92,9 +81,6 @@ fn sending_that_is_forbidden_teaches_nothing() {
     let statistics = client.statistics();
     assert_eq!(statistics.segmentation_refused, 0);
     assert_eq!(statistics.traffic_class_refused, 0);
-    assert_eq!(
-        (statistics.send_calls, statistics.unreachable_hints),
-        (2, 0)
-    );
+    assert_eq!((statistics.send_calls, statistics.unreachable_hints), (2, 0));
     assert_eq!(client.receive_into(&mut [0; 64], Wait::Never), Ok(None));
 }

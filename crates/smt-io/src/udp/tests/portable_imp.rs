@@ -22,14 +22,7 @@ fn sockets() -> (Socket, Socket) {
 }
 
 fn outgoing(to: Option<SocketAddr>, bytes: &[u8]) -> Outgoing<'_> {
-    Outgoing {
-        to,
-        ipv4: true,
-        source: None,
-        traffic_class: None,
-        segment_size: None,
-        bytes,
-    }
+    Outgoing { to, ipv4: true, source: None, traffic_class: None, segment_size: None, bytes }
 }
 
 #[test]
@@ -72,10 +65,7 @@ fn wait_ends_after_its_time() {
 fn buffers_are_resized() {
     let (source, _target) = sockets();
     let before = source.recv_buffer_size().unwrap();
-    let wanted = BufferBytes {
-        receive: 16_384,
-        send: 16_384,
-    };
+    let wanted = BufferBytes { receive: 16_384, send: 16_384 };
     let granted = portable::size_buffers(&source, wanted).unwrap();
     assert!(granted.receive >= 16_384 && granted.receive != before);
     assert!(granted.send >= 16_384);

@@ -6,17 +6,9 @@ use super::*;
 #[test]
 fn nothing_there_is_none() {
     let carrier = UdpCarrier::bind(local_v4()).unwrap();
-    let waits = [
-        Duration::ZERO,
-        Duration::from_micros(50),
-        Duration::from_millis(2),
-    ];
+    let waits = [Duration::ZERO, Duration::from_micros(50), Duration::from_millis(2)];
     for wait in waits.map(Wait::AtMost).into_iter().chain([Wait::Never]) {
-        assert_eq!(
-            carrier.receive_into(&mut [0; 64], wait),
-            Ok(None),
-            "{wait:?}"
-        );
+        assert_eq!(carrier.receive_into(&mut [0; 64], wait), Ok(None), "{wait:?}");
     }
 }
 
@@ -30,17 +22,11 @@ fn waiting_is_one_system_call_in_the_steady_state() {
         assert_eq!(received.unwrap().length, 4);
     }
     let statistics = server.statistics();
-    assert_eq!(
-        (statistics.receive_calls, statistics.timeout_changes),
-        (10, 1)
-    );
+    assert_eq!((statistics.receive_calls, statistics.timeout_changes), (10, 1));
     assert_eq!(server.receive_into(&mut [0; 64], SHORT), Ok(None));
     assert_eq!(server.receive_into(&mut [0; 64], SHORT), Ok(None));
     let statistics = server.statistics();
-    assert_eq!(
-        (statistics.receive_calls, statistics.timeout_changes),
-        (12, 2)
-    );
+    assert_eq!((statistics.receive_calls, statistics.timeout_changes), (12, 2));
 }
 
 #[test]
@@ -64,9 +50,7 @@ fn second_waiting_thread_keeps_its_own_time() {
 fn cut_datagram_is_dropped_and_counted() {
     let (client, server) = connected(local_v4(), &UdpOptions::new());
     let way = Path::to(server.local_address());
-    client
-        .send_bytes(&transmit(way, 100), &contents(100))
-        .unwrap();
+    client.send_bytes(&transmit(way, 100), &contents(100)).unwrap();
     client.send_bytes(&transmit(way, 4), b"next").unwrap();
     let mut buffer = [0; 64];
     let received = server.receive_batch(&mut buffer, SOON).unwrap().unwrap();
@@ -83,16 +67,10 @@ fn full_buffer_drops_and_counts() {
     let client = UdpCarrier::connect(server.local_address()).unwrap();
     let way = Path::to(server.local_address());
     for _ in 0..100 {
-        client
-            .send_bytes(&transmit(way, 1_000), &contents(1_000))
-            .unwrap();
+        client.send_bytes(&transmit(way, 1_000), &contents(1_000)).unwrap();
     }
     let mut taken = 0;
-    while server
-        .receive_into(&mut [0; 2_000], Wait::Never)
-        .unwrap()
-        .is_some()
-    {
+    while server.receive_into(&mut [0; 2_000], Wait::Never).unwrap().is_some() {
         taken += 1;
     }
     assert!(taken > 0, "the buffer holds some");
@@ -105,9 +83,7 @@ fn closed_port_is_a_hint_and_nothing_more() {
         let remote = UdpCarrier::bind(address).unwrap().local_address();
         let client = UdpCarrier::connect(remote).unwrap();
         let (mut buffer, way) = ([0; 64], Path::to(remote));
-        let hint = Err(ReceiveError::Unreachable {
-            remote: Some(remote),
-        });
+        let hint = Err(ReceiveError::Unreachable { remote: Some(remote) });
         client.send_bytes(&transmit(way, 4), b"ping").unwrap();
         assert_eq!(client.receive_into(&mut buffer, SOON), hint);
         // The second send call comes across the report of the first, and passes it on.

@@ -27,15 +27,10 @@ impl Scene {
         };
         let domain = Domain::for_address(address);
         let network = Socket::new(domain, Type::from(libc::SOCK_RAW), Some(protocol));
-        let network = network
-            .inspect_err(|error| eprintln!("skipped: no raw socket ({error})"))
-            .ok()?;
+        let network =
+            network.inspect_err(|error| eprintln!("skipped: no raw socket ({error})")).ok()?;
         let (client, server) = connected(address, &UdpOptions::new());
-        Some(Self {
-            client,
-            server,
-            network,
-        })
+        Some(Self { client, server, network })
     }
 
     /// A scene for each report, with its name.
@@ -52,10 +47,7 @@ impl Scene {
     /// A batch of three datagrams at a priority of its own.
     fn batch(&self) -> Transmit {
         let path = Path::to(self.server.local_address());
-        Transmit {
-            priority: 5,
-            ..transmit(path, 1_000)
-        }
+        Transmit { priority: 5, ..transmit(path, 1_000) }
     }
 
     /// Has the client's socket hold the report of this type and code.
@@ -96,9 +88,7 @@ impl Scene {
 
 /// The internet checksum (RFC 1071) of an even number of bytes.
 fn checksum(bytes: &[u8]) -> u16 {
-    let words = bytes
-        .chunks_exact(2)
-        .map(|pair| u64::from(u16::from_be_bytes([pair[0], pair[1]])));
+    let words = bytes.chunks_exact(2).map(|pair| u64::from(u16::from_be_bytes([pair[0], pair[1]])));
     // A one's complement sum is one modulo 65,535; no such packet is all zeroes.
     !((words.sum::<u64>() % 65_535) as u16)
 }
@@ -126,9 +116,7 @@ fn batch_after_a_report_leaves_whole_and_nothing_is_given_up() {
 #[test]
 fn report_is_told_as_an_unreachable_peer_by_whichever_call_it_came() {
     for (scene, of) in Scene::of_each_report() {
-        let hint = Err(ReceiveError::Unreachable {
-            remote: Some(scene.server.local_address()),
-        });
+        let hint = Err(ReceiveError::Unreachable { remote: Some(scene.server.local_address()) });
         let receive = || scene.client.receive_into(&mut [0; 64], Wait::Never);
         scene.report(of);
         assert_eq!(receive(), hint, "{of:?}");
@@ -146,10 +134,7 @@ fn datagram_behind_a_report_is_received() {
         let way = Path::to(scene.client.local_address());
         scene.report(of);
         scene.server.send_bytes(&transmit(way, 4), b"pong").unwrap();
-        scene
-            .client
-            .receive_into(&mut [0; 64], Wait::Never)
-            .unwrap_err();
+        scene.client.receive_into(&mut [0; 64], Wait::Never).unwrap_err();
         let received = scene.client.receive_into(&mut [0; 64], SOON).unwrap();
         assert_eq!(received.unwrap().length, 4, "{of:?}");
     }

@@ -46,9 +46,7 @@ fn more_than_one_call_takes_is_cut() {
             let (client, server) = connected(address, &UdpOptions::new());
             let bytes = contents(count * segment_size);
             let way = Path::to(server.local_address());
-            client
-                .send_bytes(&transmit(way, segment_size), &bytes)
-                .unwrap();
+            client.send_bytes(&transmit(way, segment_size), &bytes).unwrap();
             let (datagrams, _) = collect(&server, bytes.len());
             assert_datagrams(&datagrams, &bytes, segment_size);
             assert_eq!(client.statistics().segmentation_refused, 0);
@@ -109,21 +107,15 @@ fn wildcard_server_answers_from_the_address_it_was_called_on() {
         let server = UdpCarrier::bind(wildcard).unwrap();
         let called = SocketAddr::from(([127, 0, 0, 2], server.local_address().port()));
         let client = UdpCarrier::connect(called).unwrap();
-        client
-            .send_bytes(&transmit(Path::to(called), 4), b"ping")
-            .unwrap();
+        client.send_bytes(&transmit(Path::to(called), 4), b"ping").unwrap();
         let received = server.receive_into(&mut [0; 64], SOON).unwrap().unwrap();
         assert_eq!(received.path.local, Some(called.ip()));
 
         // The connected client takes only what comes from the address it called. The first
         // answer, from the address that the routing table picks, must not reach it.
         let elsewhere = Path::between(received.path.remote, Ipv4Addr::LOCALHOST.into());
-        server
-            .send_bytes(&transmit(elsewhere, 5), b"wrong")
-            .unwrap();
-        server
-            .send_bytes(&transmit(received.path, 4), b"pong")
-            .unwrap();
+        server.send_bytes(&transmit(elsewhere, 5), b"wrong").unwrap();
+        server.send_bytes(&transmit(received.path, 4), b"pong").unwrap();
         let mut buffer = [0; 64];
         let answer = client.receive_into(&mut buffer, SOON).unwrap().unwrap();
         assert_eq!(&buffer[..answer.length], b"pong");
@@ -137,10 +129,7 @@ fn foreign_source_address_is_refused_and_teaches_nothing() {
     let remote = SocketAddr::from((Ipv4Addr::LOCALHOST, server.local_address().port()));
     // An address for documentation (RFC 5737): no host's.
     let foreign = Path::between(remote, Ipv4Addr::new(203, 0, 113, 7).into());
-    let batch = Transmit {
-        priority: 7,
-        ..transmit(foreign, 1_000)
-    };
+    let batch = Transmit { priority: 7, ..transmit(foreign, 1_000) };
     server.send_bytes(&batch, &contents(3_000)).unwrap_err();
     let statistics = server.statistics();
     assert_eq!(statistics.segmentation_refused, 0);
@@ -160,11 +149,7 @@ fn priority_arrives_in_the_top_bits_of_the_traffic_class() {
         report_traffic_class(&carrier.socket, carrier.family).unwrap();
         let port = carrier.local_address().port();
         // The dual socket speaks to itself by both IP versions.
-        for ip in [
-            address.ip(),
-            Ipv4Addr::LOCALHOST.into(),
-            Ipv6Addr::LOCALHOST.into(),
-        ] {
+        for ip in [address.ip(), Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()] {
             let speaks = match carrier.family {
                 Family::Dual => !ip.is_unspecified(),
                 Family::V4 => ip.is_ipv4(),
@@ -174,10 +159,7 @@ fn priority_arrives_in_the_top_bits_of_the_traffic_class() {
                 if !speaks {
                     continue;
                 }
-                let transmit = Transmit {
-                    priority,
-                    ..transmit(Path::to((ip, port).into()), 4)
-                };
+                let transmit = Transmit { priority, ..transmit(Path::to((ip, port).into()), 4) };
                 carrier.send_bytes(&transmit, b"ping").unwrap();
                 wait_readable([carrier.as_fd()], Duration::from_secs(10)).unwrap();
                 let arrival = receive(&carrier.socket, &mut [0; 64], Blocking::No).unwrap();
@@ -190,10 +172,7 @@ fn priority_arrives_in_the_top_bits_of_the_traffic_class() {
 
 #[test]
 fn plain_priority_attaches_nothing() {
-    let carrier = UdpOptions::new()
-        .plain_priority(5)
-        .bind(local_v4())
-        .unwrap();
+    let carrier = UdpOptions::new().plain_priority(5).bind(local_v4()).unwrap();
     assert_eq!(carrier.class_to_attach(5), None);
     assert_eq!(carrier.class_to_attach(0), Some(0));
     assert_eq!(carrier.class_to_attach(7), Some(0xe0));

@@ -131,26 +131,15 @@ impl Scene {
             ..DriverConfig::default()
         };
         let device = NicConfig {
-            contexts: ContextLimits {
-                contexts_max,
-                cached_max: 1,
-            },
+            contexts: ContextLimits { contexts_max, cached_max: 1 },
             ..NicConfig::default()
         };
-        let engine = Failing {
-            fails_each,
-            asked: Arc::default(),
-        };
+        let engine = Failing { fails_each, asked: Arc::default() };
         let mut nic = Nic::new(device, engine);
         let driver = Driver::new(config, NicKeys::new(1));
         driver.attach(&mut nic);
-        let mut scene = Self {
-            driver,
-            nic,
-            watch: WireWatch::default(),
-            handles: Vec::new(),
-            spis: 0,
-        };
+        let mut scene =
+            Self { driver, nic, watch: WireWatch::default(), handles: Vec::new(), spis: 0 };
         for _ in 0..4 {
             let handle = scene.install();
             scene.handles.push(handle);
@@ -173,18 +162,10 @@ impl Scene {
         let watch = self.watch.clone();
         let mut wire = |packet: &[u8]| watch.see(packet);
         match event {
-            Event::Post {
-                association,
-                id,
-                bytes,
-                priority,
-            } => {
+            Event::Post { association, id, bytes, priority } => {
                 let (header, stream) = (header(id, bytes), stream(bytes));
                 let batch = Batch {
-                    layout: Layout::Segmented {
-                        header: &header,
-                        payload_max: 1_300,
-                    },
+                    layout: Layout::Segmented { header: &header, payload_max: 1_300 },
                     priority,
                     association: Some(self.handles[usize::from(association)]),
                     ..Batch::datagrams(Path::to("192.0.2.2:9".parse().unwrap()), 1, &stream)

@@ -77,11 +77,7 @@ fn a_device_that_was_reset_opens_and_seals_as_before_and_no_iv_leaves_twice() {
 #[test]
 fn more_associations_than_the_device_has_contexts_are_served_without_loss() {
     for (device, driver) in [(3, 1_000), (1_000, 3), (0, 1_000), (1_000, 0)] {
-        let config = DriverConfig {
-            psp: true,
-            psp_contexts: driver,
-            ..DriverConfig::default()
-        };
+        let config = DriverConfig { psp: true, psp_contexts: driver, ..DriverConfig::default() };
         let pair = Pair::of(true, config, device, (TlsEngine, PspEngine));
         let all: Vec<_> = (0..8).map(|_| pair.associate()).collect();
         for round in 0..5_u64 {
@@ -100,11 +96,7 @@ fn more_associations_than_the_device_has_contexts_are_served_without_loss() {
 
 #[test]
 fn an_association_takes_the_place_of_one_at_rest() {
-    let config = DriverConfig {
-        psp: true,
-        psp_contexts: 1,
-        ..DriverConfig::default()
-    };
+    let config = DriverConfig { psp: true, psp_contexts: 1, ..DriverConfig::default() };
     let pair = Pair::of(true, config, 1, (TlsEngine, PspEngine));
     let [(one, _), (other, spi)] = [0; 2].map(|_| pair.associate());
     pair.send(Some(one), 6, 3_000);
@@ -113,9 +105,5 @@ fn an_association_takes_the_place_of_one_at_rest() {
         pair.send(Some(other), id, 3_000);
         assert!(is_message(&pair.receive(), Some(spi), id, 3_000) || round == 0);
     }
-    assert_eq!(
-        pair.near.statistics().packets_in_software,
-        3,
-        "the first alone"
-    );
+    assert_eq!(pair.near.statistics().packets_in_software, 3, "the first alone");
 }

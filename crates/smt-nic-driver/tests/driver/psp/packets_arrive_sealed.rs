@@ -63,12 +63,7 @@ fn an_association_is_allocated_while_an_arrival_is_handed_over() {
     let mut sink = |_: Arrival<'_>| allocated.push(associations.allocate(1));
     pair.far.receive(&mut sink, Wait::Never).unwrap();
     let association = allocated.remove(0).unwrap();
-    let handle = pair
-        .near
-        .associations()
-        .unwrap()
-        .install(association)
-        .unwrap();
+    let handle = pair.near.associations().unwrap().install(association).unwrap();
     pair.send(Some(handle), 6, 3_000);
     assert_eq!(pair.far.counters().psp_opened, 0);
     assert!(pair.receive().iter().all(|(spi, _)| spi.is_some()));
@@ -90,10 +85,7 @@ fn allocated_associations_are_as_many_as_were_taken_since_the_last_call() {
 
 #[test]
 fn a_device_without_the_engine_leaves_all_sealing_to_software() {
-    let config = DriverConfig {
-        psp: true,
-        ..DriverConfig::default()
-    };
+    let config = DriverConfig { psp: true, ..DriverConfig::default() };
     for is_v4 in [true, false] {
         let pair = Pair::of(is_v4, config, 100, TlsEngine);
         let (handle, spi) = pair.associate();
@@ -114,17 +106,9 @@ fn a_device_without_the_engine_leaves_all_sealing_to_software() {
 #[test]
 fn a_carrier_has_psp_if_it_was_chosen_and_its_device_is_trusted() {
     let engines = || (TlsEngine, PspEngine);
-    let (off, on) = (
-        DriverConfig::default(),
-        DriverConfig {
-            psp: true,
-            ..DriverConfig::default()
-        },
-    );
-    let untrusted = DriverConfig {
-        is_trusted: false,
-        ..on
-    };
+    let (off, on) =
+        (DriverConfig::default(), DriverConfig { psp: true, ..DriverConfig::default() });
+    let untrusted = DriverConfig { is_trusted: false, ..on };
     let [with, others @ ..] =
         [on, off, untrusted].map(|config| Pair::of(true, config, 9, engines()));
     let capabilities = with.near.capabilities();
@@ -146,12 +130,7 @@ fn the_longest_datagram_fits_the_packets_that_leave() {
         let (handle, spi) = pair.associate();
         let payload = pair.near.capabilities().datagram_max - 36;
         pair.send(Some(handle), 6, payload.min(1_300));
-        assert!(is_message(
-            &pair.receive(),
-            Some(spi),
-            6,
-            payload.min(1_300)
-        ));
+        assert!(is_message(&pair.receive(), Some(spi), 6, payload.min(1_300)));
         let ip_and_native = if is_v4 { 28 } else { 48 };
         assert_eq!(payload + 36 + ip_and_native + 40, 1_500);
     }

@@ -37,10 +37,7 @@ impl Pair {
 
     /// Hosts that speak this version of IP, whose devices have room for so many contexts.
     pub(crate) fn with(is_v4: bool, contexts_max: usize) -> Self {
-        let config = DriverConfig {
-            psp: true,
-            ..DriverConfig::default()
-        };
+        let config = DriverConfig { psp: true, ..DriverConfig::default() };
         Self::of(is_v4, config, contexts_max, (TlsEngine, PspEngine))
     }
 }
@@ -58,10 +55,7 @@ where
         let [here, there] = addresses.map(|address| address.parse::<SocketAddr>().unwrap());
         let watch = WireWatch::default();
         let [here, there] = WireEnd::pair(here, there, &watch);
-        let far = DriverConfig {
-            psp: true,
-            ..DriverConfig::default()
-        };
+        let far = DriverConfig { psp: true, ..DriverConfig::default() };
         let pair = Self {
             near: host(here, near, contexts_max, engine),
             far: host(there, far, contexts_max, (TlsEngine, PspEngine)),
@@ -122,20 +116,11 @@ where
     E::Context: Send,
 {
     let device = NicConfig {
-        contexts: ContextLimits {
-            contexts_max,
-            cached_max: 4,
-        },
+        contexts: ContextLimits { contexts_max, cached_max: 4 },
         ..NicConfig::default()
     };
     let local = wire.local_address();
-    NicCarrier::new(
-        wire,
-        local,
-        config,
-        NicKeys::new(100),
-        Nic::new(device, engine),
-    )
+    NicCarrier::new(wire, local, config, NicKeys::new(100), Nic::new(device, engine))
 }
 
 /// The DATA header of a message.

@@ -48,18 +48,12 @@ fn no_iv_leaves_twice_and_nothing_stands_while_threads_send_reset_and_rotate() {
             }
             allocated
         });
-        senders
-            .into_iter()
-            .for_each(|sender| sender.join().unwrap());
+        senders.into_iter().for_each(|sender| sender.join().unwrap());
         is_over.store(true, Ordering::Relaxed);
         allocated = receiver.join().unwrap();
     });
     let (clear, sealed) = pair.watch.counts();
     assert_eq!(clear, 0);
-    assert_eq!(
-        sealed as u64,
-        2 * MESSAGES * 2,
-        "what was posted leaves before the device is free"
-    );
+    assert_eq!(sealed as u64, 2 * MESSAGES * 2, "what was posted leaves before the device is free");
     assert!(!allocated.is_empty());
 }

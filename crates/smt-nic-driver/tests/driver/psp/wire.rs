@@ -77,10 +77,7 @@ impl WireEnd {
 impl Carrier for WireEnd {
     fn send(&self, batch: &Batch<'_>) -> Result<(), SendError> {
         self.watch.see(batch.bytes);
-        self.outgoing
-            .lock()
-            .unwrap()
-            .push_back(batch.bytes.to_vec());
+        self.outgoing.lock().unwrap().push_back(batch.bytes.to_vec());
         Ok(())
     }
 

@@ -18,10 +18,7 @@ fn a_connection_that_was_admitted_late_goes_on_from_softwares_numbers() {
     let suite = Suite::Aes128Gcm;
     let mut pair = Pair::new(suite);
     pair.here.remove(pair.connection);
-    let keys = ConnectionKeys {
-        largest: Some(1 << 40),
-        ..keys(suite)
-    };
+    let keys = ConnectionKeys { largest: Some(1 << 40), ..keys(suite) };
     pair.connection = pair.here.add(&keys).unwrap();
     let id = ConnectionId::new(&ID).unwrap();
     pair.here.add_id(pair.connection, id).unwrap();
@@ -40,22 +37,12 @@ fn packets_that_software_has_sealed_count_towards_the_limit() {
     pair.sealed(1, 0);
     let mut packet = [&[0x43][..], &ID, &[0, 0, 0, 2], &[0; 24]].concat();
     let stride = packet.len();
-    let mut batch = Batch {
-        packets: &mut packet,
-        stride,
-        id_length: ID.len(),
-        numbers: &[2],
-    };
+    let mut batch = Batch { packets: &mut packet, stride, id_length: ID.len(), numbers: &[2] };
     let sealed = pair.peer.seal(pair.at_peer, &mut batch);
     assert_eq!(sealed, Err(NotSealed::ConfidentialityLimit));
-    let same = pair
-        .peer
-        .set_transmit_key(pair.at_peer, &key_of(suite, 0), 0);
+    let same = pair.peer.set_transmit_key(pair.at_peer, &key_of(suite, 0), 0);
     assert!(!same, "the same phase again would have no limit");
-    assert!(
-        pair.peer
-            .set_transmit_key(pair.at_peer, &key_of(suite, 1), 1)
-    );
+    assert!(pair.peer.set_transmit_key(pair.at_peer, &key_of(suite, 1), 1));
 }
 
 #[test]
@@ -64,8 +51,7 @@ fn a_lower_number_of_the_next_phase_does_not_move_on() {
     let mut pair = Pair::new(suite);
     let packet = pair.sealed(9, 0);
     pair.open(&packet);
-    pair.peer
-        .set_transmit_key(pair.at_peer, &key_of(suite, 1), 1);
+    pair.peer.set_transmit_key(pair.at_peer, &key_of(suite, 1), 1);
     let wrong = pair.sealed(8, 1);
     assert_eq!(pair.receive(&wrong), Received::Untouched(Untouched::NoKey));
     let right = pair.sealed(10, 1);
@@ -75,12 +61,7 @@ fn a_lower_number_of_the_next_phase_does_not_move_on() {
 #[test]
 fn ids_without_bytes_are_the_hosts() {
     for id_length in [0, 21] {
-        let config = QuicConfig {
-            connections_max: 1,
-            id_places: 8,
-            id_length,
-            hash_key: [1; 16],
-        };
+        let config = QuicConfig { connections_max: 1, id_places: 8, id_length, hash_key: [1; 16] };
         let refused = QuicEngine::new(&config).err();
         assert_eq!(refused, Some(QuicTableError::BadIdLength));
     }

@@ -26,10 +26,7 @@ fn a_forged_flip_of_the_phase_changes_nothing() {
     let mut forged = packet.clone();
     // The bit is masked, and flips all the same.
     forged[0] ^= 0x04;
-    assert_eq!(
-        pair.receive(&forged),
-        Received::Untouched(Untouched::NotOpened)
-    );
+    assert_eq!(pair.receive(&forged), Received::Untouched(Untouched::NotOpened));
     assert_eq!(pair.open(&packet).generation, 0);
 }
 
@@ -43,11 +40,7 @@ fn a_key_that_comes_after_its_phase_is_refused_and_software_opens_meanwhile() {
         let packet = pair.sealed(generation * 10, generation);
         if generation == 2 {
             assert_eq!(pair.receive(&packet), Received::Untouched(Untouched::NoKey));
-            assert!(
-                !pair
-                    .here
-                    .set_next_key(pair.connection, &key_of(suite, 1), 1)
-            );
+            assert!(!pair.here.set_next_key(pair.connection, &key_of(suite, 1), 1));
             assert!(pair.here.set_next_key(pair.connection, &key, 2));
         }
         assert_eq!(pair.open(&packet).generation, generation);

@@ -25,10 +25,7 @@ fn a_changed_packet_goes_up_as_it_came_and_moves_nothing() {
     for at in 1 + ID.len()..packet.len() {
         let mut changed = packet.clone();
         changed[at] ^= 0x10;
-        assert_eq!(
-            pair.receive(&changed),
-            Received::Untouched(Untouched::NotOpened)
-        );
+        assert_eq!(pair.receive(&changed), Received::Untouched(Untouched::NotOpened));
     }
     let mut flipped = packet.clone();
     flipped[0] ^= 0x04;
@@ -43,10 +40,7 @@ fn long_headers_unknown_ids_and_short_packets_go_up_as_they_came() {
     let packet = pair.sealed(7, 0);
     let mut long = packet.clone();
     long[0] |= 0x80;
-    assert_eq!(
-        pair.receive(&long),
-        Received::Untouched(Untouched::LongHeader)
-    );
+    assert_eq!(pair.receive(&long), Received::Untouched(Untouched::LongHeader));
     let mut unknown = packet.clone();
     unknown[1] ^= 1;
     let unknown = pair.receive(&unknown);

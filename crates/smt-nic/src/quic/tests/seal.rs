@@ -19,12 +19,7 @@ fn a_batch_is_cut_by_its_stride_and_each_packet_opens() {
     let mut packets = built(&numbers, 100);
     packets.truncate(packets.len() - 40);
     let stride = 11 + 116;
-    let mut batch = Batch {
-        packets: &mut packets,
-        stride,
-        id_length: ID.len(),
-        numbers: &numbers,
-    };
+    let mut batch = Batch { packets: &mut packets, stride, id_length: ID.len(), numbers: &numbers };
     pair.peer.seal(pair.at_peer, &mut batch).unwrap();
     for (packet, number) in packets.chunks(stride).zip(numbers) {
         let mut packet = packet.to_vec();
@@ -32,11 +27,7 @@ fn a_batch_is_cut_by_its_stride_and_each_packet_opens() {
             panic!("packet {number} does not open");
         };
         assert_eq!(opened.number, number);
-        assert!(
-            packet[opened.payload]
-                .iter()
-                .all(|byte| *byte == number as u8)
-        );
+        assert!(packet[opened.payload].iter().all(|byte| *byte == number as u8));
     }
 }
 
@@ -48,12 +39,7 @@ fn a_batch_with_a_bad_packet_or_beyond_the_limit_is_left_as_it_was() {
     let whole = built(&[4, 5], 20);
     let stride = whole.len() / 2;
     let mut attempt = |packets: &mut Vec<u8>, numbers: &[u64]| {
-        let mut batch = Batch {
-            packets,
-            stride,
-            id_length: ID.len(),
-            numbers,
-        };
+        let mut batch = Batch { packets, stride, id_length: ID.len(), numbers };
         pair.peer.seal(pair.at_peer, &mut batch)
     };
     let mut packets = whole.clone();
@@ -68,15 +54,9 @@ fn a_batch_with_a_bad_packet_or_beyond_the_limit_is_left_as_it_was() {
     let mut three = [&whole[..], &built(&[6], 20)].concat();
     let before = three.clone();
     let limit = attempt(&mut three, &[4, 5, 6]);
-    assert_eq!(
-        (limit, three),
-        (Err(NotSealed::ConfidentialityLimit), before)
-    );
+    assert_eq!((limit, three), (Err(NotSealed::ConfidentialityLimit), before));
     assert_eq!(packets, whole);
     assert_eq!(attempt(&mut packets, &[4, 5]), Ok(()));
     let mut more = built(&[6], 20);
-    assert_eq!(
-        attempt(&mut more, &[6]),
-        Err(NotSealed::ConfidentialityLimit)
-    );
+    assert_eq!(attempt(&mut more, &[6]), Err(NotSealed::ConfidentialityLimit));
 }

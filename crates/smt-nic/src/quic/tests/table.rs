@@ -31,10 +31,7 @@ fn a_handle_of_a_removed_connection_means_no_later_one() {
     let second = engine.add(&keys).unwrap();
     assert_ne!(first, second);
     let id = ConnectionId::new(&ID).unwrap();
-    assert_eq!(
-        engine.add_id(first, id),
-        Err(QuicTableError::UnknownConnection)
-    );
+    assert_eq!(engine.add_id(first, id), Err(QuicTableError::UnknownConnection));
     assert_eq!(engine.add_id(second, id), Ok(()));
     engine.remove(first);
     assert_eq!(engine.sizes(), (1, 1));

@@ -7,11 +7,7 @@ use super::*;
 fn the_servers_initial_packet_is_sealed_and_opened() {
     // RFC 9001, appendix A.3; the keys are those of appendix A.1.
     let suite = Suite::Aes128Gcm;
-    let key = phase_key(
-        suite,
-        "cf3a5331653c364c88f0f379b6067e37",
-        "0ac1493ca1905853b0bba03e",
-    );
+    let key = phase_key(suite, "cf3a5331653c364c88f0f379b6067e37", "0ac1493ca1905853b0bba03e");
     let key = PacketKey::new(&key);
     let header = bytes("c1000000010008f067a5502a4262b50040750001");
     let frames = bytes(
@@ -68,12 +64,7 @@ fn the_short_header_packet_is_sealed_by_the_engine() {
         .unwrap();
     let mut packet = bytes("4200bff401 00000000000000000000000000000000");
     let stride = packet.len();
-    let mut batch = Batch {
-        packets: &mut packet,
-        stride,
-        id_length: 0,
-        numbers: &[654_360_564],
-    };
+    let mut batch = Batch { packets: &mut packet, stride, id_length: 0, numbers: &[654_360_564] };
     engine.seal(connection, &mut batch).unwrap();
     assert_eq!(packet, bytes("4cfe4189655e5cd55c41f69080575d7999c25a5bfb"));
 }

@@ -37,12 +37,7 @@ struct Message {
 
 impl Message {
     fn new(context: &ReceiveContext, id: u64, length: u32) -> Self {
-        let mut message = Self {
-            id,
-            length,
-            stream: Vec::new(),
-            records: Vec::new(),
-        };
+        let mut message = Self { id, length, stream: Vec::new(), records: Vec::new() };
         let sizes = core::iter::once(context.first).chain(core::iter::repeat(context.rest));
         let mut left = u64::from(length);
         for (index, size) in (0_u64..).zip(sizes) {
@@ -51,9 +46,8 @@ impl Message {
                 break;
             }
             left -= extent as u64;
-            let mut plaintext: Vec<u8> = (0..extent)
-                .map(|at| (at as u64 + id + index) as u8)
-                .collect();
+            let mut plaintext: Vec<u8> =
+                (0..extent).map(|at| (at as u64 + id + index) as u8).collect();
             plaintext.push(0x17);
             let mut record = vec![0x17, 3, 3];
             record.extend((plaintext.len() as u16 + 16).to_be_bytes());
@@ -67,11 +61,7 @@ impl Message {
     }
 
     fn part(&self, offset: usize) -> StreamPart {
-        StreamPart {
-            id: self.id,
-            message_length: self.length,
-            offset: offset as u32,
-        }
+        StreamPart { id: self.id, message_length: self.length, offset: offset as u32 }
     }
 }
 
@@ -87,13 +77,9 @@ fn records_that_lie_whole_in_a_part_are_opened_and_no_other_byte_changes() {
                     let end = (offset + bytes).min(total);
                     let mut payload = message.stream[offset..end].to_vec();
                     let done = context.open(message.part(offset), &mut payload);
-                    let whole = message
-                        .records
-                        .iter()
-                        .enumerate()
-                        .filter(|(_, (at, plain))| {
-                            *at >= offset && at + HEADER + plain.len() + TAG <= end
-                        });
+                    let whole = message.records.iter().enumerate().filter(|(_, (at, plain))| {
+                        *at >= offset && at + HEADER + plain.len() + TAG <= end
+                    });
                     let mut expected = message.stream[offset..end].to_vec();
                     let mut places = Vec::new();
                     for (index, (at, plaintext)) in whole.take(OPENINGS_MAX) {
@@ -141,11 +127,7 @@ fn a_record_whose_tag_is_wrong_stays_as_it_came() {
             assert_eq!(payload[..86], before[..86], "byte {at}");
             assert_eq!(done.openings, if at < HEADER { 1 } else { 2 });
             let opened = done.opened.unwrap();
-            assert_eq!(
-                (opened.number, opened.first),
-                (2 << 16 | 1, 86),
-                "the second opens"
-            );
+            assert_eq!((opened.number, opened.first), (2 << 16 | 1, 86), "the second opens");
         }
     }
 }
@@ -160,11 +142,7 @@ fn headers_that_claim_another_message_length_or_place_open_nothing_and_panic_nev
         for message_length in lengths {
             for offset in offsets {
                 let mut payload = message.stream.clone();
-                let part = StreamPart {
-                    id,
-                    message_length,
-                    offset,
-                };
+                let part = StreamPart { id, message_length, offset };
                 let done = context.open(part, &mut payload);
                 assert!(done.openings <= 2);
                 let is_genuine = id == 2 && offset == 0 && message_length >= 64;
@@ -185,11 +163,7 @@ fn an_arrival_is_cut_behind_as_many_records_as_are_opened_at_once() {
     let total = message.stream.len();
     assert_eq!(context.cut(message.part(0), total), Some(172));
     assert_eq!(context.cut(message.part(1), total - 1), Some(86 * 3 - 1));
-    assert_eq!(
-        context.cut(message.part(0), 86 * 3 - 1),
-        None,
-        "the third is not whole"
-    );
+    assert_eq!(context.cut(message.part(0), 86 * 3 - 1), None, "the third is not whole");
     assert_eq!(context.cut(message.part(0), 86 * 2), None);
 }
 
@@ -202,10 +176,7 @@ fn a_context_that_has_seen_too_many_wrong_tags_opens_nothing_more() {
     forged[40] ^= 1;
     assert_eq!(context.open(message.part(0), &mut forged).openings, 1);
     let mut payload = message.stream.clone();
-    assert_eq!(
-        context.open(message.part(0), &mut payload),
-        Opening::default()
-    );
+    assert_eq!(context.open(message.part(0), &mut payload), Opening::default());
     assert_eq!(payload, message.stream);
 }
 

@@ -12,20 +12,14 @@ use super::software::{Agreed, header, payload};
 /// A packet of TCP in the clear, with its checksums.
 fn clear(bytes: usize) -> Vec<u8> {
     let header = header(true, true, 9, 7);
-    EspHost::sender()
-        .send(None, &header, &payload(bytes), 0)
-        .1
-        .remove(0)
+    EspHost::sender().send(None, &header, &payload(bytes), 0).1.remove(0)
 }
 
 #[test]
 fn a_replayed_packet_is_dropped_and_counted() {
     for suite in EspSuite::ALL {
         // An extended number below the window is one of the next 2^32, and does not authenticate.
-        let agreed = Agreed {
-            is_extended: false,
-            ..Agreed::new(suite)
-        };
+        let agreed = Agreed { is_extended: false, ..Agreed::new(suite) };
         let (mut host, mut software) = (EspHost::new(), agreed.sealer());
         host.add_inbound(&agreed).unwrap();
         let packets: Vec<Vec<u8>> = {
@@ -93,18 +87,12 @@ fn a_packet_of_another_key_or_of_numbers_of_another_kind_is_dropped() {
         let agreed = Agreed::new(suite);
         let mut host = EspHost::new();
         // The keys of another SPI.
-        let other = Agreed {
-            spi: 0x1002,
-            ..agreed
-        };
+        let other = Agreed { spi: 0x1002, ..agreed };
         host.add_inbound(&agreed).unwrap();
         let mut packet = other.sealer().seal(&clear(30));
         packet[20..24].copy_from_slice(&agreed.spi.to_be_bytes());
         assert_eq!(host.receive(&[packet]), []);
-        let short = Agreed {
-            is_extended: false,
-            ..agreed
-        };
+        let short = Agreed { is_extended: false, ..agreed };
         let packet = short.sealer().seal(&clear(30));
         assert_eq!(host.receive(&[packet]), []);
         assert_eq!(host.nic.counters().esp_not_authentic, 2);
@@ -169,16 +157,10 @@ fn packets_go_up_sealed_once_the_association_was_removed_under_traffic() {
     let removed = host.nic.remove_association(agreed.spi).unwrap();
     assert_eq!((removed.highest, removed.opened), (3, 3));
     // Software goes on with the numbers that the device has not seen, and takes none twice.
-    let mut opener = Agreed {
-        first: removed.highest + 1,
-        ..agreed
-    }
-    .opener();
+    let mut opener = Agreed { first: removed.highest + 1, ..agreed }.opener();
     let arrived = host.receive(&packets);
-    let opened: Vec<bool> = arrived
-        .iter()
-        .map(|of| of.spi == 0 && opener.open(&of.packet).is_ok())
-        .collect();
+    let opened: Vec<bool> =
+        arrived.iter().map(|of| of.spi == 0 && opener.open(&of.packet).is_ok()).collect();
     assert_eq!(opened, [false, false, false, true, true, true]);
 }
 

@@ -12,10 +12,7 @@ use super::software::{Agreed, header, payload};
 fn packets_of_a_segment_are_those_that_software_seals_byte_for_byte() {
     for suite in EspSuite::ALL {
         for (is_v4, is_tcp, is_extended) in cases() {
-            let agreed = Agreed {
-                is_extended,
-                ..Agreed::new(suite)
-            };
+            let agreed = Agreed { is_extended, ..Agreed::new(suite) };
             let (mut host, mut software) = (EspHost::sender(), agreed.sealer());
             assert_eq!(host.add_outbound(&agreed), Status::Done);
             // Lengths of all remainders that padding knows.
@@ -41,10 +38,7 @@ fn cases() -> impl Iterator<Item = (bool, bool, bool)> {
 #[test]
 fn the_number_of_a_packet_goes_on_beyond_32_bits_and_its_upper_half_is_authenticated() {
     for suite in EspSuite::ALL {
-        let agreed = Agreed {
-            first: (1 << 32) - 2,
-            ..Agreed::new(suite)
-        };
+        let agreed = Agreed { first: (1 << 32) - 2, ..Agreed::new(suite) };
         let (mut host, mut software) = (EspHost::sender(), agreed.opener());
         host.add_outbound(&agreed);
         let (header, payload) = (header(true, true, 9, 7), payload(5_000));
@@ -62,11 +56,7 @@ fn the_number_of_a_packet_goes_on_beyond_32_bits_and_its_upper_half_is_authentic
 #[test]
 fn a_segment_that_needs_more_numbers_than_are_left_is_refused_whole() {
     for (is_extended, last) in [(false, u64::from(u32::MAX)), (true, u64::MAX)] {
-        let agreed = Agreed {
-            is_extended,
-            first: last - 1,
-            ..Agreed::new(EspSuite::Aes128Gcm16)
-        };
+        let agreed = Agreed { is_extended, first: last - 1, ..Agreed::new(EspSuite::Aes128Gcm16) };
         let mut host = EspHost::sender();
         assert_eq!(host.add_outbound(&agreed), Status::Done);
         let mut send = |bytes| {
@@ -90,10 +80,7 @@ fn nothing_leaves_in_the_clear_once_the_association_was_removed_under_traffic() 
     host.add_outbound(&agreed);
     let (header, payload) = (header(true, true, 9, 7), payload(3_000));
     let context = agreed.context();
-    assert_eq!(
-        host.send(Some(context), &header, &payload, 1_000).1.len(),
-        3
-    );
+    assert_eq!(host.send(Some(context), &header, &payload, 1_000).1.len(), 3);
     assert_eq!(host.work(Work::Destroy { context }).0, Status::Done);
     let refused = host.send(Some(context), &header, &payload, 1_000);
     assert_eq!(refused, (Status::UnknownContext, vec![]));
@@ -101,10 +88,7 @@ fn nothing_leaves_in_the_clear_once_the_association_was_removed_under_traffic() 
 
 #[test]
 fn a_resync_takes_the_number_forward_and_never_back() {
-    let agreed = Agreed {
-        first: 50,
-        ..Agreed::new(EspSuite::Aes128Ccm8)
-    };
+    let agreed = Agreed { first: 50, ..Agreed::new(EspSuite::Aes128Ccm8) };
     let mut host = EspHost::sender();
     host.add_outbound(&agreed);
     let context = agreed.context();
@@ -141,15 +125,11 @@ fn a_packet_that_no_length_of_ip_can_tell_once_it_is_sealed_is_refused() {
     host.add_outbound(&agreed);
     let header = header(true, true, 9, 7);
     // Header, IV, trailer and ICV are 36 bytes here.
-    for (bytes, status) in [
-        (65_535 - 40 - 35, Status::BadPayload),
-        (65_532 - 40 - 36, Status::Done),
-    ] {
+    for (bytes, status) in
+        [(65_535 - 40 - 35, Status::BadPayload), (65_532 - 40 - 36, Status::Done)]
+    {
         let (told, packets) = host.send(Some(agreed.context()), &header, &payload(bytes), 0);
-        assert_eq!(
-            (told, packets.len()),
-            (status, usize::from(status == Status::Done))
-        );
+        assert_eq!((told, packets.len()), (status, usize::from(status == Status::Done)));
     }
 }
 
@@ -169,10 +149,7 @@ fn a_packet_that_software_has_sealed_is_sent_as_it_is_and_not_cut() {
 #[test]
 fn a_block_of_a_reserved_spi_an_unknown_suite_or_no_number_is_refused() {
     let mut host = EspHost::sender();
-    let good = Agreed {
-        is_extended: false,
-        ..Agreed::new(EspSuite::Aes128Gcm16)
-    };
+    let good = Agreed { is_extended: false, ..Agreed::new(EspSuite::Aes128Gcm16) };
     let mut blocks = [good.block(); 5];
     blocks[0][40..44].copy_from_slice(&255_u32.to_be_bytes());
     blocks[1][3] = 5;

@@ -25,12 +25,7 @@ pub(super) struct Agreed {
 
 impl Agreed {
     pub(super) fn new(suite: EspSuite) -> Self {
-        Self {
-            suite,
-            spi: 0x1001,
-            is_extended: true,
-            first: 1,
-        }
+        Self { suite, spi: 0x1001, is_extended: true, first: 1 }
     }
 
     /// The keying material: no two associations of a test have the same.

@@ -54,14 +54,8 @@ fn read(packet: &[u8]) -> (u16, u32, &[u8]) {
 #[test]
 fn no_packet_of_a_connection_overtakes_segments_that_wait() {
     for is_v4 in [true, false] {
-        let first = Sent {
-            is_v4,
-            port: 9,
-            sequence: 7,
-            acknowledgement: 1,
-            flags: ACK,
-            bytes: 500,
-        };
+        let first =
+            Sent { is_v4, port: 9, sequence: 7, acknowledgement: 1, flags: ACK, bytes: 500 };
         for (acknowledgement, flags, bytes) in [
             (2, ACK | PSH, 500),
             (2, ACK, 0),
@@ -69,13 +63,7 @@ fn no_packet_of_a_connection_overtakes_segments_that_wait() {
             (1, ACK | FIN, 0),
             (1, ACK | RST, 0),
         ] {
-            let next = Sent {
-                sequence: 507,
-                acknowledgement,
-                flags,
-                bytes,
-                ..first
-            };
+            let next = Sent { sequence: 507, acknowledgement, flags, bytes, ..first };
             let mut host = EspHost::with(16, 1);
             let arrived = host.receive(&[first, next].map(Sent::packet));
             let sequences: Vec<u32> = arrived.iter().map(|of| read(&of.packet).1).collect();
@@ -86,23 +74,10 @@ fn no_packet_of_a_connection_overtakes_segments_that_wait() {
 
 #[test]
 fn a_packet_of_another_connection_or_direction_ends_no_merge() {
-    let first = Sent {
-        is_v4: true,
-        port: 9,
-        sequence: 7,
-        acknowledgement: 1,
-        flags: ACK,
-        bytes: 500,
-    };
-    let second = Sent {
-        sequence: 507,
-        ..first
-    };
-    let of_another = Sent {
-        port: 10,
-        bytes: 0,
-        ..first
-    };
+    let first =
+        Sent { is_v4: true, port: 9, sequence: 7, acknowledgement: 1, flags: ACK, bytes: 500 };
+    let second = Sent { sequence: 507, ..first };
+    let of_another = Sent { port: 10, bytes: 0, ..first };
     let mut back = Sent { bytes: 0, ..first }.packet();
     back[12..20].rotate_left(4);
     back[20..24].rotate_left(2);

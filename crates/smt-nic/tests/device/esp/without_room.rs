@@ -15,10 +15,7 @@ const ROUNDS: u32 = 5;
 const SEGMENT: usize = 4_500;
 
 fn agreed(number: u32) -> Agreed {
-    Agreed {
-        spi: 0x3000 + number,
-        ..Agreed::new(EspSuite::ALL[number as usize % 4])
-    }
+    Agreed { spi: 0x3000 + number, ..Agreed::new(EspSuite::ALL[number as usize % 4]) }
 }
 
 /// The sender's half of an association: in its device, or in software for want of room.
@@ -65,15 +62,9 @@ fn associations_that_find_no_room_are_served_by_software_without_loss() {
     // The ends have room for different ones: the second counts from behind.
     let (mut sender, mut receiver) = (EspHost::with(ROOM, 4), EspHost::with(ROOM, 4));
     let all: Vec<Agreed> = (0..ASSOCIATIONS).map(agreed).collect();
-    let mut sealers: Vec<_> = all
-        .iter()
-        .map(|of| begin_sending(&mut sender, of))
-        .collect();
-    let mut openers: Vec<_> = all
-        .iter()
-        .rev()
-        .map(|of| begin_receiving(&mut receiver, of))
-        .collect();
+    let mut sealers: Vec<_> = all.iter().map(|of| begin_sending(&mut sender, of)).collect();
+    let mut openers: Vec<_> =
+        all.iter().rev().map(|of| begin_receiving(&mut receiver, of)).collect();
     openers.reverse();
     let without_room = u64::from(ASSOCIATIONS) - ROOM as u64;
     assert_eq!(sender.nic.counters().contexts_refused, without_room);

@@ -56,12 +56,7 @@ fn a_packet_that_the_device_cannot_know_goes_up_as_it_came_without_a_mark() {
         packet[at] = byte;
         packet
     };
-    let unknown = [
-        changed(28, 6),
-        changed(29, 0),
-        changed(31, 0x09),
-        changed(32, 0x80),
-    ];
+    let unknown = [changed(28, 6), changed(29, 0), changed(31, 0x09), changed(32, 0x80)];
     for (count, packet) in (1..).zip(unknown) {
         let arrived = far.receive(std::slice::from_ref(&packet));
         assert_eq!((arrived[0].psp, &arrived[0].packet), (None, &packet));
@@ -82,10 +77,8 @@ fn sealed_around(native: &[u8], context: &mut SendContext) -> Vec<u8> {
     let (whole, udp) = (packet.len() as u16, packet.len() as u16 - 20);
     packet[2..4].copy_from_slice(&whole.to_be_bytes());
     packet[24..26].copy_from_slice(&udp.to_be_bytes());
-    let sum: u32 = packet[..20]
-        .chunks(2)
-        .map(|word| u32::from(word[0]) << 8 | u32::from(word[1]))
-        .sum();
+    let sum: u32 =
+        packet[..20].chunks(2).map(|word| u32::from(word[0]) << 8 | u32::from(word[1])).sum();
     let checksum = !(((sum & 0xFFFF) + (sum >> 16)) as u16);
     packet[10..12].copy_from_slice(&checksum.to_be_bytes());
     packet

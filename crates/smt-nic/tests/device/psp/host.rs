@@ -117,11 +117,7 @@ pub(super) fn message(arrived: &[Arrival], is_v4: bool) -> Vec<u8> {
         .iter()
         .map(|of| {
             let header = &of.packet[at..at + 36];
-            assert_eq!(
-                (header[5], &header[10..12]),
-                (0, &[0, 0][..]),
-                "no mark is left"
-            );
+            assert_eq!((header[5], &header[10..12]), (0, &[0, 0][..]), "no mark is left");
             let offset = u32::from_be_bytes(header[32..36].try_into().unwrap());
             (offset, &of.packet[at + 36..])
         })
@@ -129,11 +125,7 @@ pub(super) fn message(arrived: &[Arrival], is_v4: bool) -> Vec<u8> {
     parts.sort_unstable();
     let mut whole = Vec::new();
     for (offset, part) in parts {
-        assert_eq!(
-            offset as usize,
-            whole.len(),
-            "a part is where the others end"
-        );
+        assert_eq!(offset as usize, whole.len(), "a part is where the others end");
         whole.extend_from_slice(part);
     }
     whole

@@ -40,10 +40,7 @@ fn a_segment_that_needs_more_ivs_than_are_left_is_refused_whole() {
         assert_eq!(send(&mut near, 100), (Status::NumbersUsedUp, vec![]));
     }
     let number = 5;
-    near.work(Work::Resync {
-        context: CONTEXT,
-        number,
-    });
+    near.work(Work::Resync { context: CONTEXT, number });
     assert_eq!(send(&mut near, 100), (Status::NumbersUsedUp, vec![]));
 }
 
@@ -61,10 +58,7 @@ fn a_resync_takes_the_iv_forward_and_never_back() {
 fn a_context_that_is_created_anew_goes_on_behind_the_ivs_that_its_host_has_counted() {
     let (mut near, mut far, association) = pair();
     assert_eq!(send(&mut near, 300).1, [1, 2, 3]);
-    assert_eq!(
-        near.work(Work::Destroy { context: CONTEXT }).0,
-        Status::Done
-    );
+    assert_eq!(near.work(Work::Destroy { context: CONTEXT }).0, Status::Done);
     assert_eq!(near.add(CONTEXT, &association, 4), Status::Done);
     let (_, packets) = near.send(Some(CONTEXT), &data(true, 100, 0), &payload(100), 0);
     assert_eq!(iv(&packets[0]), 4);

@@ -45,10 +45,7 @@ fn an_opened_packet_is_the_native_one_with_its_lengths_and_checksum() {
             let sealed = near.send(Some(CONTEXT), &header, &payload(500), 0).1;
             let [opened, came] = [sealed, native].map(|packets| far.receive(&packets));
             assert_eq!(opened[0].packet, came[0].packet);
-            assert_eq!(
-                opened[0].queue, came[0].queue,
-                "the queue is by what is inside"
-            );
+            assert_eq!(opened[0].queue, came[0].queue, "the queue is by what is inside");
             assert_eq!((came[0].psp, came[0].spi, opened[0].spi), (None, 0, 0));
         }
     }
@@ -80,9 +77,7 @@ fn packets_of_other_associations_or_of_none_are_never_merged() {
     let contexts = [Some(CONTEXT), Some(ContextId(2)), None];
     let sent = contexts.map(|context| near.send(context, &header, &payload, 1_000).1);
     // The packets of one message, each by another way than the one before.
-    let mixed: Vec<_> = (0..4)
-        .map(|number| sent[number % 3][number].clone())
-        .collect();
+    let mixed: Vec<_> = (0..4).map(|number| sent[number % 3][number].clone()).collect();
     let arrived = far.receive(&mixed);
     assert_eq!(arrived.len(), 4);
     let mut marks: Vec<_> = arrived.iter().map(|of| of.psp).collect();

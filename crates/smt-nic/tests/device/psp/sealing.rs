@@ -8,20 +8,13 @@ use crate::support::SMT;
 
 /// An association of which there may be several contexts, for a test.
 fn again(of: &Association) -> Association {
-    Association {
-        spi: of.spi,
-        version: of.version,
-        key: DerivedKey::new(*of.key.bytes()),
-    }
+    Association { spi: of.spi, version: of.version, key: DerivedKey::new(*of.key.bytes()) }
 }
 
 // SMT [15.3-5], [15.3-6]
 #[test]
 fn packets_are_those_that_a_sending_context_seals_behind_udp() {
-    for (is_v4, version) in [
-        (true, PspVersion::AesGcm128),
-        (false, PspVersion::AesGcm256),
-    ] {
+    for (is_v4, version) in [(true, PspVersion::AesGcm128), (false, PspVersion::AesGcm256)] {
         let (mut near, mut far) = (PspHost::sender(4), PspHost::receiver());
         let association = far.nic.allocate_psp(version).unwrap();
         assert_eq!(near.add(CONTEXT, &association, 1), Status::Done);
@@ -60,9 +53,7 @@ fn headers_of_ip_and_udp_tell_a_packet_to_the_port_of_psp() {
         assert!(length(at) >= 0xC000, "a dynamic port");
         if is_v4 {
             let words = packet[..20].chunks(2);
-            let sum: u32 = words
-                .map(|word| u32::from(word[0]) << 8 | u32::from(word[1]))
-                .sum();
+            let sum: u32 = words.map(|word| u32::from(word[0]) << 8 | u32::from(word[1])).sum();
             assert_eq!((sum & 0xFFFF) + (sum >> 16), 0xFFFF);
         }
     }
@@ -87,11 +78,7 @@ fn nothing_behind_the_headers_is_clear() {
     let header = data(true, 3_000, 1_000);
     for packet in near.send(Some(CONTEXT), &header, &payload, 1_000).1 {
         let sealed = &packet[20 + 8 + 16 + 44..];
-        assert!(
-            !payload
-                .windows(8)
-                .any(|part| sealed.windows(8).any(|of| of == part))
-        );
+        assert!(!payload.windows(8).any(|part| sealed.windows(8).any(|of| of == part)));
     }
 }
 
@@ -120,38 +107,13 @@ fn a_segment_that_no_context_may_seal_is_refused_whole_and_uses_no_iv() {
     };
     let ipv6 = data(false, 9_000, 1_000);
     let refused = [
-        (
-            alone.clone(),
-            65_535 - alone.len() - GROWTH_BYTES + 1,
-            0,
-            "too long for IP",
-        ),
-        (
-            with(&marked, 4, &[0, 0]),
-            3_000,
-            1_000,
-            "a place before the first",
-        ),
-        (
-            with(&marked, 4, &[0xFF, 0xFE]),
-            3_000,
-            1_000,
-            "places that come round",
-        ),
-        (
-            with(&marked, 60, &[0xFF; 4]),
-            3_000,
-            1_000,
-            "an offset beyond all",
-        ),
+        (alone.clone(), 65_535 - alone.len() - GROWTH_BYTES + 1, 0, "too long for IP"),
+        (with(&marked, 4, &[0, 0]), 3_000, 1_000, "a place before the first"),
+        (with(&marked, 4, &[0xFF, 0xFE]), 3_000, 1_000, "places that come round"),
+        (with(&marked, 60, &[0xFF; 4]), 3_000, 1_000, "an offset beyond all"),
         (with(&marked, 9, &[6]), 3_000, 1_000, "another protocol"),
         (ipv6.clone(), 3_000, 1_000, "three packets of IPv6"),
-        (
-            with(&ipv6, 40 + 8 + 5, &[0]),
-            2_000,
-            1_000,
-            "two packets without a last one",
-        ),
+        (with(&ipv6, 40 + 8 + 5, &[0]), 2_000, 1_000, "two packets without a last one"),
     ];
     for (header, bytes, stride, why) in refused {
         let sent = near.send(Some(CONTEXT), &header, &payload(bytes), stride);
@@ -159,10 +121,7 @@ fn a_segment_that_no_context_may_seal_is_refused_whole_and_uses_no_iv() {
     }
     assert_eq!(near.nic.context(CONTEXT).unwrap().next_iv(), Some(1));
     let fits = 65_535 - alone.len() - GROWTH_BYTES;
-    assert_eq!(
-        near.send(Some(CONTEXT), &alone, &payload(fits), 0).0,
-        Status::Done
-    );
+    assert_eq!(near.send(Some(CONTEXT), &alone, &payload(fits), 0).0, Status::Done);
 }
 
 #[test]
@@ -171,10 +130,7 @@ fn nothing_leaves_in_the_clear_once_the_context_was_destroyed() {
     let (header, payload) = (data(true, 3_000, 1_000), payload(3_000));
     let send = |near: &mut PspHost| near.send(Some(CONTEXT), &header, &payload, 1_000);
     assert_eq!(send(&mut near).1.len(), 3);
-    assert_eq!(
-        near.work(Work::Destroy { context: CONTEXT }).0,
-        Status::Done
-    );
+    assert_eq!(near.work(Work::Destroy { context: CONTEXT }).0, Status::Done);
     assert_eq!(send(&mut near), (Status::UnknownContext, vec![]));
     near.add(CONTEXT, &association, 4);
     near.nic.reset();

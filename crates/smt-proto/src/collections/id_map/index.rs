@@ -24,11 +24,7 @@ pub(super) struct Index {
 
 impl Index {
     pub(super) fn new(salt: Salt) -> Self {
-        Self {
-            slots: Box::default(),
-            is_on: false,
-            salt,
-        }
+        Self { slots: Box::default(), is_on: false, salt }
     }
 
     /// Turns it off, and gives its room back.
@@ -183,9 +179,8 @@ mod tests {
     fn dense_numbers_are_found_soon_whatever_the_salt() {
         for (salt, step) in (0..200).flat_map(|salt| [1, 2, 512].map(|step| (salt * 77_777, step)))
         {
-            let entries: Vec<_> = (0..1_000)
-                .map(|number| (1_000_000 + number * step, ()))
-                .collect();
+            let entries: Vec<_> =
+                (0..1_000).map(|number| (1_000_000 + number * step, ())).collect();
             let longest = longest(&index_of(&entries, salt), &entries);
             assert!(longest < 100, "salt {salt}, step {step}: {longest}");
         }
@@ -193,20 +188,11 @@ mod tests {
 
     #[test]
     fn a_peer_without_the_salt_cannot_choose_numbers_that_are_slow_to_find() {
-        let known = index_of(
-            &(0..1_000).map(|number| (number, ())).collect::<Vec<_>>(),
-            5,
-        );
+        let known = index_of(&(0..1_000).map(|number| (number, ())).collect::<Vec<_>>(), 5);
         let together = |number: &u64| known.first_slot(*number) < 16;
-        let chosen: Vec<_> = (0..)
-            .filter(together)
-            .take(1_000)
-            .map(|number| (number, ()))
-            .collect();
-        assert!(
-            longest(&index_of(&chosen, 5), &chosen) > 900,
-            "the salt is known"
-        );
+        let chosen: Vec<_> =
+            (0..).filter(together).take(1_000).map(|number| (number, ())).collect();
+        assert!(longest(&index_of(&chosen, 5), &chosen) > 900, "the salt is known");
         for salt in (1..500u32).map(|number| number.wrapping_mul(0x9E37_79B9)) {
             let longest = longest(&index_of(&chosen, salt), &chosen);
             assert!(longest < 100, "salt {salt}: {longest}");

@@ -73,14 +73,8 @@ impl Attempt {
         let reply_unscheduled = factory.config.unscheduled;
         let early = early.map(|early| early.write(attempt.early_max, reply_unscheduled));
         let early = early.unwrap_or_default();
-        let begin = Input::Begin {
-            own_params: &params,
-            early: &early,
-        };
-        let step = attempt
-            .exchange
-            .step(begin)
-            .map_err(|failed| failed.failure)?;
+        let begin = Input::Begin { own_params: &params, early: &early };
+        let step = attempt.exchange.step(begin).map_err(|failed| failed.failure)?;
         let bytes = step.send.unwrap_or_default();
         // Attempts that begin together would have their answers fill a queue together again and
         // again.
@@ -163,28 +157,15 @@ impl Attempt {
         finished: Finished,
         factory: &SessionFactory<'_>,
     ) -> Result<(), HandshakeFailure> {
-        let agreement = agree(
-            factory.config,
-            Side::Client,
-            &self.params,
-            &self.server_params,
-        )
-        .map_err(|error| malformed(&error))?;
+        let agreement = agree(factory.config, Side::Client, &self.params, &self.server_params)
+            .map_err(|error| malformed(&error))?;
         let Some(remote) = self.remote else {
             return Err(malformed(&"the server named no index"));
         };
-        let indices = Indices {
-            own: self.own.index,
-            remote,
-            own_reset_token: self.own.reset_token,
-        };
+        let indices =
+            Indices { own: self.own.index, remote, own_reset_token: self.own.reset_token };
         let (seal, open, exporter) = factory
-            .keys(
-                Side::Client,
-                indices,
-                finished.secrets,
-                agreement.psp_version,
-            )
+            .keys(Side::Client, indices, finished.secrets, agreement.psp_version)
             .map_err(|error| malformed(&error))?;
         let association_room = AssociationRoom::agreed(&mut self.association_room, &agreement);
         self.unconfirmed = Some(Box::new(Unconfirmed::new(Established {

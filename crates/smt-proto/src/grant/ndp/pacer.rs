@@ -21,11 +21,7 @@ impl Pacer {
     /// A link of this rate; the time that may be caught up is that of `slack` bytes.
     pub(crate) fn new(bits_per_second: u64, slack: u32) -> Self {
         assert!(bits_per_second > 0, "a link carries something");
-        let mut pace = Self {
-            bits_per_second,
-            slack: 0,
-            free_at: 0,
-        };
+        let mut pace = Self { bits_per_second, slack: 0, free_at: 0 };
         pace.slack = pace.time_of(slack);
         pace
     }

@@ -152,22 +152,13 @@ mod tests {
     use smt_wire::{MessageId, SessionIndex};
 
     const NOW: Time = Time::from_nanos(1_000_000_000);
-    const BUDGET: GrantBudget = GrantBudget {
-        limit: 512 * 1_024,
-        outstanding: 0,
-        sender_limited: 0,
-    };
-    const USED_UP: GrantBudget = GrantBudget {
-        outstanding: 512 * 1_024,
-        ..BUDGET
-    };
+    const BUDGET: GrantBudget =
+        GrantBudget { limit: 512 * 1_024, outstanding: 0, sender_limited: 0 };
+    const USED_UP: GrantBudget = GrantBudget { outstanding: 512 * 1_024, ..BUDGET };
 
     fn message(id: u64, arrived: u32, granted: u32) -> Grantable {
         Grantable {
-            rpc: RpcId {
-                session: SessionIndex(1),
-                id: MessageId(id),
-            },
+            rpc: RpcId { session: SessionIndex(1), id: MessageId(id) },
             length: 1_000_000,
             arrived,
             granted,

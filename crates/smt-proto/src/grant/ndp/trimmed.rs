@@ -101,9 +101,7 @@ impl TrimmedRanges {
             return None;
         }
         let tries = if is_again { TRIMMED_TRIES } else { 1 };
-        let range = self.noted[..tries]
-            .iter_mut()
-            .find_map(|noted| note_new(noted, part))?;
+        let range = self.noted[..tries].iter_mut().find_map(|noted| note_new(noted, part))?;
         self.count += 1;
         Some(range)
     }
@@ -119,10 +117,7 @@ impl TrimmedRanges {
 /// Adds the first new part of a range, if it is at least a quarter of the packet, or all of it.
 fn note_new(noted: &mut ByteRanges, part: ByteRange) -> Option<ByteRange> {
     let gap = noted.gaps(u32::MAX).find(|gap| gap.end > part.start)?;
-    let range = ByteRange {
-        start: part.start.max(gap.start),
-        end: part.end.min(gap.end),
-    };
+    let range = ByteRange { start: part.start.max(gap.start), end: part.end.min(gap.end) };
     let least = (part.end - part.start) / 4;
     let is_new = range.start < range.end && (range == part || range.end - range.start >= least);
     is_new.then(|| {
@@ -147,9 +142,7 @@ impl UnopenedIds {
     ) -> bool {
         let (id, is_again) = (header.id, header.retransmit);
         let before = self.0.get(&id).copied();
-        let (at, tries) = before
-            .filter(|(at, _)| now.since(*at) < interval)
-            .unwrap_or((now, 0));
+        let (at, tries) = before.filter(|(at, _)| now.since(*at) < interval).unwrap_or((now, 0));
         let most = if is_again { TRIMMED_TRIES } else { 1 };
         if tries >= most || !rate.take(now) {
             return false;
@@ -197,10 +190,7 @@ pub(crate) struct Trimmed {
 impl Trimmed {
     /// The place by the packet's header; its length is not known, but at most this.
     pub(crate) fn new(header: &DataHeader, most: u32) -> Self {
-        let range = ByteRange {
-            start: header.offset,
-            end: header.offset.saturating_add(most),
-        };
+        let range = ByteRange { start: header.offset, end: header.offset.saturating_add(most) };
         Self {
             id: header.id,
             message_length: header.message_length,
@@ -233,10 +223,7 @@ mod tests {
             assert_eq!(ranges.note(NOW, part, false, INTERVAL), None);
             let within = range(1_500, 2_400);
             assert_eq!(ranges.note(NOW, within, false, INTERVAL), None);
-            assert_eq!(
-                ranges.note(NOW + INTERVAL, part, false, INTERVAL),
-                Some(part)
-            );
+            assert_eq!(ranges.note(NOW + INTERVAL, part, false, INTERVAL), Some(part));
         }
 
         #[test]
@@ -290,14 +277,8 @@ mod tests {
 
         #[test]
         fn what_was_asked_for_again_is_not_unasked() {
-            let mut ranges = TrimmedRanges {
-                owed: 1_000,
-                ..TrimmedRanges::default()
-            };
-            assert_eq!(
-                (ranges.came(700), ranges.came(700), ranges.came(700)),
-                (0, 400, 700)
-            );
+            let mut ranges = TrimmedRanges { owed: 1_000, ..TrimmedRanges::default() };
+            assert_eq!((ranges.came(700), ranges.came(700), ranges.came(700)), (0, 400, 700));
         }
     }
 
@@ -325,12 +306,7 @@ mod tests {
                 ids.note(NOW, &header(MessageId(number), false), INTERVAL, &mut rate)
             });
             assert_eq!(asked.count(), UNOPENED_MAX);
-            assert!(ids.note(
-                NOW + INTERVAL,
-                &header(MessageId(0), false),
-                INTERVAL,
-                &mut rate
-            ));
+            assert!(ids.note(NOW + INTERVAL, &header(MessageId(0), false), INTERVAL, &mut rate));
             // The others are old enough to make room.
             assert!(ids.note(
                 NOW + INTERVAL,
@@ -361,10 +337,7 @@ mod tests {
     #[test]
     fn the_lowest_rank_comes_first_and_equals_in_order() {
         let part = |id| TrimmedPart {
-            rpc: RpcId {
-                session: smt_wire::SessionIndex(1),
-                id: MessageId(id),
-            },
+            rpc: RpcId { session: smt_wire::SessionIndex(1), id: MessageId(id) },
             missing: Missing::FirstRecord,
         };
         let mut queue = TrimmedQueue::default();

@@ -68,8 +68,7 @@ impl BySession {
         self.merged.clear();
         for (_, session) in self.first.iter().take(most) {
             let messages = self.sessions.get(session).into_iter();
-            self.merged
-                .extend(messages.flat_map(|messages| messages.values().take(most)));
+            self.merged.extend(messages.flat_map(|messages| messages.values().take(most)));
         }
         self.merged
             .sort_unstable_by_key(|message| (message.length - message.arrived, message.order));
@@ -98,10 +97,7 @@ mod tests {
     use crate::event::RpcId;
 
     fn message(session: u64, order: u64, left: u32) -> (Rank, Grantable) {
-        let rpc = RpcId {
-            session: SessionIndex(session),
-            id: MessageId(order),
-        };
+        let rpc = RpcId { session: SessionIndex(session), id: MessageId(order) };
         let message = Grantable {
             rpc,
             length: left,
@@ -148,9 +144,7 @@ mod tests {
 
     #[test]
     fn the_sessions_with_the_fewest_bytes_left_have_places() {
-        let messages: Vec<_> = (0..20)
-            .map(|session| (session, 100 - session as u32))
-            .collect();
+        let messages: Vec<_> = (0..20).map(|session| (session, 100 - session as u32)).collect();
         assert_eq!(shown(&messages, 8), [12, 13, 14, 15, 16, 17, 18, 19]);
     }
 

@@ -64,11 +64,7 @@ impl MemoryPressure {
 
     /// Ends the turn of a message that does not use its grants.
     pub(crate) fn pass_over(&mut self, rpc: RpcId) {
-        if self
-            .current
-            .take_if(|(current, _)| *current == rpc)
-            .is_some()
-        {
+        if self.current.take_if(|(current, _)| *current == rpc).is_some() {
             self.set_back.insert(rpc.session, rpc);
         }
     }

@@ -11,11 +11,7 @@ use smt_wire::{MessageId, SessionIndex};
 
 const LIMIT: u32 = INCOMING_MAX;
 
-const PLENTY: GrantBudget = GrantBudget {
-    limit: LIMIT,
-    outstanding: 0,
-    sender_limited: 0,
-};
+const PLENTY: GrantBudget = GrantBudget { limit: LIMIT, outstanding: 0, sender_limited: 0 };
 
 /// The bytes that each message may send without a grant.
 const FREE: u32 = 60_000;
@@ -25,10 +21,7 @@ fn rpc(id: u64) -> RpcId {
 }
 
 fn rpc_of(session: u32, id: u64) -> RpcId {
-    RpcId {
-        session: SessionIndex(session.into()),
-        id: MessageId(id),
-    }
+    RpcId { session: SessionIndex(session.into()), id: MessageId(id) }
 }
 
 /// Tells at time 0 that `arrived` of these bytes have arrived and `granted` may be sent.
@@ -42,11 +35,7 @@ fn update_at(at: u64, grants: &mut GrantScheduler, rpc: RpcId, progress: Progres
 }
 
 fn progress(length: u32, arrived: u32, granted: u32) -> Progress {
-    Progress {
-        length,
-        arrived,
-        granted,
-    }
+    Progress { length, arrived, granted }
 }
 
 fn milli(at: u64) -> Time {
@@ -107,17 +96,8 @@ fn a_policy_grants_as_many_at_once_as_it_wants() {
         update(&mut grants, rpc(id), 400_000, FREE, FREE);
     }
     let mut policy = ShortestRemainingFirst::new(100, 1_000..=100_000);
-    assert_eq!(
-        grants
-            .decide(Time::default(), &mut policy, LIMIT, None)
-            .len(),
-        100
-    );
-    assert!(
-        grants
-            .decide(Time::default(), &mut policy, LIMIT, None)
-            .is_empty()
-    );
+    assert_eq!(grants.decide(Time::default(), &mut policy, LIMIT, None).len(), 100);
+    assert!(grants.decide(Time::default(), &mut policy, LIMIT, None).is_empty());
 }
 
 /// Grants nothing; notes how many messages it was shown.
@@ -189,10 +169,7 @@ fn a_message_that_was_passed_over_and_comes_back_counts_again_and_is_as_old_as_b
 #[test]
 fn a_policy_that_pulls_is_shown_the_pending_messages_in_turn() {
     let mut grants = GrantScheduler::default();
-    let pulling = |order| Pulling {
-        window: 10_000,
-        order,
-    };
+    let pulling = |order| Pulling { window: 10_000, order };
     grants.set_pulling(Some(pulling(PullOrder::RoundRobin)));
     for id in 0..4u64 {
         let length = 400_000 - 10 * id as u32;
@@ -225,10 +202,7 @@ fn a_policy_that_pulls_is_shown_the_pending_messages_in_turn() {
 #[test]
 fn a_policy_that_pulls_is_shown_starved_messages_beyond_the_budget() {
     let mut grants = GrantScheduler::default();
-    grants.set_pulling(Some(Pulling {
-        window: 100_000,
-        order: PullOrder::RoundRobin,
-    }));
+    grants.set_pulling(Some(Pulling { window: 100_000, order: PullOrder::RoundRobin }));
     for id in 0..12 {
         update(&mut grants, rpc(id), 400_000, FREE, FREE);
     }

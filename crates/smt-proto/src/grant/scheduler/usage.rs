@@ -93,11 +93,7 @@ mod tests {
     use super::*;
 
     fn progress(arrived: u32, granted: u32) -> Progress {
-        Progress {
-            length: 1_000_000,
-            arrived,
-            granted,
-        }
+        Progress { length: 1_000_000, arrived, granted }
     }
 
     fn at(micros: u64) -> Time {
@@ -129,10 +125,7 @@ mod tests {
         let end = |arrived| progress(arrived, 1_000_000);
         let usage = Usage::new(at(0), end(999_000), 999_000).unwrap();
         assert_eq!(usage.verdict(at(1), end(1_000_000)), Verdict::Used);
-        assert_eq!(
-            usage.verdict(at(5_000), end(999_999)),
-            Verdict::SenderLimited
-        );
+        assert_eq!(usage.verdict(at(5_000), end(999_999)), Verdict::SenderLimited);
     }
 
     #[test]

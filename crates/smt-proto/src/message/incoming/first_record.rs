@@ -37,9 +37,7 @@ impl FirstRecord {
         opener: &mut Opener<'_>,
     ) -> Option<Self> {
         let place = geometry.record(piece.message_length, 0);
-        let record = piece
-            .payload
-            .get(..place.extent as usize + RECORD_OVERHEAD)?;
+        let record = piece.payload.get(..place.extent as usize + RECORD_OVERHEAD)?;
         let (epoch, opened) = match piece.opened.at(0) {
             None => Self::open_here(piece, geometry, record, opener)?,
             Some(word) => Self::take_opened(piece, geometry, record, word, opener)?,
@@ -64,11 +62,7 @@ impl FirstRecord {
                 opener.buffer_pool,
             ))),
         };
-        Some(Self {
-            header,
-            arrived,
-            message,
-        })
+        Some(Self { header, arrived, message })
     }
 
     /// Opens record 0 into the scratch buffer. `None` if it could not be tried.
@@ -88,14 +82,8 @@ impl FirstRecord {
             }
         };
         opener.scratch.clear();
-        let opened = open_first(
-            aead,
-            sequence,
-            geometry,
-            piece.message_length,
-            record,
-            opener.scratch,
-        );
+        let opened =
+            open_first(aead, sequence, geometry, piece.message_length, record, opener.scratch);
         Some((epoch, opened))
     }
 

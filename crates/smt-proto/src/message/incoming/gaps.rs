@@ -37,13 +37,8 @@ impl Incoming {
                 break;
             }
             let within = end - place.stream_start;
-            let parts = self
-                .reassembly
-                .gaps(place.index, place.stream_len() as u32, GAPS_SEARCHED);
-            let Some(gap) = parts
-                .iter()
-                .find(|gap| gap.start <= within && within < gap.end)
-            else {
+            let parts = self.reassembly.gaps(place.index, place.stream_len() as u32, GAPS_SEARCHED);
+            let Some(gap) = parts.iter().find(|gap| gap.start <= within && within < gap.end) else {
                 break;
             };
             end = place.stream_start + gap.end;
@@ -52,10 +47,7 @@ impl Incoming {
             }
         }
         let end = end.min(most);
-        (range.start < end).then_some(ByteRange {
-            start: range.start,
-            end,
-        })
+        (range.start < end).then_some(ByteRange { start: range.start, end })
     }
 
     /// Adds the missing ranges of a run of records, none of which has opened: all but what has come
@@ -71,10 +63,7 @@ impl Incoming {
             push(missing, self.stream_start(from)..self.stream_start(index));
             let length = place.stream_len() as u32;
             for gap in self.reassembly.gaps(index, length, most + 1) {
-                push(
-                    missing,
-                    place.stream_start + gap.start..place.stream_start + gap.end,
-                );
+                push(missing, place.stream_start + gap.start..place.stream_start + gap.end);
             }
             from = index + 1;
             if missing.len() > most {
@@ -174,11 +163,8 @@ mod tests {
         let mut incoming = message(10, [0, 1, 4].into_iter());
         write(&mut incoming, 3, 0, 10, &[1; 20]);
         write(&mut incoming, 9, 0, 0, &[1; 86]);
-        let expected = [
-            range(2 * 86, 3 * 86 + 10),
-            range(3 * 86 + 30, 4 * 86),
-            range(5 * 86, 9 * 86),
-        ];
+        let expected =
+            [range(2 * 86, 3 * 86 + 10), range(3 * 86 + 30, 4 * 86), range(5 * 86, 9 * 86)];
         assert_eq!(incoming.missing(16), expected);
         assert_eq!(incoming.missing(2), expected[..2]);
         incoming.allowed = 3 * 86;

@@ -46,15 +46,11 @@ impl Transmitting {
         let unsent = self.unsent();
         let range = match room {
             Room::Alone(limit) => unsent.next_piece(payload(limit)),
-            Room::InBatch {
-                limit,
-                segment_size,
-            } => unsent.next_even_piece(payload(limit), payload(segment_size)),
+            Room::InBatch { limit, segment_size } => {
+                unsent.next_even_piece(payload(limit), payload(segment_size))
+            }
         };
-        NextPacket {
-            range,
-            is_again: false,
-        }
+        NextPacket { range, is_again: false }
     }
 
     /// The bytes that leave next as one stream of at most `packets` packets, of `limit` bytes each,
@@ -105,10 +101,7 @@ impl Unsent {
 
     /// The next bytes, at most `most`.
     fn next_piece(&self, most: u32) -> ByteRange {
-        ByteRange {
-            start: self.next,
-            end: self.granted.min(self.next.saturating_add(most)),
-        }
+        ByteRange { start: self.next, end: self.granted.min(self.next.saturating_add(most)) }
     }
 
     /// The next bytes as a stream of at most `packets` pieces of at most `most` bytes. Where it
@@ -122,11 +115,7 @@ impl Unsent {
             let record = self.geometry.record_at(end);
             // A record begins at the same place in messages of every length.
             let record_start = self.geometry.record(0, record).stream_start;
-            end = if record_start > start {
-                record_start
-            } else {
-                end
-            };
+            end = if record_start > start { record_start } else { end };
         }
         Some(ByteRange { start, end })
     }
@@ -138,10 +127,7 @@ impl Unsent {
         let range = self.moved_back(self.next_piece(size), size, most);
         debug_assert!(range.start <= self.next && self.next < range.end);
         debug_assert!(range.end - range.start <= most, "a piece fits a datagram");
-        debug_assert!(
-            self.next > 0 || range.end >= self.first_end,
-            "record 0 is whole"
-        );
+        debug_assert!(self.next > 0 || range.end >= self.first_end, "record 0 is whole");
         range
     }
 
@@ -203,10 +189,7 @@ fn again(range: ByteRange, limit: usize) -> NextPacket {
         _ => limit,
     };
     let end = range.end.min(range.start + payload(limit));
-    NextPacket {
-        range: ByteRange { end, ..range },
-        is_again: true,
-    }
+    NextPacket { range: ByteRange { end, ..range }, is_again: true }
 }
 
 /// Bytes of the record stream in a datagram.
@@ -233,12 +216,7 @@ mod tests {
     const MOST: u32 = 1_000;
 
     fn unsent(next: u32, granted: u32) -> Unsent {
-        Unsent {
-            next,
-            granted,
-            first_end: FIRST_END,
-            geometry: GEOMETRY,
-        }
+        Unsent { next, granted, first_end: FIRST_END, geometry: GEOMETRY }
     }
 
     #[test]

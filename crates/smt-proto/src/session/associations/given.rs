@@ -81,8 +81,7 @@ impl Given {
 
     /// The peer has the association of this serial.
     pub(super) fn acknowledged(&mut self, serial: u32) {
-        self.unacknowledged
-            .take_if(|told| told.fields.serial == serial);
+        self.unacknowledged.take_if(|told| told.fields.serial == serial);
     }
 
     /// The peer asks for the association after this serial. A new one comes no sooner than
@@ -140,16 +139,8 @@ impl Given {
         self.taken = [Some(GivenSpi { spi, rotations }), self.taken[0]];
         self.allocated_at = now;
         self.next_at = None;
-        let fields = AssociationFields {
-            serial: self.serial,
-            spi,
-            version,
-        };
-        self.unacknowledged = Some(Unacknowledged {
-            fields,
-            key,
-            retry: None,
-        });
+        let fields = AssociationFields { serial: self.serial, spi, version };
+        self.unacknowledged = Some(Unacknowledged { fields, key, retry: None });
     }
 
     /// When [`Self::tell`] has something to do.

@@ -44,13 +44,7 @@ pub(super) struct Asked {
 
 impl Sending {
     pub(super) fn new(limits: KeyLimits) -> Self {
-        Self {
-            limits,
-            serial: 0,
-            installed: None,
-            packets: 0,
-            request: None,
-        }
+        Self { limits, serial: 0, installed: None, packets: 0, request: None }
     }
 
     /// Takes the association of this serial, if it is newer than the one in use.
@@ -71,10 +65,7 @@ impl Sending {
         self.installed = None;
         self.request = None;
         let handle = device.install(association)?;
-        self.installed = Some(Installed {
-            device: Arc::clone(device),
-            handle,
-        });
+        self.installed = Some(Installed { device: Arc::clone(device), handle });
         self.serial = serial;
         self.packets = 0;
         Ok(())

@@ -8,10 +8,7 @@ use smt_record::{IdAllocator, IdLayout, Side};
 use smt_wire::Geometry;
 use std::prelude::v1::*;
 
-const LAYOUT: IdLayout = IdLayout {
-    id_bits: 47,
-    stripes_log2: 0,
-};
+const LAYOUT: IdLayout = IdLayout { id_bits: 47, stripes_log2: 0 };
 
 fn retry() -> RetryTimer {
     RetryTimer::new(Time::default(), Duration::from_millis(5))
@@ -41,10 +38,7 @@ impl Client {
     }
 
     fn request(&mut self) -> MessageId {
-        self.insert(Content::Request(ExpectedReply {
-            incoming: None,
-            unscheduled: 60_000,
-        }))
+        self.insert(Content::Request(ExpectedReply { incoming: None, unscheduled: 60_000 }))
     }
 
     fn bundle(&mut self) -> MessageId {
@@ -60,12 +54,7 @@ fn bundles_count_until_they_have_arrived_or_their_cancelling_is_answered() {
     assert_eq!(client.messages.bundles(), 2);
     assert!(client.messages.remove_live(first).is_some());
     assert_eq!(client.messages.bundles(), 1);
-    assert!(
-        client
-            .messages
-            .cancel(second, Cancelling::new(retry()))
-            .is_some()
-    );
+    assert!(client.messages.cancel(second, Cancelling::new(retry())).is_some());
     assert_eq!(client.messages.bundles(), 1);
     client.messages.end_cancelling(second);
     assert_eq!((client.messages.bundles(), client.messages.len()), (0, 1));
@@ -77,18 +66,8 @@ fn a_cancelled_message_is_not_live_and_is_cancelled_once() {
     let id = client.request();
     client.messages.end_cancelling(id);
     assert!(client.messages.live(id).is_some(), "it is not cancelled");
-    assert!(
-        client
-            .messages
-            .cancel(id, Cancelling::new(retry()))
-            .is_some()
-    );
-    assert!(
-        client
-            .messages
-            .cancel(id, Cancelling::new(retry()))
-            .is_none()
-    );
+    assert!(client.messages.cancel(id, Cancelling::new(retry())).is_some());
+    assert!(client.messages.cancel(id, Cancelling::new(retry())).is_none());
     assert!(client.messages.live(id).is_none() && client.messages.remove_live(id).is_none());
     assert!(client.messages.take_request(id, |_| Some(())).is_none());
     assert_eq!(client.messages.iter_live().count(), 0);
@@ -118,17 +97,7 @@ fn a_reply_ends_a_request_and_no_other_message() {
     for id in [one_way, bundle] {
         assert!(client.messages.take_request(id, |_| Some(())).is_none());
     }
-    assert!(
-        client
-            .messages
-            .take_request(request, |_| None::<()>)
-            .is_none()
-    );
-    assert!(
-        client
-            .messages
-            .take_request(request, |_| Some(()))
-            .is_some()
-    );
+    assert!(client.messages.take_request(request, |_| None::<()>).is_none());
+    assert!(client.messages.take_request(request, |_| Some(())).is_some());
     assert!(client.messages.get_mut(request).is_none());
 }

@@ -53,10 +53,7 @@ pub(super) struct EpochDone {
 impl EpochDone {
     /// Begins with a new epoch: the one before it is first looked at after `interval`.
     pub(super) fn restart(&mut self, now: Time, interval: Duration) {
-        *self = Self {
-            retry: Some(RetryTimer::new(now, interval)),
-            ..Self::default()
-        };
+        *self = Self { retry: Some(RetryTimer::new(now, interval)), ..Self::default() };
     }
 
     pub(super) fn due(&self) -> Option<Time> {
@@ -78,11 +75,7 @@ impl EpochDone {
         interval: Duration,
         previous: EpochInUse,
     ) -> PreviousEpoch {
-        let EpochInUse {
-            epoch,
-            holders,
-            is_waited_for,
-        } = previous;
+        let EpochInUse { epoch, holders, is_waited_for } = previous;
         let Some(retry) = &mut self.retry else {
             return PreviousEpoch::NothingDue;
         };
@@ -141,18 +134,11 @@ mod tests {
     const INTERVAL: Duration = Duration::from_millis(5);
 
     fn holder(id: u64, opened: u32) -> Holder {
-        Holder {
-            id: MessageId(id),
-            opened,
-        }
+        Holder { id: MessageId(id), opened }
     }
 
     fn in_use(holders: &[Holder], is_waited_for: bool) -> EpochInUse {
-        EpochInUse {
-            epoch: 3,
-            holders: holders.to_vec(),
-            is_waited_for,
-        }
+        EpochInUse { epoch: 3, holders: holders.to_vec(), is_waited_for }
     }
 
     fn begun() -> EpochDone {

@@ -41,10 +41,7 @@ fn a_second_epoch_waits_until_the_peer_has_let_go_of_the_one_before() {
     seal_records(&mut keys, LIMITS.1);
     assert!(!keys.update(now, INTERVAL));
     assert!(!keys.epoch_acked(0), "EPOCH_DONE has not left");
-    assert_eq!(
-        tell_epoch_done(&mut keys),
-        PreviousEpoch::Finished { epoch: 0 }
-    );
+    assert_eq!(tell_epoch_done(&mut keys), PreviousEpoch::Finished { epoch: 0 });
     assert!(!keys.epoch_acked(1) && keys.epoch_acked(0) && !keys.epoch_acked(0));
     assert_eq!(keys.epoch_done_due(), None);
     assert!(keys.update(now, INTERVAL) && keys.seal.epoch() == 2);
@@ -100,9 +97,7 @@ fn the_last_control_packets_of_a_key_are_for_its_end() {
             keys.seal.count_control().unwrap();
             left
         };
-        core::iter::repeat_n((), count)
-            .map(seal_one)
-            .collect::<Vec<_>>()
+        core::iter::repeat_n((), count).map(seal_one).collect::<Vec<_>>()
     };
     assert_eq!(left(224), [ControlsLeft::All; 224]);
     assert_eq!(left(16), [ControlsLeft::Holders; 16]);

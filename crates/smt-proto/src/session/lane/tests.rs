@@ -23,10 +23,7 @@ fn retry() -> RetryTimer {
 }
 
 fn working(right: OutgoingId) -> ServerRpcState {
-    ServerRpcState::Working {
-        right,
-        is_delivered: true,
-    }
+    ServerRpcState::Working { right, is_delivered: true }
 }
 
 /// A message that waits, with this many inner bytes.
@@ -49,13 +46,7 @@ fn incoming() -> Box<Incoming> {
         ack: None,
     };
     let body = [0; 1_142 - InnerHeader::LEN];
-    Box::new(Incoming::new(
-        header,
-        geometry(),
-        1_164,
-        &body,
-        &BufferPool::new(0),
-    ))
+    Box::new(Incoming::new(header, geometry(), 1_164, &body, &BufferPool::new(0)))
 }
 
 /// A client's lane.
@@ -70,10 +61,7 @@ impl Client {
     fn request(&mut self, inner: u32, reply: Option<Box<Incoming>>) -> MessageId {
         let right = self.0.stripes.next_id().unwrap();
         let id = right.id();
-        let content = Content::Request(ExpectedReply {
-            incoming: reply,
-            unscheduled: 60_000,
-        });
+        let content = Content::Request(ExpectedReply { incoming: reply, unscheduled: 60_000 });
         let live = LiveMessage::new(content, outgoing(right, inner), retry());
         self.0.client.insert(id, live);
         id

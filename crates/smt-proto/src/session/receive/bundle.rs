@@ -57,12 +57,7 @@ impl Session {
         incoming.allow(shared.config.unscheduled, 0);
         let bits = self.agreement.receive_bits;
         shared.memory.enter(&incoming);
-        accept(
-            &mut incoming,
-            self.keys.of_message(id, bits),
-            piece(data),
-            shared,
-        );
+        accept(&mut incoming, self.keys.of_message(id, bits), piece(data), shared);
         shared.memory.leave(&incoming);
         if incoming.is_complete() {
             self.lane.reordered.forget(id, &mut shared.reordered_memory);
@@ -117,10 +112,7 @@ impl Session {
         shared: &mut Shared,
     ) {
         let id = bundle.id;
-        let Some(IdParts {
-            counter, stripe, ..
-        }) = self.lane.stripes.split(id)
-        else {
+        let Some(IdParts { counter, stripe, .. }) = self.lane.stripes.split(id) else {
             return;
         };
         let Ok(members) = Members::parse(&bundle.body) else {
@@ -177,10 +169,7 @@ impl Session {
         let stripe = self.lane.stripes.number_of(bundle.id);
         let is_again = bundle.is_again;
         let mut is_telling = false;
-        let mut answered = Answered {
-            is_again,
-            ..Answered::default()
-        };
+        let mut answered = Answered { is_again, ..Answered::default() };
         for (header, place) in members {
             let parts = self.lane.stripes.split(header.id);
             let Some(parts) = parts.filter(|parts| parts.stripe == stripe) else {
@@ -188,11 +177,7 @@ impl Session {
                 continue;
             };
             let body = bundle.body.slice(place);
-            let member = Member {
-                header: &header,
-                parts,
-                body,
-            };
+            let member = Member { header: &header, parts, body };
             if header.kind == Kind::Reply {
                 is_telling |= self.take_member_reply(now, member, &mut answered, shared);
             } else {
@@ -227,22 +212,14 @@ impl Session {
         shared: &mut Shared,
     ) {
         if let Some(parts) = self.lane.stripes.split(header.id) {
-            let member = Member {
-                header,
-                parts,
-                body,
-            };
+            let member = Member { header, parts, body };
             self.take_member_message(now, member, shared);
         }
     }
 
     /// Takes a request, one-way message or part of the peer.
     fn take_member_message(&mut self, now: Time, member: Member<'_>, shared: &mut Shared) {
-        let Member {
-            header,
-            parts,
-            body,
-        } = member;
+        let Member { header, parts, body } = member;
         let id = header.id;
         if parts.initiator == self.agreement.side {
             shared.statistics.violations += 1;
@@ -265,17 +242,9 @@ impl Session {
         };
         self.recovery.rto.on_whole_message();
         let deadline = ServerRpc::deadline_of(now, header.deadline_us);
-        let body = ReceivedBody {
-            bytes: body,
-            has_metadata: header.has_metadata,
-        };
+        let body = ReceivedBody { bytes: body, has_metadata: header.has_metadata };
         if matches!(header.kind, Kind::OneWay | Kind::Part) {
-            let message = WholeMessage {
-                id,
-                body,
-                deadline,
-                parts: header.parts,
-            };
+            let message = WholeMessage { id, body, deadline, parts: header.parts };
             match header.kind {
                 Kind::Part => self.take_whole_part(now, message, shared),
                 _ => self.tell_one_way(now, message, shared),

@@ -77,27 +77,25 @@ impl Session {
             // The client repeats it until ours opens. One that owes its own still does.
             Body::Confirm => self.confirm_due |= self.agreement.side == Side::Server,
             Body::Grant(list) => list.iter().for_each(|grant| self.granted(now, &grant)),
-            Body::Resend(list) => list
-                .iter()
-                .for_each(|resend| self.asked_again(now, resend, shared)),
+            Body::Resend(list) => {
+                list.iter().for_each(|resend| self.asked_again(now, resend, shared))
+            }
             Body::Busy(list) => list.iter().for_each(|id| self.peer_is_busy(id)),
             Body::Ack(list) => list.iter().for_each(|ack| self.acked(now, ack, shared)),
-            Body::NeedAck(list) => list
-                .iter()
-                .for_each(|id| self.asked_for_ack(now, id, shared)),
-            Body::Cancel(list) => list
-                .iter()
-                .for_each(|id| self.cancelled_by_peer(now, id, shared)),
-            Body::Voided(list) => list
-                .iter()
-                .for_each(|id| self.cancel_answered(id, Execution::DidNotRun, shared)),
-            Body::Seen(list) => list
-                .iter()
-                .for_each(|id| self.cancel_answered(id, Execution::MayHaveRun, shared)),
+            Body::NeedAck(list) => list.iter().for_each(|id| self.asked_for_ack(now, id, shared)),
+            Body::Cancel(list) => {
+                list.iter().for_each(|id| self.cancelled_by_peer(now, id, shared))
+            }
+            Body::Voided(list) => {
+                list.iter().for_each(|id| self.cancel_answered(id, Execution::DidNotRun, shared))
+            }
+            Body::Seen(list) => {
+                list.iter().for_each(|id| self.cancel_answered(id, Execution::MayHaveRun, shared))
+            }
             Body::NeverSeen(list) => list.iter().for_each(|id| self.never_seen(now, id)),
-            Body::SeenAndGone(list) => list
-                .iter()
-                .for_each(|id| self.seen_and_gone(now, id, shared)),
+            Body::SeenAndGone(list) => {
+                list.iter().for_each(|id| self.seen_and_gone(now, id, shared))
+            }
             Body::Abort(abort) => self.aborted(now, abort, shared),
             Body::Window { limit } => self.raise_peer_limit(stripe, limit, shared),
             Body::WindowRequest => {
@@ -114,12 +112,12 @@ impl Session {
                 self.lane.control.push(0, Body::ProbeAck { size });
             }
             Body::ProbeAck { size } => self.recovery.pmtud.answered(size as usize),
-            Body::PartWindow(list) => list
-                .iter()
-                .for_each(|window| self.part_window_told(window, shared)),
-            Body::PartWindowRequest(list) => list
-                .iter()
-                .for_each(|id| self.part_window_asked(id, shared)),
+            Body::PartWindow(list) => {
+                list.iter().for_each(|window| self.part_window_told(window, shared))
+            }
+            Body::PartWindowRequest(list) => {
+                list.iter().for_each(|id| self.part_window_asked(id, shared))
+            }
             Body::Association(fields) => self.association_told(fields, association_key, shared),
             Body::AssociationAck { serial } => self.association_acked(serial, shared),
             Body::AssociationRequest { serial } => self.association_asked(now, serial, shared),
@@ -145,11 +143,7 @@ impl Session {
                 (live.outgoing.as_mut(), &mut live.retry, interval)
             }
             None => match self.lane.server.get_mut(grant.id.0) {
-                Some(ServerRpc {
-                    state: ServerRpcState::Replying(outgoing),
-                    retry,
-                    ..
-                }) => {
+                Some(ServerRpc { state: ServerRpcState::Replying(outgoing), retry, .. }) => {
                     // A message that gets grants is long.
                     let interval = outgoing.need_ack_interval(true, self.recovery.jitter);
                     (Some(outgoing), retry, interval)
@@ -231,10 +225,7 @@ impl Session {
                     self.recovery.pmtud.stalled(now);
                 }
                 // Nothing to send again: what has not left yet waits for grants, keys or its turn.
-                if !outgoing
-                    .transmitting()
-                    .is_some_and(Transmitting::is_resending)
-                {
+                if !outgoing.transmitting().is_some_and(Transmitting::is_resending) {
                     self.lane.control.id(PacketType::Busy, id);
                 }
                 served.retry.answered(now);
@@ -313,9 +304,7 @@ impl Session {
                     if outgoing.is_large() {
                         self.recovery.pmtud.progressed();
                     }
-                    self.lane
-                        .memory_share
-                        .leave_replies(outgoing.length(), &mut shared.memory);
+                    self.lane.memory_share.leave_replies(outgoing.length(), &mut shared.memory);
                     shared.give_back(Some(outgoing));
                 }
                 _ => {}
@@ -324,12 +313,7 @@ impl Session {
             return;
         }
         // A request is acknowledged by its reply.
-        if self
-            .lane
-            .client
-            .live(id)
-            .is_none_or(LiveMessage::is_request)
-        {
+        if self.lane.client.live(id).is_none_or(LiveMessage::is_request) {
             return;
         }
         let Some(live) = self.lane.client.remove_live(id) else {

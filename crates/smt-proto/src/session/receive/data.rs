@@ -122,10 +122,7 @@ impl Session {
                 // Other packets that came of the id belong to no message.
                 self.lane.reordered.forget(id, &mut shared.reordered_memory);
                 self.recovery.rto.on_whole_message();
-                let body = ReceivedBody {
-                    bytes: body,
-                    has_metadata: first.header.has_metadata,
-                };
+                let body = ReceivedBody { bytes: body, has_metadata: first.header.has_metadata };
                 match first.header.kind {
                     Kind::Request => {
                         let request = NewRequest {
@@ -261,16 +258,12 @@ impl Session {
 
     /// Whether the peer has so many replies unacknowledged that it gets no more.
     pub(crate) fn keeps_too_much(&self, shared: &Shared) -> bool {
-        self.lane
-            .memory_share
-            .keeps_too_much(self.lane.memory(shared))
+        self.lane.memory_share.keeps_too_much(self.lane.memory(shared))
     }
 
     /// Tells the memory account how many requests are served.
     pub(crate) fn account_served(&mut self, shared: &mut Shared) {
-        self.lane
-            .memory_share
-            .account_served(self.lane.server.len(), &mut shared.memory);
+        self.lane.memory_share.account_served(self.lane.server.len(), &mut shared.memory);
     }
 
     /// Whether there is room for all of a message until the application takes it.
@@ -279,9 +272,7 @@ impl Session {
             Message::Whole(body) => body.len(),
             Message::Part(incoming) => incoming.length() as usize,
         };
-        self.lane
-            .memory_share
-            .may_wait(length, self.lane.memory(shared))
+        self.lane.memory_share.may_wait(length, self.lane.memory(shared))
     }
 
     /// Begins an incomplete message of the peer. Without a right to reply it is a one-way message,
@@ -350,9 +341,7 @@ impl Session {
         data: &ArrivedData<'_>,
         shared: &mut Shared,
     ) {
-        let ArrivedData {
-            header, payload, ..
-        } = data;
+        let ArrivedData { header, payload, .. } = data;
         let end = header.offset as usize + payload.len().max(1);
         let padded = header.message_length;
         let most = record_end(self.agreement.geometry, padded, shared.config.unscheduled);
@@ -366,9 +355,7 @@ impl Session {
             payload: payload.to_vec(),
             opened: data.opened.of_first(payload.len()),
         };
-        self.lane
-            .reordered
-            .keep(packet, &mut shared.reordered_memory);
+        self.lane.reordered.keep(packet, &mut shared.reordered_memory);
         self.pass_timer.set(now + limits::REORDERED_LIFE);
     }
 
@@ -401,9 +388,7 @@ impl Session {
     pub(in crate::session) fn tell_window(&mut self, stripe: u16) {
         let width = self.agreement.own_window;
         if let Some(limit) = self.lane.stripes.at(stripe).limit_to_tell(width) {
-            self.lane
-                .control
-                .push(stripe, smt_wire::Body::Window { limit });
+            self.lane.control.push(stripe, smt_wire::Body::Window { limit });
         }
     }
 }

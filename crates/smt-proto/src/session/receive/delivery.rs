@@ -60,30 +60,16 @@ impl Session {
         request: NewRequest,
         shared: &mut Shared,
     ) {
-        let NewRequest {
-            sight,
-            body,
-            reply_unscheduled,
-            deadline,
-            parts,
-        } = request;
+        let NewRequest { sight, body, reply_unscheduled, deadline, parts } = request;
         let id = sight.id();
         let served = ServerRpc {
-            state: ServerRpcState::Working {
-                right: sight.reply_right(),
-                is_delivered: false,
-            },
+            state: ServerRpcState::Working { right: sight.reply_right(), is_delivered: false },
             retry: RetryTimer::new(now, self.recovery.rto.interval()),
             reply_unscheduled,
         };
         self.lane.server.insert(id.0, served);
         self.pass_timer.set(now + caller_quiet_max(shared));
-        let request = WholeMessage {
-            id,
-            body,
-            deadline,
-            parts,
-        };
+        let request = WholeMessage { id, body, deadline, parts };
         self.deliver_request(now, request, shared);
     }
 
@@ -108,12 +94,7 @@ impl Session {
         self.lane.memory_share.end_promise(incoming.promised());
         shared.forget(rpc, incoming);
         self.recovery.rto.on_whole_message();
-        let ServerRpcState::Receiving {
-            incoming,
-            right,
-            deadline,
-        } = served.take_state()
-        else {
+        let ServerRpcState::Receiving { incoming, right, deadline } = served.take_state() else {
             return;
         };
         let kind = incoming.header().kind;
@@ -140,10 +121,7 @@ impl Session {
                 }
             }
             Some(right) => {
-                served.state = ServerRpcState::Working {
-                    right,
-                    is_delivered: false,
-                };
+                served.state = ServerRpcState::Working { right, is_delivered: false };
                 self.pass_timer.set(now + caller_quiet_max(shared));
                 self.deliver_request(now, message, shared);
             }
@@ -152,12 +130,7 @@ impl Session {
 
     /// Delivers a request that is whole and waits for its reply.
     fn deliver_request(&mut self, now: Time, request: WholeMessage, shared: &mut Shared) {
-        let WholeMessage {
-            id,
-            body,
-            deadline,
-            parts,
-        } = request;
+        let WholeMessage { id, body, deadline, parts } = request;
         if shared.is_draining || self.expiry.has_ended(now) {
             // It waits for its reply, so this cannot be refused.
             let _ = self.abort(now, id, smt_wire::AbortCode::ShuttingDown, shared);
@@ -204,10 +177,7 @@ impl Session {
         };
         let window = &mut self.lane.stripes.of_mut(message.id).window;
         window.mark_delivered(parts.counter);
-        let part = ReceivedPart {
-            marks: message.parts,
-            bytes: message.body.bytes,
-        };
+        let part = ReceivedPart { marks: message.parts, bytes: message.body.bytes };
         self.tell_part(now, part, shared);
     }
 
@@ -230,9 +200,7 @@ impl Session {
         message: WholeMessage,
         shared: &mut Shared,
     ) {
-        let WholeMessage {
-            id, body, deadline, ..
-        } = message;
+        let WholeMessage { id, body, deadline, .. } = message;
         let Some(parts) = self.lane.stripes.split(id) else {
             return;
         };
@@ -249,11 +217,6 @@ impl Session {
         };
         shared.statistics.messages_delivered += 1;
         let rpc = self.rpc(id);
-        shared.events.push_back(Event::OneWay {
-            rpc,
-            body,
-            metadata,
-            deadline,
-        });
+        shared.events.push_back(Event::OneWay { rpc, body, metadata, deadline });
     }
 }

@@ -187,11 +187,7 @@ impl Session {
     /// Ends a call that has its whole reply.
     pub(super) fn end_with_reply(&mut self, id: MessageId, reply: Reply, shared: &mut Shared) {
         let Some(reply) = self.hold_reply(id, reply, shared).transpose() else {
-            let bundle = self
-                .lane
-                .client
-                .live_mut(id)
-                .and_then(|live| live.bundle.take());
+            let bundle = self.lane.client.live_mut(id).and_then(|live| live.bundle.take());
             self.answered_whole(id, bundle, shared);
             return;
         };
@@ -223,11 +219,7 @@ impl Session {
         let rpc = self.rpc(id);
         let outcome = Metadata::split(reply.has_metadata, reply.body);
         let event = match (outcome, reply.failure) {
-            (Ok((metadata, body)), None) => Event::Reply {
-                rpc,
-                body,
-                metadata,
-            },
+            (Ok((metadata, body)), None) => Event::Reply { rpc, body, metadata },
             (Ok((metadata, text)), Some(mark)) => Event::CallFailed {
                 rpc,
                 error: CallError::failed(Failure::from_reply(mark, &text, metadata)),
@@ -240,10 +232,7 @@ impl Session {
     /// Tells the application that a call has ended by a reply that breaks a rule.
     fn tell_malformed(&self, id: MessageId, shared: &mut Shared) {
         shared.statistics.violations += 1;
-        let error = CallError {
-            reason: CallFailure::Malformed,
-            execution: Execution::MayHaveRun,
-        };
+        let error = CallError { reason: CallFailure::Malformed, execution: Execution::MayHaveRun };
         let rpc = self.rpc(id);
         shared.events.push_back(Event::CallFailed { rpc, error });
     }

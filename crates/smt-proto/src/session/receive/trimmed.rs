@@ -40,9 +40,8 @@ impl Session {
         if shared.grants.pulling().is_none() {
             return;
         }
-        shared.unscheduled_arrived = shared
-            .unscheduled_arrived
-            .saturating_add(limits::TRIMMED_COST);
+        shared.unscheduled_arrived =
+            shared.unscheduled_arrived.saturating_add(limits::TRIMMED_COST);
         if self.lane.incoming_mut(header.id).is_some() {
             let trimmed = self.trimmed(header);
             self.note_trimmed(now, trimmed, shared);
@@ -77,11 +76,8 @@ impl Session {
     /// Asks for record 0 of an id, which has not opened, and remembers the rest until it comes.
     fn note_unopened(&mut self, now: Time, header: &DataHeader, shared: &mut Shared) {
         if header.offset > 0 {
-            let data = ArrivedData {
-                header: *header,
-                payload: &[],
-                opened: OpenedRecords::default(),
-            };
+            let data =
+                ArrivedData { header: *header, payload: &[], opened: OpenedRecords::default() };
             self.keep_reordered(now, &data, shared);
             return;
         }
@@ -128,10 +124,7 @@ impl Session {
         let trimmed = Trimmed {
             id,
             message_length: incoming.header().padded_length,
-            range: ByteRange {
-                start: incoming.first_end(),
-                end,
-            },
+            range: ByteRange { start: incoming.first_end(), end },
             is_again: false,
         };
         if trimmed.range.start < trimmed.range.end {
@@ -175,9 +168,7 @@ impl Session {
     fn push_trimmed(&mut self, rank: u32, id: MessageId, missing: Missing, shared: &mut Shared) {
         let rpc = self.rpc(id);
         self.lane.trimmed_waiting += 1;
-        shared
-            .trimmed_queue
-            .push(rank, TrimmedPart { rpc, missing });
+        shared.trimmed_queue.push(rank, TrimmedPart { rpc, missing });
     }
 
     /// The question about a trimmed range, if it is still missing.
@@ -191,11 +182,7 @@ impl Session {
             }),
             Missing::Range(range) => {
                 let range = self.lane.incoming_mut(id)?.gap_in(range)?;
-                Some(Resend {
-                    id,
-                    offset: range.start,
-                    length: range.end - range.start,
-                })
+                Some(Resend { id, offset: range.start, length: range.end - range.start })
             }
         }
     }

@@ -72,9 +72,7 @@ impl Session {
             return first;
         }
         let padding = &shared.config.padding;
-        let most = self
-            .agreement
-            .bundle_max(padding, self.recovery.pmtud.size());
+        let most = self.agreement.bundle_max(padding, self.recovery.pmtud.size());
         let Some(mut filling) = self.fill(now, first, most) else {
             return first;
         };
@@ -107,9 +105,7 @@ impl Session {
         // Nothing is allocated for a message that leaves alone.
         let mut others = Vec::new();
         while let Some((_, id)) = self.lane.sendable.first() {
-            let found = filling
-                .as_ref()
-                .map_or(1, |filling| filling.members.ids.len());
+            let found = filling.as_ref().map_or(1, |filling| filling.members.ids.len());
             // It waits twice if a full window has put it before all others.
             if id == first {
                 self.lane.sendable.pop();
@@ -139,9 +135,7 @@ impl Session {
             }
             self.lane.sendable.pop();
         }
-        others
-            .into_iter()
-            .for_each(|other| self.lane.sendable.push(other));
+        others.into_iter().for_each(|other| self.lane.sendable.push(other));
         filling
     }
 
@@ -271,9 +265,7 @@ impl Session {
         let Content::Bundle(members) = live.content else {
             return;
         };
-        self.lane
-            .memory_share
-            .leave_replies(members.replies, &mut shared.memory);
+        self.lane.memory_share.leave_replies(members.replies, &mut shared.memory);
         for member in members.ids {
             let bundled = |served: &mut ServerRpc| {
                 matches!(served.state, ServerRpcState::Bundled(_)).then_some(())
@@ -291,9 +283,7 @@ impl Session {
         error: Option<CallError>,
         shared: &mut Shared,
     ) {
-        self.lane
-            .memory_share
-            .leave_replies(members.replies, &mut shared.memory);
+        self.lane.memory_share.leave_replies(members.replies, &mut shared.memory);
         for id in members.ids {
             if !self.lane.stripes.is_own(id) {
                 let bundled = |served: &mut ServerRpc| {
@@ -334,9 +324,7 @@ impl Agreement {
     /// Application bytes of the largest bundle with its padding in a datagram of this size.
     fn bundle_max(&self, padding: &Padding, datagram: usize) -> usize {
         let inner = self.bundle_inner_max(datagram);
-        let unpadded = inner
-            .saturating_sub(InnerHeader::LEN as u32)
-            .min(self.message_max);
+        let unpadded = inner.saturating_sub(InnerHeader::LEN as u32).min(self.message_max);
         let fits = |length| self.padded(padding, length) <= inner;
         if fits(unpadded) {
             return unpadded as usize;

@@ -117,11 +117,7 @@ impl Session {
         }
         let counter = self.lane.stripes.at(stripe).next_control_counter();
         let number = ControlNumber { stripe, counter };
-        let route = ControlRoute {
-            version,
-            session: self.remote_index,
-            number,
-        };
+        let route = ControlRoute { version, session: self.remote_index, number };
         control_packet::seal(&mut self.keys.seal, route, body, secret, out);
     }
 }

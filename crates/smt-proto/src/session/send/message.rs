@@ -35,12 +35,7 @@ impl Session {
             true => OutgoingMut::of_client(&mut lane.client, now, id),
             false => OutgoingMut::of_server(&mut lane.server, id),
         };
-        let Some(OutgoingMut {
-            outgoing,
-            header_fields,
-            need_ack,
-        }) = message
-        else {
+        let Some(OutgoingMut { outgoing, header_fields, need_ack }) = message else {
             // The message ended while it waited.
             return Written::AllItMay;
         };
@@ -99,11 +94,7 @@ impl<'a> OutgoingMut<'a> {
         let live = client.live_mut(id)?;
         let header_fields = live.header_fields(now);
         let outgoing = live.outgoing.as_mut()?;
-        Some(Self {
-            outgoing,
-            header_fields,
-            need_ack: None,
-        })
+        Some(Self { outgoing, header_fields, need_ack: None })
     }
 
     /// A reply.

@@ -102,21 +102,11 @@ fn check_delivered(world: &World, issued: &[Bytes], failed: usize) {
     for (_, body) in world.nodes.iter().flat_map(|node| &node.delivered) {
         *delivered.entry(body).or_default() += 1;
     }
-    assert!(
-        delivered.values().all(|times| *times == 1),
-        "something was delivered twice"
-    );
+    assert!(delivered.values().all(|times| *times == 1), "something was delivered twice");
     let known = issued.iter().filter(|body| delivered.contains_key(body));
     let known = known.count();
-    assert_eq!(
-        known,
-        delivered.len(),
-        "something was delivered that nobody sent"
-    );
-    assert!(
-        known + failed >= issued.len(),
-        "something was not delivered"
-    );
+    assert_eq!(known, delivered.len(), "something was delivered that nobody sent");
+    assert!(known + failed >= issued.len(), "something was not delivered");
 }
 
 /// Nothing is left behind by messages that have ended.

@@ -5,11 +5,7 @@
 //! 2. [`rule`] decides what becomes of each datagram; [`Random`] is seeded and printed.
 //! 3. [`exchanges`] makes key exchanges with real keys, transcript and failures (`smt-testkit`).
 //! 4. [`forge`] is who has no keys and changes bytes; [`rogue`] is a peer that has them.
-#![allow(
-    dead_code,
-    unreachable_pub,
-    reason = "each test file uses its own part"
-)]
+#![allow(dead_code, unreachable_pub, reason = "each test file uses its own part")]
 
 pub mod configs;
 pub mod forge;

@@ -74,8 +74,7 @@ impl Node {
 
     /// Lets the node's carrier seal packets.
     pub fn seal_packets(&mut self, sealer: Arc<PacketSealer>) {
-        self.endpoint
-            .set_associations(Arc::<PacketSealer>::clone(&sealer));
+        self.endpoint.set_associations(Arc::<PacketSealer>::clone(&sealer));
         self.sealer = Some(sealer);
     }
 
@@ -85,14 +84,7 @@ impl Node {
         while let Some(event) = self.endpoint.poll_event() {
             any = true;
             match event {
-                Event::Request {
-                    rpc,
-                    body,
-                    metadata,
-                    deadline,
-                    is_early,
-                    ..
-                } => {
+                Event::Request { rpc, body, metadata, deadline, is_early, .. } => {
                     self.early += usize::from(is_early);
                     self.metadata.push(metadata);
                     self.deadlines.push(deadline);
@@ -105,20 +97,10 @@ impl Node {
                         Answer::Hold => {}
                     }
                 }
-                Event::OneWay {
-                    rpc,
-                    body,
-                    metadata,
-                    deadline,
-                } => {
+                Event::OneWay { rpc, body, metadata, deadline } => {
                     self.metadata.push(metadata.clone());
                     self.delivered.push((rpc, body.clone()));
-                    self.events.push_back(Event::OneWay {
-                        rpc,
-                        body,
-                        metadata,
-                        deadline,
-                    });
+                    self.events.push_back(Event::OneWay { rpc, body, metadata, deadline });
                 }
                 event => self.events.push_back(event),
             }

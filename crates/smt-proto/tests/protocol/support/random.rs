@@ -13,18 +13,11 @@ impl Random {
     }
 
     /// From `SMT_SEED`, or from the clock; prints it.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a new seed for each run; the seed is printed"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "a new seed for each run; the seed is printed")]
     pub fn from_env() -> Self {
-        let given = std::env::var("SMT_SEED")
-            .ok()
-            .and_then(|seed| seed.parse().ok());
+        let given = std::env::var("SMT_SEED").ok().and_then(|seed| seed.parse().ok());
         let seed = given.unwrap_or_else(|| {
-            let now = std::time::SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .unwrap();
+            let now = std::time::SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
             now.as_nanos() as u64
         });
         println!("SMT_SEED={seed}");

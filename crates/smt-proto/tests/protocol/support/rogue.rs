@@ -95,13 +95,7 @@ impl Rogue {
     }
 
     fn datagram(&self, world: &World, bytes: Vec<u8>) -> Datagram {
-        Datagram {
-            at: world.now,
-            from: self.from,
-            to: 1 - self.from,
-            bytes,
-            is_trimmed: false,
-        }
+        Datagram { at: world.now, from: self.from, to: 1 - self.from, bytes, is_trimmed: false }
     }
 
     /// Sends a message of this kind with these application bytes, under an id of its own, which is
@@ -144,9 +138,7 @@ impl Rogue {
         let right = self.next_id();
         let (id, whole) = self.sealed(world, (right, kind), bytes);
         let mut first = whole.clone();
-        first
-            .bytes
-            .truncate(DataHeader::LEN + 1_142 + RECORD_OVERHEAD);
+        first.bytes.truncate(DataHeader::LEN + 1_142 + RECORD_OVERHEAD);
         world.hand_in(&first);
         (id, whole)
     }
@@ -200,20 +192,13 @@ impl Rogue {
     }
 
     fn packet(&mut self, body: &Body<'_>) -> Vec<u8> {
-        let number = ControlNumber {
-            stripe: 0,
-            counter: self.counter,
-        };
+        let number = ControlNumber { stripe: 0, counter: self.counter };
         self.counter += 1;
         self.sealed_control(number, body)
     }
 
     fn sealed_control(&self, number: ControlNumber, body: &Body<'_>) -> Vec<u8> {
-        let header = ControlHeader {
-            epoch: self.keys.epoch() as u8,
-            session: self.index,
-            number,
-        };
+        let header = ControlHeader { epoch: self.keys.epoch() as u8, session: self.index, number };
         let mut packet = vec![0; ControlHeader::packet_len(body)];
         let length = header.emit(smt_wire::VERSION, body, &mut packet);
         let (aad, sealed) = packet.split_at_mut(length);
@@ -238,11 +223,7 @@ pub fn striped(stripes_log2: u8) -> IdLayout {
 }
 
 fn side_of(node: usize) -> Side {
-    if node == 0 {
-        Side::Client
-    } else {
-        Side::Server
-    }
+    if node == 0 { Side::Client } else { Side::Server }
 }
 
 /// The honest endpoint's ids are below.

@@ -54,9 +54,7 @@ impl Datagram {
     }
 
     pub fn has(&self, packet_type: PacketType) -> bool {
-        self.packets()
-            .iter()
-            .any(|packet| packet.packet_type() == packet_type)
+        self.packets().iter().any(|packet| packet.packet_type() == packet_type)
     }
 
     /// The DATA packet, if it is one.

@@ -97,9 +97,7 @@ impl World {
         let configs = std::iter::once(server).chain((0..clients).map(|_| ethernet()));
         let mut world = Self::new(configs.collect());
         world.nodes[0].application = Box::new(|_| Answer::Reply(Bytes::new()));
-        let sessions = (1..=clients)
-            .map(|client| world.connect(client, 0).unwrap().0)
-            .collect();
+        let sessions = (1..=clients).map(|client| world.connect(client, 0).unwrap().0).collect();
         world.rate = 1_250;
         (world, sessions)
     }
@@ -155,10 +153,7 @@ impl World {
         bodies: impl IntoIterator<Item = Bytes>,
     ) -> Vec<RpcId> {
         let (now, endpoint) = (self.now, &mut self.nodes[node].endpoint);
-        bodies
-            .into_iter()
-            .map(|body| endpoint.call(now, session, body, None).unwrap())
-            .collect()
+        bodies.into_iter().map(|body| endpoint.call(now, session, body, None).unwrap()).collect()
     }
 
     pub fn send_one_way(&mut self, node: usize, session: SessionIndex, body: Bytes) -> RpcId {
@@ -195,11 +190,7 @@ impl World {
                 return found;
             }
             assert!(
-                self.step(end)
-                    || self.nodes[node]
-                        .events
-                        .iter()
-                        .any(|event| fits(event).is_some()),
+                self.step(end) || self.nodes[node].events.iter().any(|event| fits(event).is_some()),
                 "node {node} waits in vain; it has {:?}",
                 self.nodes[node].events
             );
@@ -257,10 +248,7 @@ impl World {
         let from = from.map_or_else(|| address_of(datagram.from), |node| node.address);
         let path = Path::between(from, self.nodes[datagram.to].address.ip());
         let node = &mut self.nodes[datagram.to];
-        let marks = Marks {
-            trimmed: datagram.is_trimmed,
-            ..Marks::NONE
-        };
+        let marks = Marks { trimmed: datagram.is_trimmed, ..Marks::NONE };
         let mut bytes = datagram.bytes.clone();
         let unsealed = node.sealer.as_ref().and_then(|sealer| sealer.open(&bytes));
         let mut spi = None;
@@ -304,14 +292,9 @@ impl World {
                 (0..self.nodes.len()).find(|to| self.nodes[*to].address == transmit.path.remote);
             let to = to.expect("a known address");
             let node = &self.nodes[from];
-            assert!(
-                node.buffer.len() <= 65_507,
-                "a transmit that no socket takes"
-            );
-            let segments: Vec<Vec<u8>> = transmit
-                .segments(&node.buffer)
-                .map(<[u8]>::to_vec)
-                .collect();
+            assert!(node.buffer.len() <= 65_507, "a transmit that no socket takes");
+            let segments: Vec<Vec<u8>> =
+                transmit.segments(&node.buffer).map(<[u8]>::to_vec).collect();
             assert!(segments.len() <= 64, "more segments than a kernel takes");
             self.segments_most = self.segments_most.max(segments.len());
             self.batch_most = self.batch_most.max(self.nodes[from].buffer.len());
@@ -319,21 +302,13 @@ impl World {
             for mut bytes in segments {
                 if let Some(association) = transmit.association {
                     let sealer = self.nodes[from].sealer.as_ref();
-                    let sealed = sealer
-                        .expect("a carrier that seals")
-                        .seal(association, &bytes);
+                    let sealed = sealer.expect("a carrier that seals").seal(association, &bytes);
                     // A batch under an association that was removed is lost.
                     let Some(sealed) = sealed else { continue };
                     bytes = sealed;
                 }
                 let at = self.now;
-                self.send(Datagram {
-                    at,
-                    from,
-                    to,
-                    bytes,
-                    is_trimmed: false,
-                });
+                self.send(Datagram { at, from, to, bytes, is_trimmed: false });
             }
         }
     }
@@ -360,10 +335,7 @@ impl World {
             Verdict::Delay(by) => self.carry(datagram, by),
             Verdict::Replace(others) => {
                 for bytes in others {
-                    let other = Datagram {
-                        bytes,
-                        ..datagram.clone()
-                    };
+                    let other = Datagram { bytes, ..datagram.clone() };
                     self.carry(other, Duration::ZERO);
                 }
             }
@@ -380,8 +352,7 @@ impl World {
             let is_cut = self.trims_above > 0 && waiting > self.trims_above;
             if is_cut && datagram.data().is_some() {
                 self.serial += 1;
-                self.on_way
-                    .insert((arrival, self.serial), datagram.trimmed());
+                self.on_way.insert((arrival, self.serial), datagram.trimmed());
                 return;
             }
             self.queue_max = self.queue_max.max(waiting);

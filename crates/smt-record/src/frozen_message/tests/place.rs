@@ -77,11 +77,7 @@ fn placed(
             out.truncate(length);
             (out, false)
         }
-        Placed::Plain {
-            length,
-            key,
-            number,
-        } => {
+        Placed::Plain { length, key, number } => {
             out.truncate(length);
             carrier.seal(key, number, &mut out);
             (out, true)
@@ -99,15 +95,9 @@ fn carrier_and_message_seal_the_same_bytes_in_any_order_and_count_once() {
     let left = keys.records_left();
     for index in 0..message.records() {
         let expected = sealed(&mut twin, index, &mut own_keys);
-        assert_eq!(
-            placed(&mut message, index, &mut keys, &carrier),
-            (expected.clone(), true)
-        );
+        assert_eq!(placed(&mut message, index, &mut keys, &carrier), (expected.clone(), true));
         assert_eq!(sealed(&mut message, index, &mut keys), expected);
-        assert_eq!(
-            placed(&mut message, index, &mut keys, &carrier),
-            (expected, true)
-        );
+        assert_eq!(placed(&mut message, index, &mut keys, &carrier), (expected, true));
         assert_eq!(keys.records_left(), left - u64::from(index) - 1);
         assert_eq!(message.epoch_of(index), Some(0));
     }
@@ -130,11 +120,7 @@ fn a_key_is_the_carriers_until_its_epoch_is_finished() {
     keys.update();
     placed(&mut message, 1, &mut keys, &carrier);
     assert_eq!(carrier.count(), 2);
-    assert_eq!(
-        placed(&mut message, 0, &mut keys, &carrier),
-        (first, true),
-        "its own epoch's key"
-    );
+    assert_eq!(placed(&mut message, 0, &mut keys, &carrier), (first, true), "its own epoch's key");
     keys.finish_previous();
     assert_eq!(carrier.count(), 1);
     let id = message.id();

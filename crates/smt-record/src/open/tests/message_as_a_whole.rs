@@ -15,45 +15,21 @@ fn a_record_of_another_place_never_opens() {
         let right = sequence(&message, 1);
         let open = |aead: &dyn Aead, sequence, record| {
             let (mut content, mut scratch) = ([0; 101], Vec::new());
-            open_rest(
-                aead,
-                sequence,
-                &place,
-                464,
-                record,
-                &mut content,
-                &mut scratch,
-            )
+            open_rest(aead, sequence, &place, 464, record, &mut content, &mut scratch)
         };
         let aead = keys.data(0).unwrap();
         assert_eq!(open(aead, right, &records[1]), Ok(()));
         let failed = Err(OpenError::Failed(OpenFailed::Forged));
         assert_eq!(open(aead, right, &records[2]), failed, "another index");
         for bit in 0..64 {
-            assert_eq!(
-                open(aead, right ^ (1 << bit), &records[1]),
-                failed,
-                "number, {bit}"
-            );
+            assert_eq!(open(aead, right ^ (1 << bit), &records[1]), failed, "number, {bit}");
         }
-        assert_eq!(
-            open(keys.control().unwrap(), right, &records[1]),
-            failed,
-            "another purpose"
-        );
+        assert_eq!(open(keys.control().unwrap(), right, &records[1]), failed, "another purpose");
         let server = keys_of(suite, Side::Server);
-        assert_eq!(
-            open(server.data(0).unwrap(), right, &records[1]),
-            failed,
-            "reflected"
-        );
+        assert_eq!(open(server.data(0).unwrap(), right, &records[1]), failed, "reflected");
         assert_eq!(open(server.control().unwrap(), right, &records[1]), failed);
         keys.update();
-        assert_eq!(
-            open(keys.data(1).unwrap(), right, &records[1]),
-            failed,
-            "another epoch"
-        );
+        assert_eq!(open(keys.data(1).unwrap(), right, &records[1]), failed, "another epoch");
         for other in Suite::ALL.into_iter().filter(|other| *other != suite) {
             let other = keys_of(other, Side::Client);
             assert_eq!(open(other.data(0).unwrap(), right, &records[1]), failed);
@@ -73,14 +49,7 @@ fn truncation_at_a_record_boundary_never_yields_a_message() {
         let claimed = geometry().record(message.padded_length(), cut).inner_start;
         assert_eq!(geometry().records(claimed), cut);
         let number = sequence(&message, 0);
-        let opened = open_first(
-            aead,
-            number,
-            geometry(),
-            claimed,
-            &records[0],
-            &mut Vec::new(),
-        );
+        let opened = open_first(aead, number, geometry(), claimed, &records[0], &mut Vec::new());
         let authentic = message.padded_length();
         assert_eq!(opened, Err(OpenError::PaddedLength { claimed, authentic }));
     }
@@ -93,10 +62,7 @@ fn an_empty_message_is_one_record() {
     let mut message = message(0, b"", 0);
     let records = sealed(&mut message, &mut keys);
     assert_eq!((records.len(), records[0].len()), (1, 62));
-    assert_eq!(
-        open_all(keys.data(0).unwrap(), &message, &records, &[]),
-        Ok(Vec::new())
-    );
+    assert_eq!(open_all(keys.data(0).unwrap(), &message, &records, &[]), Ok(Vec::new()));
 }
 
 #[test]
@@ -115,13 +81,8 @@ fn the_plaintext_version_keeps_every_rule_but_secrecy() {
 fn largest_records_work() {
     let geometry = Geometry::new(1_142, 16_384).unwrap();
     let bytes = body(50_000);
-    let header = InnerHeader {
-        kind: Kind::OneWay,
-        ..header(50_000, 52_000)
-    };
-    let id = crate::IdAllocator::new(crate::testing::LAYOUT, Side::Server, 0)
-        .next(1)
-        .unwrap();
+    let header = InnerHeader { kind: Kind::OneWay, ..header(50_000, 52_000) };
+    let id = crate::IdAllocator::new(crate::testing::LAYOUT, Side::Server, 0).next(1).unwrap();
     let mut message =
         FrozenMessage::new(id, &header, bytes.clone().into(), geometry, index_bits()).unwrap();
     let mut keys = keys();

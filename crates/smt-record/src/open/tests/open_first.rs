@@ -41,16 +41,10 @@ fn gives_the_header_and_appends_the_application_bytes() {
 fn another_claimed_length_never_yields_a_message() {
     let (aead, record) = forged(7, &first_plaintext(300, 340));
     assert!(open(&*aead, 340, &record).is_ok());
-    for claimed in (0..1_000)
-        .chain([u32::MAX])
-        .filter(|claimed| *claimed != 340)
-    {
+    for claimed in (0..1_000).chain([u32::MAX]).filter(|claimed| *claimed != 340) {
         let expected = match claimed {
             0..64 => OpenError::Form,
-            _ => OpenError::PaddedLength {
-                claimed,
-                authentic: 340,
-            },
+            _ => OpenError::PaddedLength { claimed, authentic: 340 },
         };
         assert_eq!(open(&*aead, claimed, &record), Err(expected), "{claimed}");
     }
@@ -97,10 +91,7 @@ fn other_lengths_and_headers_are_refused_without_decrypting() {
         let error = open(&*aead, 60, &record).unwrap_err();
         assert_eq!((error, error.is_authentic()), (OpenError::Form, false));
     }
-    assert_eq!(
-        open(&*aead, 60, &[&record[..], &[0]].concat()),
-        Err(OpenError::Form)
-    );
+    assert_eq!(open(&*aead, 60, &[&record[..], &[0]].concat()), Err(OpenError::Form));
 }
 
 #[test]
@@ -110,9 +101,6 @@ fn any_flipped_bit_fails() {
         let mut record = record.clone();
         record[bit / 8] ^= 1 << (bit % 8);
         let error = open(&*aead, 60, &record).unwrap_err();
-        assert_eq!(
-            (error, error.is_authentic()),
-            (OpenError::Failed(OpenFailed::Forged), false)
-        );
+        assert_eq!((error, error.is_authentic()), (OpenError::Failed(OpenFailed::Forged), false));
     }
 }

@@ -33,15 +33,10 @@ impl Board {
     fn acknowledge(&mut self, after: u64, next: u64, blocks: &[(u64, u64)]) -> Progress {
         self.1 += after;
         let length = u64::from(LENGTH);
-        let mut acknowledgement = Acknowledgement {
-            next: next * length,
-            ..Acknowledgement::default()
-        };
+        let mut acknowledgement =
+            Acknowledgement { next: next * length, ..Acknowledgement::default() };
         for (block, (start, end)) in acknowledgement.blocks.iter_mut().zip(blocks) {
-            *block = Block {
-                start: start * length,
-                end: end * length,
-            };
+            *block = Block { start: start * length, end: end * length };
         }
         let now = Time::from_nanos(self.1);
         self.0.acknowledge(now, &acknowledgement, ROUND_TRIP)

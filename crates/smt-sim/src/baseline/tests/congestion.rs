@@ -79,12 +79,8 @@ fn two_senders_share_a_receiver_and_keep_its_queue_at_the_threshold() {
     let goodput = total * 100_000.0 * 8.0 / 0.15 / 10e9;
     // Alone a segment needs 2 * (1,230.4 + 500) ns; at 10 Gb/s the rest is 0.8 ns for each byte
     // before it.
-    let queues = journeys
-        .borrow()
-        .nanos
-        .iter()
-        .map(|nanos| (nanos - 3_460) * 5 / 4)
-        .collect::<Vec<_>>();
+    let queues =
+        journeys.borrow().nanos.iter().map(|nanos| (nanos - 3_460) * 5 / 4).collect::<Vec<_>>();
     let mean = queues.iter().sum::<u64>() / queues.len() as u64;
     let (least, most) = (queues.iter().min().unwrap(), queues.iter().max().unwrap());
     assert!((0.45..0.55).contains(&share), "{share}");

@@ -13,12 +13,7 @@ fn a_short_message_takes_as_long_as_its_packet() {
     // 100 bytes, 12 of frame, 22 of record, 12 of segment, 66 of UDP and Ethernet: 212, or 169.6
     // ns.
     let at = Time::from_nanos(2 * (170 + 500));
-    let expected = Delivered {
-        message: 7,
-        from: HostId(0),
-        length: 100,
-        at,
-    };
+    let expected = Delivered { message: 7, from: HostId(0), length: 100, at };
     assert_eq!(scene.arrived, [(HostId(1), expected)]);
     assert_eq!(scene.host(0).queued(HostId(1)), 0);
 }
@@ -54,10 +49,7 @@ mod behind_a_long_message {
 
     /// When the short and the long message arrive.
     fn arrivals(pooling: Pooling) -> (Duration, Duration) {
-        let options = StreamOptions {
-            pooling,
-            ..StreamOptions::default()
-        };
+        let options = StreamOptions { pooling, ..StreamOptions::default() };
         let mut scene = Scene::new(&Topology::rack(2, EDGE), options, 1);
         scene.send(0, 1, 1, LONG);
         scene.send(0, 1, 2, 100);
@@ -69,10 +61,7 @@ mod behind_a_long_message {
     #[test]
     fn a_short_one_waits_on_the_same_connection() {
         let (short, long) = arrivals(Pooling::OnePerPair);
-        assert!(
-            short >= long && long > Duration::from_millis(4),
-            "{short:?}"
-        );
+        assert!(short >= long && long > Duration::from_millis(4), "{short:?}");
     }
 
     #[test]
@@ -87,10 +76,7 @@ mod behind_a_long_message {
 
 #[test]
 fn connections_of_a_pool_are_used_where_the_least_is_queued() {
-    let options = StreamOptions {
-        pooling: Pooling::Pool(3),
-        ..StreamOptions::default()
-    };
+    let options = StreamOptions { pooling: Pooling::Pool(3), ..StreamOptions::default() };
     let mut scene = Scene::new(&Topology::rack(2, EDGE), options, 1);
     // The short ones share the third connection as long as that has less than the others.
     for (message, length) in [(1, 900_000), (2, 900_000), (3, 100), (4, 100), (5, 100)] {
@@ -103,10 +89,7 @@ fn connections_of_a_pool_are_used_where_the_least_is_queued() {
 
 #[test]
 fn packets_have_one_priority_and_those_of_a_connection_one_entropy() {
-    let options = StreamOptions {
-        pooling: Pooling::Pool(2),
-        ..StreamOptions::default()
-    };
+    let options = StreamOptions { pooling: Pooling::Pool(2), ..StreamOptions::default() };
     let mut hosts = [0, 1].map(|id| StreamHost::new(HostId(id), 2, options));
     let now = Time::default();
     (0..4).for_each(|message| hosts[0].send(now, HostId(1), message, 5_000));
@@ -155,11 +138,7 @@ fn any_bytes_are_survived() {
             *byte &= 1;
         }
         if random.chance(100_000) {
-            bytes
-                .iter_mut()
-                .skip(4)
-                .take(7)
-                .for_each(|byte| *byte = 255);
+            bytes.iter_mut().skip(4).take(7).for_each(|byte| *byte = 255);
         }
         let mut packet = packet(random.below(4) as usize, burst(bytes));
         packet.is_marked = random.chance(100_000);
@@ -201,10 +180,7 @@ fn connections_take_turns_at_the_cable() {
     scene.run_until(Duration::from_millis(5));
     // Alone either would take 0.9 ms; together they finish within a few packets of each other.
     let (first, second) = (scene.arrival(1), scene.arrival(2));
-    assert!(
-        first.abs_diff(second) < Duration::from_micros(10),
-        "{first:?} {second:?}"
-    );
+    assert!(first.abs_diff(second) < Duration::from_micros(10), "{first:?} {second:?}");
 }
 
 #[test]

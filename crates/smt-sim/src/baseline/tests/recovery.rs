@@ -110,14 +110,9 @@ fn lost_acknowledgements_cost_nothing_as_long_as_one_comes() {
 
 #[test]
 fn nothing_is_repeated_where_the_path_is_longer_than_the_least_timeout() {
-    let far = Link {
-        delay: Duration::from_millis(5),
-        ..EDGE
-    };
-    let options = StreamOptions {
-        round_trip: Duration::from_millis(20),
-        ..StreamOptions::default()
-    };
+    let far = Link { delay: Duration::from_millis(5), ..EDGE };
+    let options =
+        StreamOptions { round_trip: Duration::from_millis(20), ..StreamOptions::default() };
     let mut scene = Scene::new(&Topology::rack(2, far), options, 1);
     scene.send(0, 1, 1, LENGTH);
     scene.run_until(Duration::from_secs(1));
@@ -152,15 +147,9 @@ mod over_several_paths {
     fn needless(spreading: Spreading, reordering: u32) -> u64 {
         let mut topology = Topology::datacenter(10_000_000_000, 10_000_000_000);
         topology.racks = 2;
-        topology.switch = SwitchPolicy {
-            spreading,
-            mark_above: Some(100_000),
-            ..SwitchPolicy::default()
-        };
-        let options = StreamOptions {
-            reordering,
-            ..StreamOptions::default()
-        };
+        topology.switch =
+            SwitchPolicy { spreading, mark_above: Some(100_000), ..SwitchPolicy::default() };
+        let options = StreamOptions { reordering, ..StreamOptions::default() };
         let mut scene = Scene::new(&topology, options, 1);
         scene.send(0, 16, 1, LENGTH);
         (1..4).for_each(|host| scene.send(host, 16 + host, 2, 4 * LENGTH));

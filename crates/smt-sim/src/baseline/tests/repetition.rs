@@ -9,10 +9,7 @@ fn run(seed: u64) -> (Vec<(HostId, Delivered)>, Vec<super::super::StreamCounts>)
     let mut topology = Topology::datacenter(10_000_000_000, 40_000_000_000);
     topology.switch.mark_above = Some(100_000);
     let mut losses = random.fork();
-    let options = StreamOptions {
-        pooling: Pooling::Pool(2),
-        ..StreamOptions::default()
-    };
+    let options = StreamOptions { pooling: Pooling::Pool(2), ..StreamOptions::default() };
     let mut scene =
         Scene::new(&topology, options, random.any()).losing(move |_, _| losses.chance(10_000));
     let mut sent = 0;

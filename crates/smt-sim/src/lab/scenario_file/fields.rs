@@ -86,10 +86,7 @@ impl<'t> Fields<'t> {
             return Ok(None);
         };
         match said.value {
-            DeValue::String(value) => Ok(Some(Said {
-                value: value.into_owned(),
-                line: said.line,
-            })),
+            DeValue::String(value) => Ok(Some(Said { value: value.into_owned(), line: said.line })),
             other => Err(self.wrong(name, said.line, &told(&other), "text in \"quotes\"")),
         }
     }
@@ -112,10 +109,7 @@ impl<'t> Fields<'t> {
             },
             other => return Err(self.wrong(name, said.line, &told(&other), permitted)),
         };
-        Ok(Said {
-            value,
-            line: said.line,
-        })
+        Ok(Said { value, line: said.line })
     }
 
     /// One of these words; the first if it is not there.
@@ -231,10 +225,7 @@ impl<'t> Fields<'t> {
             key.get_ref(),
             self.known.join(", ")
         );
-        Err(ScenarioError::new(
-            line_of(self.text, key.span().start),
-            text,
-        ))
+        Err(ScenarioError::new(line_of(self.text, key.span().start), text))
     }
 
     /// This field is something else than permitted.
@@ -263,10 +254,7 @@ impl<'t> Fields<'t> {
     fn take(&mut self, name: &'static str) -> Option<Said<DeValue<'t>>> {
         self.known.push(name);
         let value: Spanned<DeValue<'t>> = self.table.remove(name)?;
-        Some(Said {
-            line: line_of(self.text, value.span().start),
-            value: value.into_inner(),
-        })
+        Some(Said { line: line_of(self.text, value.span().start), value: value.into_inner() })
     }
 
     fn chosen<T: Copy>(

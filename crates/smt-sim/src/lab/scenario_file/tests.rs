@@ -23,9 +23,7 @@ load = 0.5
 fn said(line: usize, instead: &str) -> String {
     let mut lines: Vec<&str> = GOOD.lines().collect();
     lines[line - 1] = instead;
-    ScenarioFile::parse(&lines.join("\n"))
-        .unwrap_err()
-        .to_string()
+    ScenarioFile::parse(&lines.join("\n")).unwrap_err().to_string()
 }
 
 /// A line, what stands there instead, and what is said of it.
@@ -35,28 +33,12 @@ const WRONG: &[(usize, &str, &str)] = &[
         "transport = \"tcp\"",
         "1: transport is \"tcp\"; permitted: \"smt\", \"ndp\", \"ndp-shortest\", \"stream\", \"pool-N\"",
     ),
-    (
-        1,
-        "transport = \"pool-65\"",
-        "1: transport is \"pool-65\"; permitted: ",
-    ),
-    (
-        1,
-        "transport = true",
-        "1: transport is true; permitted: \"smt\"",
-    ),
+    (1, "transport = \"pool-65\"", "1: transport is \"pool-65\"; permitted: "),
+    (1, "transport = true", "1: transport is true; permitted: \"smt\""),
     (1, "", "1: transport is missing; permitted: \"smt\""),
-    (
-        1,
-        "transports = \"smt\"",
-        "1: transports is no field: transport?",
-    ),
+    (1, "transports = \"smt\"", "1: transports is no field: transport?"),
     (1, "carrier = \"smt\"", "1: transport is missing"),
-    (
-        2,
-        "messages = \"w6\"",
-        "2: messages is \"w6\"; permitted: \"w1\" to \"w5\", or the bytes",
-    ),
+    (2, "messages = \"w6\"", "2: messages is \"w6\"; permitted: \"w1\" to \"w5\", or the bytes"),
     (2, "messages = 0", "2: messages is \"0\"; permitted: "),
     (2, "messages = 33_554_433", "from 1 to 33554432"),
     (2, "messages = 1.5", "2: messages is 1.5; permitted: "),
@@ -66,93 +48,45 @@ const WRONG: &[(usize, &str, &str)] = &[
         "messages = 0x1_0000_0000_0000_0000",
         "2: messages is \"0x10000000000000000\"; permitted: ",
     ),
-    (
-        3,
-        "duration_us = 0",
-        "3: duration_us is 0; permitted: a whole number from 1 to 10000000",
-    ),
+    (3, "duration_us = 0", "3: duration_us is 0; permitted: a whole number from 1 to 10000000"),
     (3, "duration_us = -1", "3: duration_us is -1; permitted: "),
-    (
-        3,
-        "duration_us = 10_000_001",
-        "3: duration_us is 10000001; permitted: ",
-    ),
-    (
-        3,
-        "duration_us = \"1ms\"",
-        "3: duration_us is \"1ms\"; permitted: a whole number",
-    ),
+    (3, "duration_us = 10_000_001", "3: duration_us is 10000001; permitted: "),
+    (3, "duration_us = \"1ms\"", "3: duration_us is \"1ms\"; permitted: a whole number"),
     (
         3,
         "duration_us = 100\nwarm_up_us = 100",
         "4: warm_up_us is 100; permitted: a whole number from 0 to 99",
     ),
-    (
-        3,
-        "duration_us = 100\nseed = -1",
-        "4: seed is -1; permitted: ",
-    ),
+    (3, "duration_us = 100\nseed = -1", "4: seed is -1; permitted: "),
     (
         3,
         "duration_us = 100\nseeds = 1",
         "4: seeds is no field; permitted here: about, seed, transport, ",
     ),
     (4, "[topologie]", "4: topologie is no field: topology?"),
-    (
-        4,
-        "topology = 1",
-        "topology is 1; permitted: a table [topology]",
-    ),
+    (4, "topology = 1", "topology is 1; permitted: a table [topology]"),
     (
         5,
         "kind = \"ring\"",
         "5: topology.kind is \"ring\"; permitted: \"datacenter\", \"rack\", \"two-hosts\"",
     ),
-    (
-        5,
-        "",
-        "4: topology.kind is missing; permitted: \"datacenter\"",
-    ),
+    (5, "", "4: topology.kind is missing; permitted: \"datacenter\""),
     (
         5,
         "kind = \"rack\"",
         "4: topology.hosts is missing; permitted: a whole number from 2 to 4096",
     ),
-    (
-        5,
-        "kind = \"two-hosts\"",
-        "6: topology.racks is no field; permitted here: kind, edge_gbps",
-    ),
-    (
-        6,
-        "racks = 1",
-        "6: topology.racks is 1; permitted: a whole number from 2 to 256",
-    ),
+    (5, "kind = \"two-hosts\"", "6: topology.racks is no field; permitted here: kind, edge_gbps"),
+    (6, "racks = 1", "6: topology.racks is 1; permitted: a whole number from 2 to 256"),
     (
         7,
         "hosts_per_rack = 1366",
         "7: topology.hosts_per_rack is 1366; permitted: a whole number from 1 to 1365",
     ),
-    (
-        8,
-        "spines = 65",
-        "8: topology.spines is 65; permitted: a whole number from 1 to 64",
-    ),
-    (
-        8,
-        "spines = 1\nedge_gbps = 401",
-        "9: topology.edge_gbps is 401; permitted: ",
-    ),
-    (
-        8,
-        "spines = 1\nhost_in_ns = 10_000_001",
-        "9: topology.host_in_ns is 10000001; permitted: ",
-    ),
-    (
-        8,
-        "spines = 1\npayload_bytes_max = 1_471",
-        "permitted: a whole number from 1472 to 8972",
-    ),
+    (8, "spines = 65", "8: topology.spines is 65; permitted: a whole number from 1 to 64"),
+    (8, "spines = 1\nedge_gbps = 401", "9: topology.edge_gbps is 401; permitted: "),
+    (8, "spines = 1\nhost_in_ns = 10_000_001", "9: topology.host_in_ns is 10000001; permitted: "),
+    (8, "spines = 1\npayload_bytes_max = 1_471", "permitted: a whole number from 1472 to 8972"),
     (
         10,
         "buffer_bytes = \"much\"",
@@ -163,27 +97,15 @@ const WRONG: &[(usize, &str, &str)] = &[
         "payload_bytes_max = 8_972\n[switch]",
         "switch.buffer_bytes is 5000; permitted: a whole number from 9038 to ",
     ),
-    (
-        10,
-        "trim_above_bytes = 1",
-        "10: switch.trim_above_bytes is 1; permitted: ",
-    ),
+    (10, "trim_above_bytes = 1", "10: switch.trim_above_bytes is 1; permitted: "),
     (10, "mark_above_bytes = \"no\"", "or \"auto\", \"never\""),
     (
         10,
         "spreading = \"flow\"",
         "10: switch.spreading is \"flow\"; permitted: \"auto\", \"packet\", \"entropy\"",
     ),
-    (
-        10,
-        "colour = 1",
-        "10: switch.colour is no field; permitted here: delay_ns, buffer_bytes, ",
-    ),
-    (
-        12,
-        "kind = \"all\"",
-        "12: pattern.kind is \"all\"; permitted: \"uniform\", \"incast\"",
-    ),
+    (10, "colour = 1", "10: switch.colour is no field; permitted here: delay_ns, buffer_bytes, "),
+    (12, "kind = \"all\"", "12: pattern.kind is \"all\"; permitted: \"uniform\", \"incast\""),
     (
         12,
         "kind = \"incast\"",
@@ -194,39 +116,19 @@ const WRONG: &[(usize, &str, &str)] = &[
         "kind = \"incast\"\nsenders = 12",
         "13: pattern.senders is 12; permitted: a whole number from 1 to 11",
     ),
-    (
-        12,
-        "kind = \"incast\"\nsenders = 1",
-        "11: pattern.every_us is missing",
-    ),
-    (
-        13,
-        "load = 1.01",
-        "13: pattern.load is 1.01; permitted: a number from 0.001 to 1",
-    ),
-    (
-        13,
-        "load = 0",
-        "13: pattern.load is 0; permitted: a number from 0.001 to 1",
-    ),
+    (12, "kind = \"incast\"\nsenders = 1", "11: pattern.every_us is missing"),
+    (13, "load = 1.01", "13: pattern.load is 1.01; permitted: a number from 0.001 to 1"),
+    (13, "load = 0", "13: pattern.load is 0; permitted: a number from 0.001 to 1"),
     (13, "load = nan", "13: pattern.load is nan; permitted: "),
     (
         13,
         "load = 0.5\nevery_us = 1",
         "14: pattern.every_us is no field; permitted here: kind, load, peers",
     ),
-    (
-        13,
-        "load = 0.5\npeers = 0",
-        "14: pattern.peers is 0; permitted: a whole number from 1 to 11",
-    ),
+    (13, "load = 0.5\npeers = 0", "14: pattern.peers is 0; permitted: a whole number from 1 to 11"),
     (13, "load = 0.5\nload = 0.6", "14: this is no TOML: "),
     (13, "load = ", "13: this is no TOML: "),
-    (
-        1,
-        "transport = \"\\u001B[31m\"",
-        "1: transport is \"\\u{1b}[31m\"; permitted: ",
-    ),
+    (1, "transport = \"\\u001B[31m\"", "1: transport is \"\\u{1b}[31m\"; permitted: "),
     (
         1,
         "about = \"\\u001B[31m\"\ntransport = \"smt\"",
@@ -258,13 +160,9 @@ mod parse {
 
     #[test]
     fn a_number_is_the_same_in_any_radix() {
-        for (written, bytes) in [
-            ("0x10", 16),
-            ("0o17", 15),
-            ("0b1_01", 5),
-            ("+1_0", 10),
-            ("\"1K\"", 1_024),
-        ] {
+        for (written, bytes) in
+            [("0x10", 16), ("0o17", 15), ("0b1_01", 5), ("+1_0", 10), ("\"1K\"", 1_024)]
+        {
             let text = GOOD.replace("\"w1\"", written);
             let scenario = ScenarioFile::parse(&text).unwrap().scenario();
             assert_eq!(scenario.workload, Workload::Fixed(bytes), "{written}");
@@ -278,10 +176,7 @@ mod parse {
     fn what_is_wrong_is_told_with_line_field_and_what_is_permitted() {
         for (line, instead, expected) in WRONG {
             let said = said(*line, instead);
-            assert!(
-                said.contains(expected),
-                "{instead}: {said:?}, not {expected:?}"
-            );
+            assert!(said.contains(expected), "{instead}: {said:?}, not {expected:?}");
             assert!(!said.contains('\n'), "{said}");
         }
     }
@@ -334,10 +229,7 @@ mod scenario {
         let fast = "edge_gbps = 100\nhost_out_ns = 1_500\nhost_in_ns = 750";
         assert_eq!(thresholds(fast), (Some(136_000), Some(10_766)));
         assert_eq!(thresholds("edge_gbps = 1"), (Some(23_070), Some(10_766)));
-        assert_eq!(
-            thresholds("payload_bytes_max = 8_972"),
-            (Some(23_070), Some(63_266))
-        );
+        assert_eq!(thresholds("payload_bytes_max = 8_972"), (Some(23_070), Some(63_266)));
     }
 
     #[test]
@@ -390,10 +282,8 @@ mod named {
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         files.sort();
-        let mut names: Vec<String> = Named::ALL
-            .iter()
-            .map(|named| format!("{}.toml", named.name))
-            .collect();
+        let mut names: Vec<String> =
+            Named::ALL.iter().map(|named| format!("{}.toml", named.name)).collect();
         names.sort();
         assert_eq!(files, names);
     }

@@ -4,13 +4,7 @@
 
 use super::*;
 
-const ALL: [Workload; 5] = [
-    Workload::W1,
-    Workload::W2,
-    Workload::W3,
-    Workload::W4,
-    Workload::W5,
-];
+const ALL: [Workload; 5] = [Workload::W1, Workload::W2, Workload::W3, Workload::W4, Workload::W5];
 
 /// The share of messages that are no longer than this, and the share of all bytes in them.
 fn up_to(workload: Workload, size_max: u32) -> (f64, f64) {
@@ -27,10 +21,7 @@ fn up_to(workload: Workload, size_max: u32) -> (f64, f64) {
 }
 
 fn assert_near(is: f64, expected: f64, tolerance: f64, what: &str) {
-    assert!(
-        (is - expected).abs() <= tolerance,
-        "{what} is {is}, not {expected}"
-    );
+    assert!((is - expected).abs() <= tolerance, "{what} is {is}, not {expected}");
 }
 
 mod tables {
@@ -41,10 +32,7 @@ mod tables {
         for workload in ALL {
             let steps = workload.steps();
             assert!(steps[0].0 > 0 && steps[0].1 > 0, "{workload:?}");
-            assert!(
-                steps.is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1),
-                "{workload:?}"
-            );
+            assert!(steps.is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1), "{workload:?}");
             assert_eq!(steps[steps.len() - 1].1, 1_000_000_000, "{workload:?}");
         }
     }
@@ -52,15 +40,9 @@ mod tables {
     #[test]
     fn keep_the_means_of_their_sources() {
         for (workload, mean) in
-            ALL.into_iter()
-                .zip([187.511, 440.791, 2_927.354, 127_796.644, 2_515_863.255])
+            ALL.into_iter().zip([187.511, 440.791, 2_927.354, 127_796.644, 2_515_863.255])
         {
-            assert_near(
-                workload.mean() / mean,
-                1.0,
-                0.000_3,
-                &format!("{workload:?}"),
-            );
+            assert_near(workload.mean() / mean, 1.0, 0.000_3, &format!("{workload:?}"));
         }
     }
 
@@ -81,12 +63,7 @@ mod tables {
                     0.000_1,
                     &format!("{workload:?} messages up to {limit}"),
                 );
-                assert_near(
-                    is_bytes,
-                    bytes,
-                    0.000_2,
-                    &format!("{workload:?} bytes up to {limit}"),
-                );
+                assert_near(is_bytes, bytes, 0.000_2, &format!("{workload:?} bytes up to {limit}"));
             }
         }
     }
@@ -96,31 +73,14 @@ mod tables {
     fn agree_with_the_messages_of_the_published_runs() {
         for (workload, published) in [
             (Workload::W1, [(31, 0.5087), (508, 0.9022), (1_937, 0.9909)]),
-            (
-                Workload::W2,
-                [(269, 0.5085), (512, 0.9104), (3_151, 0.9910)],
-            ),
-            (
-                Workload::W3,
-                [(256, 0.4979), (1_755, 0.9013), (30_468, 0.9900)],
-            ),
-            (
-                Workload::W4,
-                [(662, 0.5052), (120_373, 0.9006), (3_430_822, 0.9910)],
-            ),
-            (
-                Workload::W5,
-                [(70_658, 0.5024), (4_806_186, 0.8999), (26_917_814, 0.9905)],
-            ),
+            (Workload::W2, [(269, 0.5085), (512, 0.9104), (3_151, 0.9910)]),
+            (Workload::W3, [(256, 0.4979), (1_755, 0.9013), (30_468, 0.9900)]),
+            (Workload::W4, [(662, 0.5052), (120_373, 0.9006), (3_430_822, 0.9910)]),
+            (Workload::W5, [(70_658, 0.5024), (4_806_186, 0.8999), (26_917_814, 0.9905)]),
         ] {
             for (size, share) in published {
                 let (messages, _) = up_to(workload, size);
-                assert_near(
-                    messages,
-                    share,
-                    0.002,
-                    &format!("{workload:?} messages up to {size}"),
-                );
+                assert_near(messages, share, 0.002, &format!("{workload:?} messages up to {size}"));
             }
         }
     }
@@ -139,12 +99,7 @@ mod tables {
                 wire += f64::from(size + overhead) * f64::from(up_to - below) / 1e9;
                 below = up_to;
             }
-            assert_near(
-                workload.mean() / wire,
-                share,
-                0.001_5,
-                &format!("{workload:?}"),
-            );
+            assert_near(workload.mean() / wire, share, 0.001_5, &format!("{workload:?}"));
         }
     }
 }
@@ -222,11 +177,7 @@ mod quantile {
     fn is_the_nearer_end_beyond_0_and_1() {
         for workload in ALL {
             assert_eq!(workload.quantile(-1.0), workload.size(0), "{workload:?}");
-            assert_eq!(
-                workload.quantile(2.0),
-                workload.size(u64::MAX),
-                "{workload:?}"
-            );
+            assert_eq!(workload.quantile(2.0), workload.size(u64::MAX), "{workload:?}");
         }
     }
 

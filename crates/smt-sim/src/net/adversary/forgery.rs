@@ -30,9 +30,7 @@ impl<R: LinkRule> Adversary<R> {
             }
             1 => {
                 let other = self.any_seen();
-                if let Some(value) = other
-                    .as_ref()
-                    .and_then(|other| other.bytes.get(field.clone()))
+                if let Some(value) = other.as_ref().and_then(|other| other.bytes.get(field.clone()))
                 {
                     put(&mut bytes, field, value);
                 }
@@ -70,12 +68,8 @@ impl<R: LinkRule> Adversary<R> {
         bytes.extend(((FORGED_BYTES + TAG_LEN) as u16).to_be_bytes());
         let content = bytes.len();
         bytes.resize(content + FORGED_BYTES + TAG_LEN, 0);
-        self.random
-            .fill(&mut bytes[content..content + FORGED_BYTES]);
-        Some(Packet {
-            protocol: Protocol::Smt,
-            ..with(packet, bytes)
-        })
+        self.random.fill(&mut bytes[content..content + FORGED_BYTES]);
+        Some(Packet { protocol: Protocol::Smt, ..with(packet, bytes) })
     }
 
     /// RESET, COOKIE, VERSION or UNAVAILABLE for the session or attempt of this packet, to either
@@ -97,10 +91,7 @@ impl<R: LinkRule> Adversary<R> {
         bytes.extend_from_slice(packet.bytes.get(index).unwrap_or(&[0; 8]));
         bytes.resize(usize::from(length), 0);
         self.random.fill(&mut bytes[20..]);
-        let forged = Packet {
-            protocol: Protocol::Smt,
-            ..with(packet, bytes)
-        };
+        let forged = Packet { protocol: Protocol::Smt, ..with(packet, bytes) };
         match is_reflected {
             true => reflected(&forged),
             false => forged,
@@ -155,9 +146,7 @@ impl<R: LinkRule> Adversary<R> {
         let places: Vec<usize> = (SOURCE.start..=bytes.len() - index.len())
             .filter(|at| bytes[*at..].starts_with(&index))
             .collect();
-        places
-            .into_iter()
-            .for_each(|at| put(&mut bytes, at..at + another.len(), &another));
+        places.into_iter().for_each(|at| put(&mut bytes, at..at + another.len(), &another));
         Some(with(first, bytes))
     }
 }

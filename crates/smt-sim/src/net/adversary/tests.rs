@@ -94,9 +94,5 @@ fn copies_and_versions_that_nobody_speaks_come_in_a_bystander_s_name() {
     let all = passed(Move::Spoof);
     let spoofed: Vec<_> = all.iter().filter(|p| p.from == HostId(9)).collect();
     let odd = spoofed.iter().filter(|p| p.bytes[0] != 1).count();
-    assert!(
-        odd > 10 && spoofed.len() - odd > 10,
-        "{odd} of {}",
-        spoofed.len()
-    );
+    assert!(odd > 10 && spoofed.len() - odd > 10, "{odd} of {}", spoofed.len());
 }

@@ -26,13 +26,7 @@ pub struct FaultyLinks {
 impl FaultyLinks {
     /// These faults; what strikes is noted in `strikes`.
     pub fn new(faults: Vec<LinkFault>, random: Random, strikes: Rc<RefCell<Strikes>>) -> Self {
-        Self {
-            bursts: vec![0; faults.len()],
-            faults,
-            random,
-            strikes,
-            past: VecDeque::new(),
-        }
+        Self { bursts: vec![0; faults.len()], faults, random, strikes, past: VecDeque::new() }
     }
 
     fn strikes(&mut self, at: usize, now: Time, packet: &Packet) -> bool {
@@ -118,10 +112,7 @@ impl FaultyLinks {
             }
             FaultKind::Forge => {
                 let bytes = self.forged(&packet.bytes);
-                let forged = Packet {
-                    bytes,
-                    ..packet.clone()
-                };
+                let forged = Packet { bytes, ..packet.clone() };
                 out.push((forged, self.random.below(extent)));
                 Fate::Goes(packet, 0)
             }

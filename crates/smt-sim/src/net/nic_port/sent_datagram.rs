@@ -35,19 +35,8 @@ impl SentDatagram {
 impl Datagrams {
     /// Takes the first ones of these.
     pub(super) fn first_of(ready: &mut VecDeque<SentDatagram>) -> Option<Self> {
-        let SentDatagram {
-            to,
-            protocol,
-            priority,
-            bytes,
-        } = ready.pop_front()?;
-        let mut taken = Self {
-            to,
-            protocol,
-            priority,
-            size: bytes.len(),
-            bytes,
-        };
+        let SentDatagram { to, protocol, priority, bytes } = ready.pop_front()?;
+        let mut taken = Self { to, protocol, priority, size: bytes.len(), bytes };
         while ready.front().is_some_and(|next| next.follows(&taken))
             && let Some(next) = ready.pop_front()
         {

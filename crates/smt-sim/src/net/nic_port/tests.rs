@@ -14,11 +14,7 @@ impl CipherWatch for Unwatched {
 const INTERRUPT: Duration = Duration::from_micros(20);
 
 fn port(receive_buffers: u32) -> NicPort {
-    port_of(DriverConfig {
-        receive_queues: 1,
-        receive_buffers,
-        ..DriverConfig::default()
-    })
+    port_of(DriverConfig { receive_queues: 1, receive_buffers, ..DriverConfig::default() })
 }
 
 fn port_of(driver: DriverConfig) -> NicPort {
@@ -103,18 +99,12 @@ fn a_reset_takes_the_packets_that_wait_and_their_interrupt() {
 #[test]
 fn batches_that_wait_together_leave_by_class_or_in_any_order() {
     let mut orders = Vec::new();
-    let mut port = port_of(DriverConfig {
-        priority_classes: 8,
-        ..DriverConfig::default()
-    });
+    let mut port = port_of(DriverConfig { priority_classes: 8, ..DriverConfig::default() });
     for _ in 0..50 {
         for priority in [0, 7, 3] {
             let datagram = data(0, false).bytes;
             let path = Path::to(HostId(0).address());
-            let batch = Batch {
-                priority,
-                ..Batch::datagrams(path, datagram.len(), &datagram)
-            };
+            let batch = Batch { priority, ..Batch::datagrams(path, datagram.len(), &datagram) };
             port.post(&batch);
             assert!(port.next_datagrams().is_none(), "it has left alone");
         }

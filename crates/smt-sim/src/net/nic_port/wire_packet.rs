@@ -34,10 +34,8 @@ pub(super) fn to_cable(packet: &[u8]) -> SentDatagram {
 /// The packet with a payload from a cable: a native one that is alone in its segment (SPEC §15.2),
 /// or one of PSP (SPEC §15.3).
 pub(super) fn from_cable(packet: &Packet) -> Vec<u8> {
-    let addresses = OutgoingAddresses {
-        source: packet.from.address(),
-        destination: packet.to.address(),
-    };
+    let addresses =
+        OutgoingAddresses { source: packet.from.address(), destination: packet.to.address() };
     let headers = addresses.headers(SMT, packet.priority);
     let mut bytes = headers.expect("all hosts have addresses of IPv4");
     if packet.protocol == Protocol::Psp {

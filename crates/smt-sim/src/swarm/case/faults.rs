@@ -50,11 +50,7 @@ impl Case {
             K::ClockStep => self.clock_step(random),
             K::ClockDrift => {
                 let drift = random.between(1, 1_000) as i32;
-                let drift = if random.chance(500_000) {
-                    drift
-                } else {
-                    -drift
-                };
+                let drift = if random.chance(500_000) { drift } else { -drift };
                 self.host_fault(HostFaultKind::Drift(drift), random);
             }
             K::SendRefused => {
@@ -214,12 +210,7 @@ impl Case {
         self.heals = self.heals.max(gone);
         self.may_end.add_all_of(host, self.hosts());
         let last = K::Crash { keeps: true };
-        let steps = [
-            (at, K::ShutDown),
-            (closes, K::CloseAll),
-            (gone, last),
-            (gone, K::Restart),
-        ];
+        let steps = [(at, K::ShutDown), (closes, K::CloseAll), (gone, last), (gone, K::Restart)];
         let faults = steps.map(|(at, kind)| HostFault { at, host, kind });
         self.host_faults.extend(faults);
     }

@@ -27,9 +27,7 @@ impl Case {
                 self.nics[host] = Some(choices(random).receiving(&mut receiving));
                 let carrier = self.capabilities[host].unwrap_or(UDP);
                 self.capabilities[host] = Some(
-                    carrier
-                        .with_headers(HeaderCopy::Replicated)
-                        .with_seals(Sealing::WholeRecords),
+                    carrier.with_headers(HeaderCopy::Replicated).with_seals(Sealing::WholeRecords),
                 );
             }
         }
@@ -89,7 +87,5 @@ impl NicChoices {
 const RECEIVING: u64 = 0x21C5_2EC0;
 
 /// The abilities that an endpoint counts on until it is told.
-const UDP: Capabilities = Capabilities::new(65_507)
-    .with_segments_max(64)
-    .with_priorities(true)
-    .with_trims(true);
+const UDP: Capabilities =
+    Capabilities::new(65_507).with_segments_max(64).with_priorities(true).with_trims(true);

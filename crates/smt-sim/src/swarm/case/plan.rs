@@ -24,9 +24,7 @@ impl Case {
             };
             let some = |random: &mut Random| {
                 let micros = random.between(1, 20_000);
-                random
-                    .chance(100_000)
-                    .then(|| Duration::from_micros(micros))
+                random.chance(100_000).then(|| Duration::from_micros(micros))
             };
             let (deadline, cancel_after) = (some(random), some(random));
             let action = Action::Send {
@@ -144,22 +142,14 @@ impl Case {
                 parts: InParts::default(),
             };
             let (at, action) = (self.moment(random), send(sent));
-            self.plan.push(Planned {
-                at,
-                host: from,
-                action,
-            });
+            self.plan.push(Planned { at, host: from, action });
         }
     }
 }
 
 /// To send a message that nobody gives up.
 fn send(sent: Sent) -> Action {
-    Action::Send {
-        sent,
-        deadline: None,
-        cancel_after: None,
-    }
+    Action::Send { sent, deadline: None, cancel_after: None }
 }
 
 /// Most messages are small; every fourth has several records; few are large.

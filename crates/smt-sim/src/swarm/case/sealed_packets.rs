@@ -58,8 +58,7 @@ impl Case {
         let rotations = |host: &HostId| {
             let faults = self.host_faults.iter();
             let own = faults.filter(|fault| fault.host == *host);
-            own.filter(|fault| fault.kind == HostFaultKind::RotateDeviceKey)
-                .count()
+            own.filter(|fault| fault.kind == HostFaultKind::RotateDeviceKey).count()
         };
         let hosts = (0..self.hosts()).map(HostId);
         hosts.filter(move |host| rotations(host) < 2)
@@ -73,10 +72,7 @@ impl Case {
     }
 }
 
-const ASSOCIATION_TYPES: [PacketType; 3] = [
-    PacketType::Association,
-    PacketType::AssociationAck,
-    PacketType::AssociationRequest,
-];
+const ASSOCIATION_TYPES: [PacketType; 3] =
+    [PacketType::Association, PacketType::AssociationAck, PacketType::AssociationRequest];
 /// Bytes behind UDP of the shortest packet that every path takes.
 const SEALED_FLOOR: u64 = 1_200 + GROWTH_BYTES as u64;

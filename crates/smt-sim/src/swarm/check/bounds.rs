@@ -86,9 +86,7 @@ pub(crate) fn quiet_steps(hosts: u32) -> u32 {
 pub(crate) fn quiet(hosts: u32, steps: u32, ended: Time, next: Option<Time>) -> Vec<Failure> {
     let mut found = Vec::new();
     if steps > quiet_steps(hosts) {
-        found.push(format!(
-            "{steps} things happened in {QUIET:?} without a message"
-        ));
+        found.push(format!("{steps} things happened in {QUIET:?} without a message"));
     }
     if let Some(next) = next.filter(|next| *next <= ended + QUIET) {
         found.push(format!("without a message, a timer is due at {next:?}"));
@@ -182,10 +180,7 @@ mod tests {
         let end = SessionEnd::Silent(Duration::from_secs(2));
         let mut may_end = HostPairs::default();
         let ends = || [(A, B, &end)].into_iter();
-        assert_eq!(
-            sessions(ends(), &may_end).unwrap().checker,
-            Checker::Sessions
-        );
+        assert_eq!(sessions(ends(), &may_end).unwrap().checker, Checker::Sessions);
         may_end.add(A, B);
         assert_eq!(sessions(ends(), &may_end), None);
         assert_eq!(sessions([].into_iter(), &HostPairs::default()), None);

@@ -63,11 +63,7 @@ mod tests {
     #[test]
     fn a_message_names_itself() {
         for length in [12, 13, 1_000] {
-            let content = Content {
-                number: 77,
-                length,
-                reply_length: 5,
-            };
+            let content = Content { number: 77, length, reply_length: 5 };
             assert_eq!(Content::claimed(&content.body()), Some(content));
             assert_eq!(content.reply().len(), 5);
         }
@@ -75,11 +71,7 @@ mod tests {
 
     #[test]
     fn a_tiny_one_is_echoed() {
-        let content = Content {
-            number: 77,
-            length: 11,
-            reply_length: 5,
-        };
+        let content = Content { number: 77, length: 11, reply_length: 5 };
         assert_eq!(Content::claimed(&content.body()), None);
         assert_eq!(content.reply(), content.body());
     }

@@ -96,11 +96,7 @@ mod tests {
 
     #[test]
     fn some_messages_have_metadata_and_none_is_too_long_for_its_receiver() {
-        let content = |number, length| Content {
-            number,
-            length,
-            reply_length: 50,
-        };
+        let content = |number, length| Content { number, length, reply_length: 50 };
         let with =
             |length| (0..300).filter(move |n| !content(*n, length).metadata(1_000).is_empty());
         assert!((50..150).contains(&with(100).count()));
@@ -115,11 +111,7 @@ mod tests {
     #[test]
     fn a_chain_has_the_bytes_of_its_message() {
         for number in 0..100 {
-            let content = Content {
-                number,
-                length: 100,
-                reply_length: 5,
-            };
+            let content = Content { number, length: 100, reply_length: 5 };
             let message = content.message(200);
             let bytes: Vec<u8> = message.body.buffers().flatten().copied().collect();
             assert_eq!(bytes, content.body());

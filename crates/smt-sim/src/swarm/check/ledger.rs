@@ -185,11 +185,7 @@ impl Ledger {
     /// The ledger of a run in which sessions last except between some hosts, and replies are kept
     /// except by some.
     pub fn new(may_end: HostPairs, may_forget: BTreeSet<HostId>) -> Self {
-        Self {
-            may_end,
-            may_forget,
-            ..Self::default()
-        }
+        Self { may_end, may_forget, ..Self::default() }
     }
 
     /// These hosts accept messages some time after they have come.
@@ -220,16 +216,8 @@ impl Ledger {
             Report::Part(stream, report) => {
                 self.failures.extend(self.parts.take(stream, report));
             }
-            Report::Ended {
-                number,
-                outcome,
-                is_early,
-            } => self.ended(number, &outcome, is_early),
-            Report::Impostor {
-                at,
-                expected,
-                proved,
-            } => {
+            Report::Ended { number, outcome, is_early } => self.ended(number, &outcome, is_early),
+            Report::Impostor { at, expected, proved } => {
                 let text = format!("{at:?} has a session with {expected:?}, who proved {proved:?}");
                 self.fail(Checker::Provenance, text);
             }
@@ -275,11 +263,8 @@ impl Ledger {
         let open: Vec<u64> = open.map(|(number, _)| *number).collect();
         if let Some(first) = open.first() {
             let entry = &self.messages[first];
-            let text = format!(
-                "{} messages never ended; the first is {:?}",
-                open.len(),
-                entry.sent
-            );
+            let text =
+                format!("{} messages never ended; the first is {:?}", open.len(), entry.sent);
             self.fail(Checker::Liveness, text);
         }
     }
@@ -362,10 +347,8 @@ impl Ledger {
         // them.
         let delivered = (sent.content.length >= super::TINY).then_some(entry.delivered);
         let is_sure = delivered.is_some() && !is_hindered;
-        let is_late_there = is_given_up
-            && [sent.from, sent.to]
-                .iter()
-                .any(|host| self.odd_clocks.contains(host));
+        let is_late_there =
+            is_given_up && [sent.from, sent.to].iter().any(|host| self.odd_clocks.contains(host));
         let may_be_missed = self.accept_late.contains(&sent.to) || is_late_there;
         let was_missed = delivered == Some(0) && !may_be_missed;
         match outcome {

@@ -22,11 +22,7 @@ impl InParts {
     /// Draws a call in parts that its caller does not give up.
     pub(crate) fn draw(random: &mut Random) -> Self {
         let (request, reply) = *random.pick(&[(true, true), (true, false), (false, true)]);
-        Self {
-            request,
-            reply,
-            given_up_after: None,
-        }
+        Self { request, reply, given_up_after: None }
     }
 
     /// Whether anything comes in parts.
@@ -36,11 +32,7 @@ impl InParts {
 
     /// The marks of the request.
     pub(crate) fn marks(&self) -> PartMarks {
-        PartMarks {
-            reply_in_parts: self.reply,
-            more: self.request,
-            number: 0,
-        }
+        PartMarks { reply_in_parts: self.reply, more: self.request, number: 0 }
     }
 }
 
@@ -119,10 +111,7 @@ mod tests {
     #[test]
     fn a_part_is_as_long_as_its_reader_takes_at_most() {
         let lengths = (0..1_000).map(|call| {
-            let stream = PartStream {
-                call,
-                is_reply: true,
-            };
+            let stream = PartStream { call, is_reply: true };
             stream.length(3, 100)
         });
         let lengths: Vec<_> = lengths.collect();

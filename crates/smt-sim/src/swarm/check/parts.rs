@@ -56,11 +56,7 @@ impl PartStreams {
         self.taken += u64::from(matches!(report, PartReport::Taken(_)));
         let progress = self.streams.entry(stream).or_default();
         let problem = match report {
-            PartReport::Sent {
-                length,
-                is_last,
-                window,
-            } => progress.sent(length, is_last, window),
+            PartReport::Sent { length, is_last, window } => progress.sent(length, is_last, window),
             PartReport::Taken(body) => progress.taken(stream, &body),
             PartReport::End => progress.ended(),
         };
@@ -117,17 +113,10 @@ fn cost(length: u32) -> u64 {
 mod tests {
     use super::*;
 
-    const STREAM: PartStream = PartStream {
-        call: 7,
-        is_reply: false,
-    };
+    const STREAM: PartStream = PartStream { call: 7, is_reply: false };
 
     fn sent(length: u32) -> PartReport {
-        PartReport::Sent {
-            length,
-            is_last: false,
-            window: 4_096,
-        }
+        PartReport::Sent { length, is_last: false, window: 4_096 }
     }
 
     fn taken(index: u32, length: u32) -> PartReport {
@@ -174,11 +163,7 @@ mod tests {
 
     #[test]
     fn an_empty_last_part_is_no_part() {
-        let last = PartReport::Sent {
-            length: 0,
-            is_last: true,
-            window: 4_096,
-        };
+        let last = PartReport::Sent { length: 0, is_last: true, window: 4_096 };
         assert_eq!(found([last, PartReport::End]), None);
     }
 

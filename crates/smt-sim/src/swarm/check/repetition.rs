@@ -78,10 +78,7 @@ struct Times {
 impl Repetition {
     /// These hosts have little memory: what reaches them may have to come again.
     pub(crate) fn new(forgetful: impl IntoIterator<Item = HostId>) -> Self {
-        Self {
-            forgetful: forgetful.into_iter().collect(),
-            ..Self::default()
-        }
+        Self { forgetful: forgetful.into_iter().collect(), ..Self::default() }
     }
 
     /// A host was away: what came meanwhile has not reached it.
@@ -99,10 +96,7 @@ impl Repetition {
     fn departed(&mut self, now: Time, packet: &Packet) {
         for (header, bytes) in data_of(&packet.bytes) {
             let name = Name::of(packet, &header);
-            let message = self
-                .messages
-                .entry(name)
-                .or_insert_with(|| Message::new(now));
+            let message = self.messages.entry(name).or_insert_with(|| Message::new(now));
             message.packets.insert(xxh3_64(bytes));
             let times = message.left.add(&range(&header, bytes)).most;
             let most = message.most(now);
@@ -148,12 +142,7 @@ impl Repetition {
 
 impl Name {
     fn of(packet: &Packet, header: &DataHeader) -> Self {
-        Self {
-            to: packet.to,
-            session: header.session,
-            id: header.id,
-            from: packet.from,
-        }
+        Self { to: packet.to, session: header.session, id: header.id, from: packet.from }
     }
 }
 
@@ -188,10 +177,7 @@ impl Counts {
             let count = before.map_or(0, |(_, count)| *count);
             self.0.insert(at, count);
         }
-        let mut times = Times {
-            least: u32::MAX,
-            most: 0,
-        };
+        let mut times = Times { least: u32::MAX, most: 0 };
         for count in self.0.range_mut(range.clone()).map(|(_, count)| count) {
             *count += 1;
             times.least = times.least.min(*count);

@@ -26,11 +26,7 @@ pub(crate) struct SealedPackets {
 impl SealedPackets {
     /// The devices of these hosts give no SPI twice. The IVs of others are not judged.
     pub(crate) fn new(lasting: impl IntoIterator<Item = HostId>) -> Self {
-        Self {
-            lasting: lasting.into_iter().collect(),
-            used: BTreeSet::new(),
-            failure: None,
-        }
+        Self { lasting: lasting.into_iter().collect(), used: BTreeSet::new(), failure: None }
     }
 
     /// The failure that was found first.

@@ -59,10 +59,7 @@ impl SealBook {
         let numbers = self.numbers.entry(key.name).or_default();
         *numbers += 1;
         if *numbers == key.numbers_max + 1 {
-            let text = format!(
-                "more numbers were sealed under a key than {}",
-                key.numbers_max
-            );
+            let text = format!("more numbers were sealed under a key than {}", key.numbers_max);
             self.failures.push(Failure::new(Checker::Sealing, text));
         }
     }
@@ -99,10 +96,7 @@ struct Key {
 impl CipherWatch for SealWatch {
     fn key(&self, key: &[u8], iv: &[u8; 12]) -> Box<dyn KeyWatch> {
         Box::new(SealKeyWatch {
-            key: Key {
-                name: digest(&[key, iv]),
-                numbers_max: self.numbers_max,
-            },
+            key: Key { name: digest(&[key, iv]), numbers_max: self.numbers_max },
             book: Arc::clone(&self.book),
         })
     }

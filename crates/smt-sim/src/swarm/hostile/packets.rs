@@ -142,11 +142,7 @@ impl Member<'_> {
 /// A control packet under this number.
 pub(super) fn control(session: SessionIndex, counter: u64, body: &Body<'_>) -> Vec<u8> {
     let number = ControlNumber { stripe: 0, counter };
-    let header = ControlHeader {
-        epoch: 0,
-        session,
-        number,
-    };
+    let header = ControlHeader { epoch: 0, session, number };
     let mut packet = vec![0; ControlHeader::packet_len(body)];
     header.emit(PLAINTEXT_VERSION, body, &mut packet);
     packet

@@ -135,9 +135,7 @@ impl Peer {
         let mut datagram = Vec::new();
         for _ in 0..CANCELS_MAX {
             let end = (self.given_up + LIST_MAX as u64).min(self.next_id);
-            let ids: Vec<_> = (self.given_up..end)
-                .map(|counter| self.id(counter))
-                .collect();
+            let ids: Vec<_> = (self.given_up..end).map(|counter| self.id(counter)).collect();
             self.given_up = end;
             if ids.is_empty() {
                 break;
@@ -191,11 +189,7 @@ impl Peer {
         let ids: Vec<_> = (0..random.between(1, 64))
             .map(|_| MessageId(random.below(2 * self.next_id + 20) & !1 | side))
             .collect();
-        let again = |id: &MessageId| Resend {
-            id: *id,
-            offset: 0,
-            length: u32::MAX,
-        };
+        let again = |id: &MessageId| Resend { id: *id, offset: 0, length: u32::MAX };
         let resends: Vec<_> = ids.iter().map(again).collect();
         match random.below(4) {
             0 => self.control(&Body::NeedAck(ids.as_slice().into())),
@@ -229,13 +223,7 @@ impl Peer {
     }
 
     fn member(&self, id: MessageId, kind: Kind, length: u16, into: &mut Vec<u8>) {
-        let member = Member {
-            id,
-            kind,
-            length,
-            content: &[],
-            parts: PartMarks::default(),
-        };
+        let member = Member { id, kind, length, content: &[], parts: PartMarks::default() };
         member.write(into);
     }
 

@@ -44,12 +44,7 @@ pub fn play(case: &Case, meter: &impl Meter) -> Verdict {
         buffer: TransmitBuffer::default(),
         port: 1_024,
         handshakes: VecDeque::new(),
-        verdict: Verdict {
-            share: 0,
-            held: 0,
-            bound: 1,
-            sessions: 0,
-        },
+        verdict: Verdict { share: 0, held: 0, bound: 1, sessions: 0 },
     };
     for _ in 0..case.sessions {
         run.connect();
@@ -177,12 +172,7 @@ impl<M: Meter> Run<'_, M> {
         let bound = self.bound.bytes(sessions, self.handshakes.len(), flights);
         let share = held * 1_000 / bound;
         if share > self.verdict.share {
-            self.verdict = Verdict {
-                share,
-                held,
-                bound,
-                sessions,
-            };
+            self.verdict = Verdict { share, held, bound, sessions };
         }
     }
 

@@ -49,12 +49,7 @@ impl<'a, M: Meter> Server<'a, M> {
             accepted: None,
         };
         let held = meter.current() as isize - before as isize;
-        Self {
-            inner,
-            meter,
-            held,
-            most: held,
-        }
+        Self { inner, meter, held, most: held }
     }
 
     /// Bytes that it held at most since this was asked last.
@@ -70,9 +65,7 @@ impl<'a, M: Meter> Server<'a, M> {
 
     pub(super) fn receive(&mut self, now: Time, path: Path, datagram: &[u8]) {
         self.counted(|inner| {
-            inner
-                .endpoint
-                .handle_arrival(now, Arrival::datagram(path, datagram));
+            inner.endpoint.handle_arrival(now, Arrival::datagram(path, datagram));
             inner.take_events();
         });
     }
@@ -118,9 +111,7 @@ impl<'a, M: Meter> Server<'a, M> {
         let before = self.meter.current() as isize;
         self.meter.restart();
         let outcome = run(&mut self.inner);
-        self.most = self
-            .most
-            .max(self.held + self.meter.most() as isize - before);
+        self.most = self.most.max(self.held + self.meter.most() as isize - before);
         self.held += self.meter.current() as isize - before;
         outcome
     }
@@ -149,9 +140,7 @@ impl Inner {
             while let Some(rpc) = self.in_work.pop_front() {
                 let length = self.random.between(0, self.habits.longest_reply.into());
                 // A caller that has given up is told of as an error.
-                let _ = self
-                    .endpoint
-                    .reply(now, rpc, Bytes::from(vec![3; length as usize]));
+                let _ = self.endpoint.reply(now, rpc, Bytes::from(vec![3; length as usize]));
             }
         }
     }

@@ -233,10 +233,7 @@ impl Player {
     /// A session has ids again.
     fn unblocked(&mut self, now: Time, session: SessionIndex, endpoint: &mut Endpoint) {
         let calls = self.parts.calls.keys();
-        let of_session: Vec<_> = calls
-            .filter(|rpc| rpc.session == session)
-            .copied()
-            .collect();
+        let of_session: Vec<_> = calls.filter(|rpc| rpc.session == session).copied().collect();
         for rpc in of_session {
             self.part_window_raised(now, rpc, endpoint);
         }
@@ -313,8 +310,7 @@ impl Player {
                     reading.taken += 1;
                     let pace = reading.pace;
                     reading.is_waiting = !pace.is_zero();
-                    self.reports
-                        .push(Report::Part(stream, PartReport::Taken(body)));
+                    self.reports.push(Report::Part(stream, PartReport::Taken(body)));
                     if !pace.is_zero() {
                         self.push(now + pace, Task::Part(rpc, PartTask::Take));
                         return;
@@ -348,11 +344,7 @@ impl Player {
             match outcome {
                 Ok(()) => {
                     let window = self.window_of(peer);
-                    let report = PartReport::Sent {
-                        length,
-                        is_last,
-                        window,
-                    };
+                    let report = PartReport::Sent { length, is_last, window };
                     self.reports.push(Report::Part(stream, report));
                     if !self.count_sent(now, rpc) {
                         return;
@@ -475,10 +467,7 @@ fn has_parts(marks: PartMarks) -> bool {
 
 /// The streams of a call: of its request, and of its reply.
 fn streams(content: Content) -> [PartStream; 2] {
-    [false, true].map(|is_reply| PartStream {
-        call: content.number,
-        is_reply,
-    })
+    [false, true].map(|is_reply| PartStream { call: content.number, is_reply })
 }
 
 /// A caller that gives up stops at once, and says so within this time.

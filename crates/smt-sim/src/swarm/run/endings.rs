@@ -19,12 +19,8 @@ impl Run<'_> {
         });
         let left: Vec<_> = left.collect();
         self.failures.extend(left);
-        let calls = self
-            .hosts()
-            .map(|host| (host.id(), host.application.part_calls()));
-        let calls: Vec<_> = calls
-            .filter_map(|(id, calls)| bounds::part_calls(id, calls))
-            .collect();
+        let calls = self.hosts().map(|host| (host.id(), host.application.part_calls()));
+        let calls: Vec<_> = calls.filter_map(|(id, calls)| bounds::part_calls(id, calls)).collect();
         self.failures.extend(calls);
         let end = self.world.network.now() + QUIET;
         let hosts = self.case.hosts();

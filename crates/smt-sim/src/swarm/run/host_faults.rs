@@ -51,9 +51,7 @@ impl Run<'_> {
             }
             K::TakeOver => {
                 host.application.crash();
-                fresh
-                    .into_iter()
-                    .for_each(|standby| host.take_over(standby));
+                fresh.into_iter().for_each(|standby| host.take_over(standby));
             }
             K::ShutDown => {
                 host.endpoint.drain(host.clock.at(now));

@@ -94,17 +94,10 @@ impl Hoard {
 
     fn ping(&mut self) {
         self.rounds += 1;
-        let number = ControlNumber {
-            stripe: 0,
-            counter: BEYOND_ITS_OWN + self.rounds,
-        };
+        let number = ControlNumber { stripe: 0, counter: BEYOND_ITS_OWN + self.rounds };
         for ((from, session), name) in &self.keys {
             let body = Body::Ping(self.rounds);
-            let header = ControlHeader {
-                epoch: 0,
-                session: *session,
-                number,
-            };
+            let header = ControlHeader { epoch: 0, session: *session, number };
             let mut packet = vec![0; ControlHeader::packet_len(&body)];
             let length = header.emit(smt_wire::VERSION, &body, &mut packet);
             packet[length..][..8].copy_from_slice(name);

@@ -52,9 +52,7 @@ impl Hoarder {
 impl Application for Hoarder {
     fn handle(&mut self, now: Time, event: Event, endpoint: &mut Endpoint) {
         match event {
-            Event::Connected {
-                connect, session, ..
-            } => {
+            Event::Connected { connect, session, .. } => {
                 self.connecting.remove(&connect);
                 self.sessions.insert(session);
                 self.connect(now, endpoint);

@@ -127,10 +127,7 @@ pub(crate) struct Maker {
 impl Maker {
     pub(crate) fn new() -> Self {
         println!("seed {SEED}");
-        Self {
-            credentials: Credentials::new(HOSTS, 0),
-            random: Random::new(SEED),
-        }
+        Self { credentials: Credentials::new(HOSTS, 0), random: Random::new(SEED) }
     }
 
     /// The endpoint of a socket.
@@ -177,11 +174,7 @@ impl Maker {
 /// These at the cables of a rack, from the first on, at this rate.
 pub(crate) fn world(places: impl IntoIterator<Item = Place>, rate: u64) -> World<Place> {
     // A rack of the Homa papers' datacenter: 250 ns in the switch, 1.5 us in hosts.
-    let topology = Topology {
-        racks: 1,
-        hosts_per_rack: HOSTS,
-        ..Topology::datacenter(rate, rate)
-    };
+    let topology = Topology { racks: 1, hosts_per_rack: HOSTS, ..Topology::datacenter(rate, rate) };
     let network = Network::new(&topology, &mut Random::new(SEED));
     World::new(network, places.into_iter().collect())
 }

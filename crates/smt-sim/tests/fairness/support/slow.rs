@@ -18,11 +18,7 @@ pub(crate) struct Slow {
 
 impl Slow {
     pub(crate) fn new(from: HostId, bytes_per_milli: u64) -> Self {
-        Self {
-            from,
-            bytes_per_milli,
-            free: BTreeMap::new(),
-        }
+        Self { from, bytes_per_milli, free: BTreeMap::new() }
     }
 }
 

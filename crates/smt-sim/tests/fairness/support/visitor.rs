@@ -81,10 +81,7 @@ impl Visitor {
         let connect = endpoint.connect(now, path, "host-0.sim", CONNECT_DEADLINE);
         let connect = connect.expect("a client may connect");
         self.connecting.insert(connect, self.visits.len());
-        self.visits.push(Visit {
-            began: now,
-            took: None,
-        });
+        self.visits.push(Visit { began: now, took: None });
         if self.visits.len() < self.plan.visits {
             self.push(now + self.plan.every, Task::Visit);
         }
@@ -101,9 +98,7 @@ impl Visitor {
 impl Application for Visitor {
     fn handle(&mut self, now: Time, event: Event, endpoint: &mut Endpoint) {
         match event {
-            Event::Connected {
-                connect, session, ..
-            } => {
+            Event::Connected { connect, session, .. } => {
                 self.push(now + self.plan.stays, Task::Close(session));
                 let visit = self.connecting.remove(&connect);
                 let call = self.call(now, session, endpoint);

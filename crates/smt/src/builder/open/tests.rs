@@ -28,30 +28,18 @@ fn server() -> (crate::blocking::Server, impl Fn() -> Builder<TlsClient>) {
 
 /// A port at which nobody listens.
 fn closed() -> SocketAddr {
-    UdpSocket::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
+    UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
 #[test]
 fn a_host_is_reached_at_the_address_that_answers() {
     let (server, client) = server();
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let addresses = vec![
-        closed(),
-        silent.local_addr().unwrap(),
-        server.local_address(),
-    ];
+    let addresses = vec![closed(), silent.local_addr().unwrap(), server.local_address()];
     let builder = client().connect_deadline(Duration::from_secs(3));
-    let clients = builder
-        .connect_shards_blocking(Address::resolved("db7", addresses), 2)
-        .unwrap();
+    let clients = builder.connect_shards_blocking(Address::resolved("db7", addresses), 2).unwrap();
     assert_eq!(clients.len(), 2);
-    assert_eq!(
-        clients[0].connect().unwrap().peer().address,
-        server.local_address()
-    );
+    assert_eq!(clients[0].connect().unwrap().peer().address, server.local_address());
 }
 
 #[cfg(feature = "tokio")]
@@ -60,10 +48,7 @@ async fn a_host_is_reached_by_tasks_at_the_address_that_answers() {
     let (server, client) = server();
     let addresses = vec![closed(), server.local_address()];
     let clients = client().connect(Address::resolved("db7", addresses)).await;
-    assert_eq!(
-        clients.unwrap().connect().await.unwrap().peer().address,
-        server.local_address()
-    );
+    assert_eq!(clients.unwrap().connect().await.unwrap().peer().address, server.local_address());
 }
 
 #[test]
@@ -83,10 +68,7 @@ fn failure_that_says_most_of_the_server_is_returned() {
     };
     let no_server = (closed, ErrorKind::Connect(ConnectError::NoServer));
     assert_eq!(failure_of("server", &[closed, unroutable]), no_server);
-    assert_eq!(
-        failure_of("server", &[unroutable, closed, silent]),
-        no_server
-    );
+    assert_eq!(failure_of("server", &[unroutable, closed, silent]), no_server);
     // It has another name.
     let (peer, _) = failure_of("another", &[server.local_address(), closed]);
     assert_eq!(peer, server.local_address());
@@ -95,17 +77,13 @@ fn failure_that_says_most_of_the_server_is_returned() {
 #[test]
 fn one_deadline_holds_for_all_addresses_and_shards() {
     let (_, client) = server();
-    let silent: Vec<_> = (0..3)
-        .map(|_| UdpSocket::bind("127.0.0.1:0").unwrap())
-        .collect();
+    let silent: Vec<_> = (0..3).map(|_| UdpSocket::bind("127.0.0.1:0").unwrap()).collect();
     let addresses = silent.iter().map(|socket| socket.local_addr().unwrap());
     let deadline = Duration::from_millis(300);
     let began = Instant::now();
     let builder = client().connect_deadline(deadline);
     assert!(
-        builder
-            .connect_shards_blocking(Address::resolved("db7", addresses.collect()), 4)
-            .is_err()
+        builder.connect_shards_blocking(Address::resolved("db7", addresses.collect()), 4).is_err()
     );
     assert!(began.elapsed() >= deadline && began.elapsed() < deadline * 2);
 }

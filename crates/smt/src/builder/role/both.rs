@@ -29,10 +29,7 @@ impl<S: ServerRole, C: ClientRole> Sealed for Both<S, C> {
     fn key_exchanges(&self) -> Result<KeyExchanges, OpenError> {
         let server = self.server.key_exchanges()?;
         let client = self.client.key_exchanges()?;
-        let both = BothSides {
-            server: server.provider,
-            client: client.provider,
-        };
+        let both = BothSides { server: server.provider, client: client.provider };
         Ok(KeyExchanges {
             provider: Arc::new(both),
             credentials: Credentials {

@@ -118,10 +118,7 @@ impl Sealed for TlsClient {
         let client = ClientCredentials::new(Arc::clone(&provider), tickets.clone(), tls);
         Ok(KeyExchanges {
             provider: tickets.map_or(provider, |tickets| tickets as _),
-            credentials: Credentials {
-                server: None,
-                client: Some(client),
-            },
+            credentials: Credentials { server: None, client: Some(client) },
         })
     }
 

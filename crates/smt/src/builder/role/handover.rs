@@ -19,10 +19,7 @@ pub struct HandoverClient {
 impl HandoverClient {
     /// A client of the server that has proved this name to the process which hands over.
     pub fn new(adopter: Adopter, peer_name: impl Into<String>) -> Self {
-        Self {
-            adopter,
-            peer_name: peer_name.into(),
-        }
+        Self { adopter, peer_name: peer_name.into() }
     }
 }
 

@@ -107,10 +107,7 @@ impl Sealed for TlsServer {
         let credentials = ServerCredentials::new(Arc::clone(&tls), tickets.clone(), present);
         Ok(KeyExchanges {
             provider: self.with_others(tls, tickets)?,
-            credentials: Credentials {
-                server: Some(credentials),
-                client: None,
-            },
+            credentials: Credentials { server: Some(credentials), client: None },
         })
     }
 }
@@ -160,9 +157,7 @@ impl Sealed for KeyServer {
 
     fn key_exchanges(&self) -> Result<KeyExchanges, OpenError> {
         if self.keys.is_empty() {
-            return Err(OpenError::Options(
-                "a server by registered keys needs at least one key",
-            ));
+            return Err(OpenError::Options("a server by registered keys needs at least one key"));
         }
         Ok(RegisteredProvider::server(self.keys.clone())?.into())
     }

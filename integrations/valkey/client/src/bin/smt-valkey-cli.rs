@@ -13,11 +13,7 @@ use smt_valkey::{Credentials, Form, Stream, reply_length, reply_text, words};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 #[derive(Debug, Parser)]
-#[command(
-    version,
-    about = "Commands to a Valkey server over SMT",
-    disable_help_flag = true
-)]
+#[command(version, about = "Commands to a Valkey server over SMT", disable_help_flag = true)]
 struct Arguments {
     /// Host of the server.
     #[arg(short = 'h', long = "host", default_value = "127.0.0.1")]
@@ -145,12 +141,9 @@ fn is_endless(command: &[u8]) -> bool {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let outcome = runtime
-        .map_err(Into::into)
-        .and_then(|runtime| runtime.block_on(converse(&arguments)));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let outcome =
+        runtime.map_err(Into::into).and_then(|runtime| runtime.block_on(converse(&arguments)));
     match outcome {
         Ok(false) => ExitCode::SUCCESS,
         Ok(true) => ExitCode::FAILURE,

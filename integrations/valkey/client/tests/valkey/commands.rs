@@ -42,10 +42,7 @@ async fn the_crate_redis_has_pipelines_and_transactions_over_smt() {
     let sum: i64 = valkey.get("many").await.expect("a reply");
     assert_eq!(sum, 999 * 1_000 / 2);
     // One database for clients of both kinds.
-    assert_eq!(
-        ask(&mut server.tcp().await, &["GET", "many"]).await,
-        b"$6\r\n499500\r\n"
-    );
+    assert_eq!(ask(&mut server.tcp().await, &["GET", "many"]).await, b"$6\r\n499500\r\n");
 }
 
 #[tokio::test]
@@ -106,10 +103,7 @@ async fn a_hundred_replies_to_one_request_come_whole_to_many_clients_at_once() {
 fn command_of(server: &Server) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_smt-valkey-cli"));
     command.args(["-p", &server.smt.to_string(), "--cacert"]);
-    command
-        .arg(keys("ca.pem"))
-        .arg("--cert")
-        .arg(keys("client.pem"));
+    command.arg(keys("ca.pem")).arg("--cert").arg(keys("client.pem"));
     command.arg("--key").arg(keys("client.key"));
     command
 }
@@ -125,10 +119,7 @@ async fn the_command_prints_replies_and_tells_failures_by_its_exit_code() {
     let failed = run(&["--no-raw", "LPUSH", "a b", "1"]);
     assert!(!failed.status.success());
     let text = String::from_utf8_lossy(&failed.stdout).into_owned();
-    assert!(
-        text.starts_with("(error) WRONGTYPE Operation against"),
-        "{text}"
-    );
+    assert!(text.starts_with("(error) WRONGTYPE Operation against"), "{text}");
 }
 
 #[tokio::test]

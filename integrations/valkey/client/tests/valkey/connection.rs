@@ -32,10 +32,7 @@ async fn subscribers_and_monitors_are_told() {
     assert_eq!(ask(&mut monitor, &["MONITOR"]).await, b"+OK\r\n");
     for number in 0..1_000 {
         let text = format!("{number:04}");
-        assert_eq!(
-            ask(&mut publisher, &["PUBLISH", "news", &text]).await,
-            b":1\r\n"
-        );
+        assert_eq!(ask(&mut publisher, &["PUBLISH", "news", &text]).await, b":1\r\n");
     }
     let message = |number| format!("*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$4\r\n{number:04}\r\n");
     let expected: String = (0..1_000).map(message).collect();
@@ -58,12 +55,8 @@ async fn subscribers_and_monitors_are_told() {
 async fn half_a_command_and_several_behave_as_bytes_do() {
     let server = Server::start("").await;
     let mut stream = server.smt().await;
-    let bytes = [
-        packed(&["SET", "k", "v"]),
-        packed(&["GET", "k"]),
-        packed(&["ECHO", "x"]),
-    ]
-    .concat();
+    let bytes =
+        [packed(&["SET", "k", "v"]), packed(&["GET", "k"]), packed(&["ECHO", "x"])].concat();
     // Each byte is a request of its own.
     for byte in &bytes {
         say(&mut stream, std::slice::from_ref(byte)).await;
@@ -115,15 +108,9 @@ async fn clients_are_listed_and_killed_like_others() {
     let list = ask(&mut other, &["CLIENT", "LIST", "ID", &id]).await;
     let list = String::from_utf8_lossy(&list).into_owned();
     assert!(list.contains("addr=127.0.0.1:"), "{list}");
-    assert!(
-        list.contains(&format!("laddr=127.0.0.1:{}", server.smt)),
-        "{list}"
-    );
+    assert!(list.contains(&format!("laddr=127.0.0.1:{}", server.smt)), "{list}");
     assert!(list.contains("name=me"), "{list}");
-    assert_eq!(
-        ask(&mut other, &["CLIENT", "KILL", "ID", &id]).await,
-        b":1\r\n"
-    );
+    assert_eq!(ask(&mut other, &["CLIENT", "KILL", "ID", &id]).await, b":1\r\n");
     assert_eq!(reply(&mut stream).await, b"", "the connection ends");
     server.wait_for("smt_sessions:0").await;
 }
@@ -147,12 +134,7 @@ async fn the_last_reply_comes_before_the_end() {
 async fn a_reader_that_stops_is_closed_by_the_limits_of_the_server() {
     let server = Server::start("").await;
     let mut other = server.tcp().await;
-    let limit = [
-        "CONFIG",
-        "SET",
-        "client-output-buffer-limit",
-        "pubsub 4mb 0 0",
-    ];
+    let limit = ["CONFIG", "SET", "client-output-buffer-limit", "pubsub 4mb 0 0"];
     assert_eq!(ask(&mut other, &limit).await, b"+OK\r\n");
     let mut slow = server.smt().await;
     ask(&mut slow, &["SUBSCRIBE", "news"]).await;
@@ -160,10 +142,7 @@ async fn a_reader_that_stops_is_closed_by_the_limits_of_the_server() {
     let mut published = 0;
     while ask(&mut other, &["PUBLISH", "news", &text]).await == b":1\r\n" {
         published += 1;
-        assert!(
-            published < 2_000,
-            "200 MB wait for a reader that reads nothing"
-        );
+        assert!(published < 2_000, "200 MB wait for a reader that reads nothing");
     }
     assert!(published > 20, "closed after {published} messages");
     assert_eq!(ask(&mut server.smt().await, &["PING"]).await, b"+PONG\r\n");
@@ -224,12 +203,6 @@ async fn threads_of_the_server_may_read_and_write() {
     }
     let info = ask(&mut server.tcp().await, &["INFO", "stats"]).await;
     let info = String::from_utf8_lossy(&info).into_owned();
-    let threaded = info
-        .lines()
-        .find(|line| line.starts_with("io_threaded_reads_processed:"));
-    assert_ne!(
-        threaded,
-        Some("io_threaded_reads_processed:0"),
-        "no thread has read anything"
-    );
+    let threaded = info.lines().find(|line| line.starts_with("io_threaded_reads_processed:"));
+    assert_ne!(threaded, Some("io_threaded_reads_processed:0"), "no thread has read anything");
 }

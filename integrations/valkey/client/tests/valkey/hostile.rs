@@ -53,11 +53,7 @@ async fn messages_without_a_place_in_the_stream_end_their_session_alone() {
         );
         assert_eq!(ask(&mut other, &["PING"]).await, b"+PONG\r\n");
     }
-    assert!(
-        server.log().contains("has no position in the stream"),
-        "{}",
-        server.log()
-    );
+    assert!(server.log().contains("has no position in the stream"), "{}", server.log());
 }
 
 #[tokio::test]
@@ -71,11 +67,7 @@ async fn a_client_may_not_fill_the_memory_behind_a_gap() {
     for call in calls.collect::<Vec<_>>() {
         assert!(call.await.expect("no panic").is_err());
     }
-    assert!(
-        server.log().contains("has sent more than may wait"),
-        "{}",
-        server.log()
-    );
+    assert!(server.log().contains("has sent more than may wait"), "{}", server.log());
     assert_eq!(ask(&mut server.smt().await, &["PING"]).await, b"+PONG\r\n");
 }
 
@@ -99,9 +91,7 @@ async fn garbage_is_answered_as_over_tcp() {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     for length in 0..1_500_usize {
         let datagram: Vec<u8> = (0..length).map(|place| (place * length) as u8).collect();
-        socket
-            .send_to(&datagram, ("127.0.0.1", server.smt))
-            .expect("it is sent");
+        socket.send_to(&datagram, ("127.0.0.1", server.smt)).expect("it is sent");
     }
     assert_eq!(ask(&mut server.smt().await, &["PING"]).await, b"+PONG\r\n");
 }

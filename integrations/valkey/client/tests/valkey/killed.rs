@@ -25,18 +25,11 @@ async fn a_killed_server_loses_no_acknowledged_write_and_repeats_none() {
         let mut tasks = Vec::new();
         for (client, counts) in counts.iter().enumerate() {
             let stream = server.smt().await;
-            tasks.push(tokio::spawn(write(
-                stream,
-                key(round, client),
-                Arc::clone(counts),
-            )));
+            tasks.push(tokio::spawn(write(stream, key(round, client), Arc::clone(counts))));
         }
         // The load decides when: after some hundred writes, another number each time.
         let until = 200 + 37 * u64::from(round % 11);
-        while counts
-            .iter()
-            .map(|counts| counts.acknowledged.load(Ordering::Acquire))
-            .sum::<u64>()
+        while counts.iter().map(|counts| counts.acknowledged.load(Ordering::Acquire)).sum::<u64>()
             < until
         {
             tokio::task::yield_now().await;
@@ -81,11 +74,7 @@ async fn check(server: &Server, key: &str, counts: &Counts) {
     assert_eq!(list, expected, "{key}");
     let (sent, acknowledged) = (&counts.sent, &counts.acknowledged);
     let bounds = acknowledged.load(Ordering::Acquire)..=sent.load(Ordering::Acquire);
-    assert!(
-        bounds.contains(&(list.len() as u64)),
-        "{key}: {} of {bounds:?}",
-        list.len()
-    );
+    assert!(bounds.contains(&(list.len() as u64)), "{key}: {} of {bounds:?}", list.len());
 }
 
 fn key(round: u32, client: usize) -> String {

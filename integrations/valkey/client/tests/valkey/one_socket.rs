@@ -58,12 +58,7 @@ async fn a_reader_that_stops_ends_alone() {
     const PART: usize = 100_000;
     let server = Server::start("").await;
     let mut publisher = server.tcp().await;
-    let limits = [
-        "CONFIG",
-        "SET",
-        "client-output-buffer-limit",
-        "pubsub 0 0 0",
-    ];
+    let limits = ["CONFIG", "SET", "client-output-buffer-limit", "pubsub 0 0 0"];
     assert_eq!(ask(&mut publisher, &limits).await, b"+OK\r\n");
     let connector = options("client").open().await.expect("a socket");
     let address = ("127.0.0.1", server.smt);
@@ -84,10 +79,7 @@ async fn a_reader_that_stops_ends_alone() {
     let mut taken = Vec::new();
     let told = tokio::time::timeout(HANGS_AFTER, stopped.read_to_end(&mut taken)).await;
     let error = told.expect("it ends").expect_err("it has not read");
-    assert!(
-        error.to_string().starts_with("limit: nobody has read"),
-        "{error}"
-    );
+    assert!(error.to_string().starts_with("limit: nobody has read"), "{error}");
 }
 
 /// The server ends a session five seconds after its last bytes, also if they wait at the client.

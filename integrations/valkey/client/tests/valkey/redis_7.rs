@@ -42,37 +42,20 @@ async fn redis_answers_over_smt_byte_for_byte_as_over_tcp() {
             continue;
         }
         let over_smt = ask(&mut smt, words).await;
-        assert!(
-            over_smt == over_tcp,
-            "{:?}: {} {}",
-            words[0],
-            text(&over_smt),
-            text(&over_tcp)
-        );
+        assert!(over_smt == over_tcp, "{:?}: {} {}", words[0], text(&over_smt), text(&over_tcp));
     }
     // Protocol 3, half a command, lines, and what is no command.
     let hello = text(&ask(&mut smt, &["HELLO", "3"]).await);
-    assert!(
-        hello.starts_with("%7\r\n$6\r\nserver\r\n$5\r\nredis\r\n"),
-        "{hello}"
-    );
+    assert!(hello.starts_with("%7\r\n$6\r\nserver\r\n$5\r\nredis\r\n"), "{hello}");
     assert_eq!(ask(&mut smt, &["GET", "nothing"]).await, b"_\r\n");
-    assert!(
-        ask(&mut smt, &["CONFIG", "GET", "port"])
-            .await
-            .starts_with(b"%1\r\n")
-    );
+    assert!(ask(&mut smt, &["CONFIG", "GET", "port"]).await.starts_with(b"%1\r\n"));
     for byte in packed(&["ECHO", "x"]) {
         say(&mut smt, &[byte]).await;
     }
     assert_eq!(reply(&mut smt).await, b"$1\r\nx\r\n");
     say(&mut smt, b"\r\nGET  k\n").await;
     assert_eq!(reply(&mut smt).await, b"$1\r\nv\r\n");
-    for garbage in [
-        &b"*1\r\nPING\r\n"[..],
-        b"*1\r\n$-5\r\n",
-        b"*99999999999\r\n$3\r\n",
-    ] {
+    for garbage in [&b"*1\r\nPING\r\n"[..], b"*1\r\n$-5\r\n", b"*99999999999\r\n$3\r\n"] {
         let (mut smt, mut tcp) = (server.smt().await, server.tcp().await);
         say(&mut smt, garbage).await;
         say(&mut tcp, garbage).await;
@@ -110,10 +93,7 @@ async fn pipelines_of_the_crate_redis_come_back_in_order() {
     assert!(replies.len() == 200 && replies.iter().all(|reply| *reply == value));
     // A client that writes no more still gets its replies, and then the end.
     let mut stream = server.smt().await;
-    stream
-        .write_all(&packed(&["GET", "value"]).repeat(100))
-        .await
-        .expect("written");
+    stream.write_all(&packed(&["GET", "value"]).repeat(100)).await.expect("written");
     stream.shutdown().await.expect("the end is told");
     let mut read = Vec::new();
     let told = tokio::time::timeout(HANGS_AFTER, stream.read_to_end(&mut read)).await;
@@ -148,9 +128,7 @@ async fn commands_that_need_more_than_a_call_say_what_is_missing() {
         assert!(refused.starts_with(&expected), "{refused}");
     }
     let log = server.log();
-    let line = log
-        .lines()
-        .find(|line| line.contains("gives modules no connection types"));
+    let line = log.lines().find(|line| line.contains("gives modules no connection types"));
     let line = line.expect("the log says what is missing");
     for word in ["MULTI", "SELECT", "SUBSCRIBE", "MONITOR", "BLPOP", "WAIT"] {
         assert!(line.contains(word), "{line}");
@@ -167,11 +145,7 @@ async fn a_session_of_redis_is_one_user() {
     ask(&mut admin, &["CONFIG", "SET", "requirepass", "secret"]).await;
     let mut smt = server.smt().await;
     assert!(ask(&mut smt, &["GET", "k"]).await.starts_with(b"-NOAUTH"));
-    assert!(
-        ask(&mut smt, &["AUTH", "wrong"])
-            .await
-            .starts_with(b"-WRONGPASS")
-    );
+    assert!(ask(&mut smt, &["AUTH", "wrong"]).await.starts_with(b"-WRONGPASS"));
     assert!(ask(&mut smt, &["HELLO", "3"]).await.starts_with(b"-NOAUTH"));
     assert_eq!(ask(&mut smt, &["AUTH", "secret"]).await, b"+OK\r\n");
     let rules = "ACL SETUSER client on >pw ~mine:* +get +set +eval";
@@ -187,46 +161,30 @@ async fn a_session_of_redis_is_one_user() {
         &["EVAL", "return redis.call('GET', 'yours:1')", "0"],
     ] {
         let refused = text(&ask(&mut user, words).await);
-        assert!(
-            refused.starts_with("-NOPERM") || refused.contains("can't access"),
-            "{refused}"
-        );
+        assert!(refused.starts_with("-NOPERM") || refused.contains("can't access"), "{refused}");
     }
     // A HELLO with a fault logs nobody in.
     let mut nobody = server.smt().await;
     let words = ["HELLO", "2", "AUTH", "client", "pw", "NONSENSE"];
     let refused = text(&ask(&mut nobody, &words).await);
     assert!(refused.starts_with("-ERR Syntax"), "{refused}");
-    assert!(
-        ask(&mut nobody, &["GET", "k"])
-            .await
-            .starts_with(b"-NOAUTH")
-    );
+    assert!(ask(&mut nobody, &["GET", "k"]).await.starts_with(b"-NOAUTH"));
     // Somebody without a user may not send much.
     let refused = text(&ask(&mut nobody, &["GET", &"k".repeat(20_000)]).await);
     assert!(refused.contains("invalid bulk length"), "{refused}");
     // A user that is deleted has no connection any more.
-    assert_eq!(
-        ask(&mut smt, &["ACL", "DELUSER", "client"]).await,
-        b":1\r\n"
-    );
+    assert_eq!(ask(&mut smt, &["ACL", "DELUSER", "client"]).await, b":1\r\n");
     say(&mut user, &packed(&["GET", "mine:1"])).await;
     assert_eq!(reply(&mut user).await, b"");
     drop((smt, user, nobody));
 
-    let server = Server::start_redis("user cn", "")
-        .await
-        .expect("it was there");
+    let server = Server::start_redis("user cn", "").await.expect("it was there");
     let rules = "ACL SETUSER client on nopass ~* +get";
     let rules: Vec<&str> = rules.split(' ').collect();
     ask(&mut server.tcp().await, &rules).await;
     let mut user = server.smt().await;
     assert_eq!(ask(&mut user, &["GET", "k"]).await, b"$-1\r\n");
-    assert!(
-        ask(&mut user, &["SET", "k", "v"])
-            .await
-            .starts_with(b"-NOPERM")
-    );
+    assert!(ask(&mut user, &["SET", "k", "v"]).await.starts_with(b"-NOPERM"));
     let stranger = options("stranger").stream(("127.0.0.1", server.smt)).await;
     assert_eq!(reply(&mut stranger.expect("a session")).await, b"");
     // A certificate of a user that is off lets nobody in.
@@ -247,10 +205,7 @@ async fn a_killed_redis_has_all_writes_that_it_has_acknowledged_over_smt() {
         assert_eq!(ask(&mut smt, &["INCR", "n"]).await, expected.as_bytes());
     }
     server.kill_and_restart().await;
-    assert_eq!(
-        ask(&mut server.smt().await, &["GET", "n"]).await,
-        b"$3\r\n200\r\n"
-    );
+    assert_eq!(ask(&mut server.smt().await, &["GET", "n"]).await, b"$3\r\n200\r\n");
 }
 
 #[tokio::test]

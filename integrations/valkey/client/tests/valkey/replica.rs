@@ -35,9 +35,7 @@ async fn a_replica_follows_its_primary_over_smt_and_goes_on_behind_a_killed_tunn
         // Bytes that no snapshot makes shorter.
         let mut state = number + 1;
         let value: String = std::iter::repeat_with(|| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             char::from(b' ' + (state >> 33) as u8 % 95)
         })
         .take(1 << 20)
@@ -66,8 +64,5 @@ async fn a_replica_follows_its_primary_over_smt_and_goes_on_behind_a_killed_tunn
     same(&primary, &replica).await;
     primary.wait_for("sync_full:1").await;
     primary.wait_for("sync_partial_ok:1").await;
-    assert_eq!(
-        ask(&mut admin, &["GET", "counter"]).await,
-        b"$4\r\n1000\r\n"
-    );
+    assert_eq!(ask(&mut admin, &["GET", "counter"]).await, b"$4\r\n1000\r\n");
 }

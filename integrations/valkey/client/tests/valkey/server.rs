@@ -64,14 +64,7 @@ impl Server {
         });
         let arguments: Vec<String> = arguments.collect();
         let process = spawn(&program, &folder, &arguments);
-        let mut server = Self {
-            process,
-            program,
-            folder,
-            tcp,
-            smt: 0,
-            arguments,
-        };
+        let mut server = Self { process, program, folder, tcp, smt: 0, arguments };
         server.wait().await;
         server
     }
@@ -106,10 +99,7 @@ impl Server {
         let mut stream = self.tcp().await;
         for _ in 0..6_000 {
             let info = ask(&mut stream, &["INFO", "everything"]).await;
-            if String::from_utf8_lossy(&info)
-                .lines()
-                .any(|found| found == line)
-            {
+            if String::from_utf8_lossy(&info).lines().any(|found| found == line) {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(5)).await;

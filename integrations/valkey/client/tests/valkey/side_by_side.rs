@@ -171,12 +171,7 @@ fn text(value: &Value) -> String {
 async fn replies(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), words: &[&str]) -> Vec<u8> {
     let mark: &[u8] = b"$9\r\nthe mark!\r\n";
     // A transaction that the command has begun ends.
-    let commands = [
-        packed(words),
-        packed(&["DISCARD"]),
-        packed(&["ECHO", "the mark!"]),
-    ]
-    .concat();
+    let commands = [packed(words), packed(&["DISCARD"]), packed(&["ECHO", "the mark!"])].concat();
     say(stream, &commands).await;
     let mut read = Vec::new();
     while !read.ends_with(mark) {

@@ -126,14 +126,9 @@ async fn a_unix_socket_is_its_users_alone_and_replaces_a_dead_one() {
         let mut stream = UnixStream::connect(&path).await.expect("it listens");
         assert_eq!(ask(&mut stream, &["PING"]).await, b"+PONG\r\n");
         // A second tunnel does not take the place of one that lives.
-        let second = command(&server, &place, "client")
-            .output()
-            .expect("it ends");
+        let second = command(&server, &place, "client").output().expect("it ends");
         let text = String::from_utf8_lossy(&second.stderr).into_owned();
-        assert!(
-            !second.status.success() && text.contains("in use"),
-            "{text}"
-        );
+        assert!(!second.status.success() && text.contains("in use"), "{text}");
         tunnel.kill();
     }
     std::fs::remove_file(&path).expect("it is there");
@@ -141,9 +136,7 @@ async fn a_unix_socket_is_its_users_alone_and_replaces_a_dead_one() {
     let file: PathBuf = path.with_extension("file");
     std::fs::write(&file, "mine").expect("written");
     let place = format!("unix:{}", file.display());
-    let refused = command(&server, &place, "client")
-        .output()
-        .expect("it ends");
+    let refused = command(&server, &place, "client").output().expect("it ends");
     assert!(!refused.status.success());
     assert_eq!(std::fs::read(&file).expect("it is there"), b"mine");
     std::fs::remove_file(&file).expect("it is there");
@@ -156,32 +149,21 @@ async fn a_client_without_a_session_is_told_why() {
     let mut stream = tunnel.connect().await;
     say(&mut stream, &packed(&["PING"])).await;
     let text = String::from_utf8_lossy(&to_end(&mut stream).await).into_owned();
-    let expected = format!(
-        "-ERR smt-valkey-tunnel: connect: no session with 127.0.0.1:{}: ",
-        server.smt
-    );
-    assert!(
-        text.starts_with(&expected) && text.contains("certificate"),
-        "{text}"
-    );
+    let expected =
+        format!("-ERR smt-valkey-tunnel: connect: no session with 127.0.0.1:{}: ", server.smt);
+    assert!(text.starts_with(&expected) && text.contains("certificate"), "{text}");
 
     let tunnel = Tunnel::start(&server, "127.0.0.1:0", "client", &["--connections", "1"]);
     let mut first = tunnel.connect().await;
     assert_eq!(ask(&mut first, &["PING"]).await, b"+PONG\r\n");
     let mut second = tunnel.connect().await;
     let text = String::from_utf8_lossy(&to_end(&mut second).await).into_owned();
-    assert_eq!(
-        text,
-        "-ERR smt-valkey-tunnel: limit: 1 clients are here already\r\n"
-    );
+    assert_eq!(text, "-ERR smt-valkey-tunnel: limit: 1 clients are here already\r\n");
 
     let public = command(&server, "0.0.0.0:0", "client").output();
     let public = public.expect("it ends");
     let text = String::from_utf8_lossy(&public.stderr).into_owned();
-    assert!(
-        !public.status.success() && text.contains("--public"),
-        "{text}"
-    );
+    assert!(!public.status.success() && text.contains("--public"), "{text}");
 }
 
 #[tokio::test]

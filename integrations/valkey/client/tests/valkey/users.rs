@@ -7,22 +7,13 @@ use crate::server::{Server, ask, options, reply, say};
 async fn a_certificate_names_the_user() {
     let server = Server::start_with("user cn", "").await;
     let mut admin = server.tcp().await;
-    let words: Vec<&str> = "ACL SETUSER client on nopass +@all ~mine:*"
-        .split(' ')
-        .collect();
+    let words: Vec<&str> = "ACL SETUSER client on nopass +@all ~mine:*".split(' ').collect();
     assert_eq!(ask(&mut admin, &words).await, b"+OK\r\n");
     let mut stream = server.smt().await;
-    assert_eq!(
-        ask(&mut stream, &["ACL", "WHOAMI"]).await,
-        b"$6\r\nclient\r\n"
-    );
+    assert_eq!(ask(&mut stream, &["ACL", "WHOAMI"]).await, b"$6\r\nclient\r\n");
     assert_eq!(ask(&mut stream, &["SET", "mine:1", "v"]).await, b"+OK\r\n");
     let refused = ask(&mut stream, &["SET", "yours:1", "v"]).await;
-    assert!(
-        refused.starts_with(b"-NOPERM"),
-        "{}",
-        String::from_utf8_lossy(&refused)
-    );
+    assert!(refused.starts_with(b"-NOPERM"), "{}", String::from_utf8_lossy(&refused));
     // A certificate of the authority that names nobody.
     let stream = options("stranger").stream(("127.0.0.1", server.smt)).await;
     assert_eq!(reply(&mut stream.expect("a session")).await, b"");

@@ -71,10 +71,8 @@ fn authority_params() -> Result<CertificateParams, Failure> {
 
 fn leaf_params() -> Result<CertificateParams, Failure> {
     let mut params = CertificateParams::new(vec![NAME.to_owned()]).map_err(not_made)?;
-    params.extended_key_usages = vec![
-        ExtendedKeyUsagePurpose::ServerAuth,
-        ExtendedKeyUsagePurpose::ClientAuth,
-    ];
+    params.extended_key_usages =
+        vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
     Ok(params)
 }
 

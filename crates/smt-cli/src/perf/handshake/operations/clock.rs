@@ -44,11 +44,7 @@ pub(super) fn timed<T>(operation: Operation, work: impl FnOnce() -> T) -> T {
     let result = work();
     let end = Instant::now();
     EVENTS.with_borrow_mut(|events| {
-        events.push(Event {
-            operation,
-            begin,
-            end,
-        });
+        events.push(Event { operation, begin, end });
     });
     result
 }
@@ -88,9 +84,7 @@ impl Step {
     /// From the end of the first of one kind to the beginning of the first of another.
     pub(super) fn between(&self, one: Operation, other: Operation) -> Duration {
         let both = self.first(one).zip(self.first(other));
-        both.map_or(Duration::ZERO, |(one, other)| {
-            other.begin.saturating_duration_since(one.end)
-        })
+        both.map_or(Duration::ZERO, |(one, other)| other.begin.saturating_duration_since(one.end))
     }
 
     /// From the end of the first of a kind on.
@@ -100,9 +94,7 @@ impl Step {
     }
 
     fn first(&self, operation: Operation) -> Option<&Event> {
-        self.events
-            .iter()
-            .find(|event| event.operation == operation)
+        self.events.iter().find(|event| event.operation == operation)
     }
 
     fn sum(&self, is_counted: impl Fn(&Event) -> bool) -> Duration {

@@ -29,9 +29,7 @@ pub(super) fn provider() -> CryptoProvider {
 }
 
 static SUITE: LazyLock<Tls13CipherSuite> = LazyLock::new(|| {
-    let inner = cipher_suite::TLS13_AES_128_GCM_SHA256
-        .tls13()
-        .expect("its name says so");
+    let inner = cipher_suite::TLS13_AES_128_GCM_SHA256.tls13().expect("its name says so");
     Tls13CipherSuite {
         common: CipherSuiteCommon {
             suite: inner.common.suite,
@@ -255,7 +253,5 @@ impl ClientCertVerifier for Timed<Arc<dyn ClientCertVerifier>> {
 
 /// Reads a certificate once more, for its cost alone: the verification reads it by itself.
 fn decode(certificate: &CertificateDer<'_>) -> Result<(), Error> {
-    timed(Operation::Decoding, || {
-        ParsedCertificate::try_from(certificate).map(|_| ())
-    })
+    timed(Operation::Decoding, || ParsedCertificate::try_from(certificate).map(|_| ()))
 }

@@ -57,11 +57,7 @@ fn a_message_that_does_not_come_is_overtaken_by_one_of_another_session() {
     assert_eq!(grants.next_timeout(), Some(Time::from_nanos(5_000_000)));
     assert_eq!(turn(&mut grants, 5), Some(4));
     grants.remove(rpc_of(2, 4));
-    assert_eq!(
-        turn(&mut grants, 6),
-        None,
-        "all are of the session that waits"
-    );
+    assert_eq!(turn(&mut grants, 6), None, "all are of the session that waits");
     assert_eq!(grants.next_timeout(), None);
     grants.remove(rpc_of(1, 1));
     assert_eq!(turn(&mut grants, 6), Some(2));

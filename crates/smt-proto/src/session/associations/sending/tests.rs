@@ -10,11 +10,7 @@ fn at(millis: u64) -> Time {
 }
 
 fn association(spi: u32) -> Association {
-    Association {
-        version: 1,
-        spi,
-        key: AssociationKey::new([7; 32]),
-    }
+    Association { version: 1, spi, key: AssociationKey::new([7; 32]) }
 }
 
 /// 1,000 packets for each association, and the next is asked for at 75.
@@ -49,10 +45,7 @@ fn the_association_in_use_makes_room_for_the_next() {
     let mut sending = sending();
     sending.take(1, association(9), &device).unwrap();
     toy.set_left(0);
-    assert_eq!(
-        sending.take(2, association(10), &device),
-        Err(NotInstalled::NoRoom)
-    );
+    assert_eq!(sending.take(2, association(10), &device), Err(NotInstalled::NoRoom));
     assert!(toy.installed().is_empty());
     assert_eq!(sending.handle(), None);
     toy.set_left(1);

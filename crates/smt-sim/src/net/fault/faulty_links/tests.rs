@@ -66,16 +66,10 @@ fn a_packet_is_lost_if_one_of_the_type_is_in_it() {
     // Two of one type, in a row.
     let mut bytes = vec![0; 2 * Unavailable::LEN];
     for place in bytes.chunks_mut(Unavailable::LEN) {
-        let unavailable = Unavailable {
-            destination: SessionIndex(1),
-            code: 1,
-        };
+        let unavailable = Unavailable { destination: SessionIndex(1), code: 1 };
         unavailable.emit(VERSION, place.try_into().unwrap());
     }
-    let two = Packet {
-        bytes: Bytes::from(bytes),
-        ..packet(0)
-    };
+    let two = Packet { bytes: Bytes::from(bytes), ..packet(0) };
     let fault = |kind: PacketType| LinkFault {
         kind: FaultKind::OneTypeLoss,
         from: Time::default(),
@@ -107,10 +101,7 @@ fn data(offset: u32) -> Packet {
     if let Some(place) = bytes.first_chunk_mut() {
         header.emit(VERSION, place);
     }
-    Packet {
-        bytes: Bytes::copy_from_slice(&bytes),
-        ..packet(0)
-    }
+    Packet { bytes: Bytes::copy_from_slice(&bytes), ..packet(0) }
 }
 
 #[test]
@@ -129,11 +120,7 @@ fn one_direction_is_lost_or_the_ends_of_messages_in_it() {
         links.pass(Time::default(), packet.clone(), &mut out);
         out.len() == 1
     };
-    let back = |packet: Packet| Packet {
-        from: packet.to,
-        to: packet.from,
-        ..packet
-    };
+    let back = |packet: Packet| Packet { from: packet.to, to: packet.from, ..packet };
     let kind = FaultKind::HalfPartition;
     assert!(!passes(kind, &packet(1)) && passes(kind, &back(packet(1))));
     let kind = FaultKind::EndLoss;
@@ -165,17 +152,12 @@ fn nothing_passes_a_partition_whatever_else_strikes() {
 #[test]
 fn others_change_delay_or_add_packets() {
     let (all, struck) = arrivals(FaultKind::Corrupt, HALF, 0);
-    let changed = all
-        .iter()
-        .filter(|(p, _)| p.bytes.iter().any(|b| *b != p.bytes[50]));
+    let changed = all.iter().filter(|(p, _)| p.bytes.iter().any(|b| *b != p.bytes[50]));
     assert!(all.len() == 200 && changed.count() as u64 >= struck - 2);
     let (all, _) = arrivals(FaultKind::Truncate, HALF, 0);
     assert!(all.iter().any(|(p, _)| p.bytes.len() < 100));
     let (all, struck) = arrivals(FaultKind::Delay, HALF, 777);
-    assert_eq!(
-        all.iter().filter(|(_, later)| *later == 777).count() as u64,
-        struck
-    );
+    assert_eq!(all.iter().filter(|(_, later)| *later == 777).count() as u64, struck);
     let (all, struck) = arrivals(FaultKind::Duplicate, HALF, 10);
     assert_eq!(all.len() as u64, 200 + struck);
     let (all, _) = arrivals(FaultKind::Replay, HALF, 10);
@@ -204,11 +186,6 @@ fn a_fault_strikes_in_its_time_and_between_its_hosts() {
         links.pass(Time::from_nanos(at), Packet { to, ..packet(1) }, &mut out);
         !out.is_empty()
     };
-    let passed = [
-        passes(99, 1),
-        passes(100, 1),
-        passes(150, 2),
-        passes(200, 1),
-    ];
+    let passed = [passes(99, 1), passes(100, 1), passes(150, 2), passes(200, 1)];
     assert_eq!(passed, [true, false, true, true]);
 }

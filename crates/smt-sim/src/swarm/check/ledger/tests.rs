@@ -9,11 +9,7 @@ const B: HostId = HostId(1);
 
 fn sent(number: u64, length: u32) -> Sent {
     Sent {
-        content: Content {
-            number,
-            length,
-            reply_length: 20,
-        },
+        content: Content { number, length, reply_length: 20 },
         from: A,
         to: B,
         is_one_way: false,
@@ -31,11 +27,7 @@ fn received(body: Bytes) -> Report {
 }
 
 fn at_b(body: Bytes) -> Received {
-    Received {
-        at: B,
-        from: A,
-        body,
-    }
+    Received { at: B, from: A, body }
 }
 
 /// The ledger of a run in which the sessions of these two may end.
@@ -46,35 +38,22 @@ fn lenient() -> Ledger {
 }
 
 fn ended(number: u64, outcome: Outcome) -> Report {
-    Report::Ended {
-        number,
-        outcome,
-        is_early: false,
-    }
+    Report::Ended { number, outcome, is_early: false }
 }
 
 /// The checkers that find something after these reports of a message that was sent.
 fn found(length: u32, reports: impl FnOnce(Sent) -> Vec<Report>) -> Vec<Checker> {
     let (mut ledger, sent) = (lenient(), sent(7, length));
     ledger.take(Report::Sent(sent));
-    reports(sent)
-        .into_iter()
-        .for_each(|report| ledger.take(report));
-    ledger
-        .failures()
-        .iter()
-        .map(|failure| failure.checker)
-        .collect()
+    reports(sent).into_iter().for_each(|report| ledger.take(report));
+    ledger.failures().iter().map(|failure| failure.checker).collect()
 }
 
 #[test]
 fn a_good_run_is_good() {
     let replied = |sent: Sent| ended(7, Outcome::Replied(sent.content.reply()));
     for length in [0, 5, 12, 5_000] {
-        assert_eq!(
-            found(length, |sent| vec![delivered(sent), replied(sent)]),
-            []
-        );
+        assert_eq!(found(length, |sent| vec![delivered(sent), replied(sent)]), []);
     }
 }
 
@@ -131,10 +110,7 @@ fn request_that_ran_and_was_reported_as_not_run_is_caught() {
     let not_run = || ended(7, Outcome::Failed(Execution::DidNotRun));
     let before = found(500, |sent| vec![delivered(sent), not_run()]);
     let after = found(500, |sent| vec![not_run(), delivered(sent)]);
-    assert_eq!(
-        (before, after),
-        (vec![Checker::AtMostOnce], vec![Checker::AtMostOnce])
-    );
+    assert_eq!((before, after), (vec![Checker::AtMostOnce], vec![Checker::AtMostOnce]));
     let refused = found(500, |sent| {
         let refusal = Report::RefusedByApplication(at_b(sent.content.body()));
         vec![delivered(sent), refusal, not_run()]
@@ -187,10 +163,7 @@ fn a_host_with_little_memory_beside_an_attacker_may_forget_a_reply_and_no_other(
 fn message_does_not_end_before_it_is_given_up() {
     for is_early in [true, false] {
         let mut ledger = Ledger::default();
-        ledger.take(Report::Sent(Sent {
-            may_be_given_up: true,
-            ..sent(7, 500)
-        }));
+        ledger.take(Report::Sent(Sent { may_be_given_up: true, ..sent(7, 500) }));
         ledger.take(Report::Ended {
             number: 7,
             outcome: Outcome::Failed(Execution::MayHaveRun),
@@ -232,15 +205,9 @@ fn messages_that_do_not_name_themselves_are_counted() {
 #[test]
 fn one_that_an_application_explains_is_not() {
     let (message, body) = (sent(7, 500), sent(7, 500).content.body());
-    let dropped = vec![
-        delivered(message),
-        Report::DroppedByApplication(at_b(body.clone())),
-    ];
+    let dropped = vec![delivered(message), Report::DroppedByApplication(at_b(body.clone()))];
     let refused = vec![delivered(message), Report::RefusedByApplication(at_b(body))];
-    let given_up = Sent {
-        may_be_given_up: true,
-        ..message
-    };
+    let given_up = Sent { may_be_given_up: true, ..message };
     let (may, did_not) = (Execution::MayHaveRun, Execution::DidNotRun);
     assert_eq!(found_at_the_end(message, dropped, may), []);
     assert_eq!(found_at_the_end(message, refused, did_not), []);
@@ -273,18 +240,12 @@ fn a_message_that_never_ends_is_caught() {
 
 #[test]
 fn a_one_way_message_with_a_deadline_may_be_missed_where_a_clock_jumps_and_nowhere_else() {
-    for (length, may_be_given_up, odd, is_found) in [
-        (5_000, true, vec![B], false),
-        (5_000, true, vec![], true),
-        (5_000, false, vec![B], true),
-    ] {
+    for (length, may_be_given_up, odd, is_found) in
+        [(5_000, true, vec![B], false), (5_000, true, vec![], true), (5_000, false, vec![B], true)]
+    {
         let mut ledger = lenient();
         ledger.set_odd_clocks(odd.into_iter().collect());
-        let sent = Sent {
-            is_one_way: true,
-            may_be_given_up,
-            ..sent(7, length)
-        };
+        let sent = Sent { is_one_way: true, may_be_given_up, ..sent(7, length) };
         ledger.take(Report::Sent(sent));
         ledger.take(ended(7, Outcome::OneWay(OneWayOutcome::Delivered)));
         assert_eq!(!ledger.failures().is_empty(), is_found);

@@ -94,10 +94,7 @@ fn a_byte_that_comes_for_the_first_time_begins_the_count_anew() {
     (0..SENT_AT_LEAST).for_each(|_| repetition.departed(at(0), &other));
     repetition.departed(at(0), &one);
     repetition.arrived(at(0), &one);
-    assert_eq!(
-        sent_until_found(&mut repetition, at(0), &other),
-        SENT_AT_LEAST + 1
-    );
+    assert_eq!(sent_until_found(&mut repetition, at(0), &other), SENT_AT_LEAST + 1);
 
     // Not when it comes again.
     let mut repetition = Repetition::default();
@@ -136,14 +133,8 @@ fn a_forged_packet_excuses_and_so_do_little_memory_and_absence() {
     };
     let forgetful = || Repetition::new([CLIENT]);
     assert_eq!(after(Repetition::default(), &packet, false), 1);
-    assert_eq!(
-        after(Repetition::default(), &forged, false),
-        SENT_AT_LEAST + 1
-    );
-    assert_eq!(
-        after(Repetition::default(), &packet, true),
-        SENT_AT_LEAST + 1
-    );
+    assert_eq!(after(Repetition::default(), &forged, false), SENT_AT_LEAST + 1);
+    assert_eq!(after(Repetition::default(), &packet, true), SENT_AT_LEAST + 1);
     assert_eq!(after(forgetful(), &packet, false), SENT_AT_LEAST + 1);
 }
 
@@ -156,8 +147,5 @@ fn each_header_that_a_switch_has_left_excuses_one_time() {
     trimmed.bytes.truncate(DataHeader::LEN);
     trimmed.is_trimmed = true;
     (0..3).for_each(|_| repetition.arrived(at(0), &trimmed));
-    assert_eq!(
-        sent_until_found(&mut repetition, at(0), &packet),
-        SENT_AT_LEAST + 3
-    );
+    assert_eq!(sent_until_found(&mut repetition, at(0), &packet), SENT_AT_LEAST + 3);
 }

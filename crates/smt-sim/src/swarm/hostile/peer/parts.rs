@@ -41,16 +41,12 @@ impl Peer {
 
     /// PART_WINDOW of any limit, or PART_WINDOW_REQUEST.
     pub(super) fn part_window(&mut self, random: &mut Random) -> Vec<u8> {
-        let ids: Vec<_> = (0..random.between(1, 16))
-            .map(|_| self.any_call(random))
-            .collect();
+        let ids: Vec<_> = (0..random.between(1, 16)).map(|_| self.any_call(random)).collect();
         if random.chance(500_000) {
             return self.control(&Body::PartWindowRequest(ids.as_slice().into()));
         }
-        let windows = ids.into_iter().map(|id| PartWindow {
-            id,
-            limit: random.any() >> random.below(64),
-        });
+        let windows =
+            ids.into_iter().map(|id| PartWindow { id, limit: random.any() >> random.below(64) });
         let windows: Vec<_> = windows.collect();
         self.control(&Body::PartWindow(windows.as_slice().into()))
     }
@@ -70,11 +66,7 @@ impl Peer {
 
 /// Marks of a request that may come in parts.
 pub(super) fn marks(random: &mut Random) -> PartMarks {
-    PartMarks {
-        reply_in_parts: random.chance(500_000),
-        more: random.chance(500_000),
-        number: 0,
-    }
+    PartMarks { reply_in_parts: random.chance(500_000), more: random.chance(500_000), number: 0 }
 }
 
 /// Marks of a part: mostly of a small number.

@@ -56,12 +56,9 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build();
-    let outcome = runtime
-        .map_err(Into::into)
-        .and_then(|runtime| runtime.block_on(serve(&arguments)));
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let outcome =
+        runtime.map_err(Into::into).and_then(|runtime| runtime.block_on(serve(&arguments)));
     match outcome {
         Ok(never) => match never {},
         Err(error) => {
