@@ -7,9 +7,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::log::LogArguments;
-use crate::{
-    call, completions, demo, doctor, dump, exit_code, keys, man, perf, serve, sim, ticket,
-};
+use crate::{call, completions, demo, doctor, dump, exit_code, keys, man, perf, serve};
 
 /// A secure message transport for datacenters: encrypted RPCs over UDP
 ///
@@ -26,23 +24,25 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", feature = "esp"))]
     Adopt(crate::adopt::Arguments),
     Call(call::Arguments),
     Completions(completions::Arguments),
     Demo(demo::Arguments),
     Doctor(doctor::Arguments),
     Dump(dump::Arguments),
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", feature = "esp"))]
     Esp(crate::esp::Arguments),
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", feature = "esp"))]
     Keyd(crate::keyd::Arguments),
     Keys(keys::Arguments),
     Man(man::Arguments),
     Perf(perf::Arguments),
     Serve(serve::Arguments),
-    Sim(sim::Arguments),
-    Ticket(ticket::Arguments),
+    #[cfg(feature = "sim")]
+    Sim(crate::sim::Arguments),
+    #[cfg(feature = "dns")]
+    Ticket(crate::ticket::Arguments),
 }
 
 #[cfg(test)]

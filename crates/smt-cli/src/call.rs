@@ -14,6 +14,7 @@ mod caller;
 mod cancellation;
 mod output;
 mod range_fetch;
+#[cfg_attr(not(feature = "dns"), path = "call/no_tickets.rs")]
 mod tickets;
 
 use std::fs::File;
@@ -37,6 +38,7 @@ use attempts::Retry;
 use caller::{Caller, Reply};
 use cancellation::Cancellation;
 use tickets::TicketArguments;
+#[cfg(feature = "dns")]
 pub(crate) use tickets::host_and_port;
 
 /// Call a server: send a request, and write the reply

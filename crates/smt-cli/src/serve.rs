@@ -17,6 +17,7 @@ mod handler;
 mod opened_file;
 mod operator_signals;
 mod program;
+#[cfg_attr(not(feature = "dns"), path = "serve/no_publishing.rs")]
 mod publishing;
 mod startup_checks;
 mod tally;

@@ -4,7 +4,7 @@
 use clap::{Args, ValueEnum};
 use smt::{Builder, UdpOptions};
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "nic"))]
 use crate::{nic::NicArguments, standard_error};
 
 /// How datagrams are sent and received.
@@ -22,7 +22,7 @@ pub(crate) struct SocketArguments {
     #[arg(long, value_name = "NUMBER", default_value_t = 253, requires = "carrier",
           value_parser = clap::value_parser!(u8).range(148..=254))]
     pub(crate) ip_protocol: u8,
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", feature = "nic"))]
     #[command(flatten)]
     pub(crate) nic: NicArguments,
 }
@@ -41,7 +41,7 @@ pub(crate) enum CarrierName {
     Xdp,
     /// The same packets through the model of a NIC that seals records and cuts segments, whose
     /// network is the TUN device of `--tun`
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", feature = "nic"))]
     Nic,
 }
 
@@ -54,7 +54,7 @@ impl CarrierName {
             Self::Native => "native",
             #[cfg(target_os = "linux")]
             Self::Xdp => "xdp",
-            #[cfg(target_os = "linux")]
+            #[cfg(all(target_os = "linux", feature = "nic"))]
             Self::Nic => "nic",
         }
     }
@@ -71,14 +71,14 @@ impl SocketArguments {
             }
             #[cfg(target_os = "linux")]
             CarrierName::Xdp => builder.xdp(smt::XdpOptions::default().protocol(self.ip_protocol)),
-            #[cfg(target_os = "linux")]
+            #[cfg(all(target_os = "linux", feature = "nic"))]
             CarrierName::Nic => self.nic.apply(builder, self.ip_protocol),
         }
     }
 
     /// Tells the work of the device that the carrier goes through, if there is one.
     pub(crate) fn tell_device_report(&self) {
-        #[cfg(target_os = "linux")]
+        #[cfg(all(target_os = "linux", feature = "nic"))]
         if let Some(report) = self.nic.report() {
             standard_error::tell(report);
         }
@@ -89,7 +89,7 @@ impl SocketArguments {
         let mut arguments = vec!["--carrier".to_owned(), self.carrier.text().to_owned()];
         #[cfg(target_os = "linux")]
         arguments.extend(["--ip-protocol".to_owned(), self.ip_protocol.to_string()]);
-        #[cfg(target_os = "linux")]
+        #[cfg(all(target_os = "linux", feature = "nic"))]
         arguments.extend(self.nic.to_arguments());
         if self.no_gso {
             arguments.push("--no-gso".to_owned());

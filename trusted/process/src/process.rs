@@ -94,11 +94,17 @@ impl Process {
         Ok(Self { metrics, closer })
     }
 
-    /// Opens sessions, and works until a signal asks for the end.
+    /// Opens sessions, begins the system, and works until a signal asks for the end. Nothing of the
+    /// system is at work while its credentials may be refused.
     ///
     /// # Errors
     /// [`ProcessError`]
-    pub fn run<S: System>(self, system: S, place: &Place, tick: Duration) -> Result<(), S::Error> {
+    pub fn run<S: System>(
+        self,
+        place: &Place,
+        tick: Duration,
+        begin: impl FnOnce() -> S,
+    ) -> Result<(), S::Error> {
         let mesh = Mesh::open(place).map_err(ProcessError::from)?;
         // It is set here alone.
         let _ = self.closer.set(mesh.closer());
@@ -107,7 +113,8 @@ impl Process {
         told.and_then(|()| out.flush())
             .map_err(|it| ProcessError::System("standard output", it))?;
         drop(out);
-        let mut running = Running { system, mesh, metrics: self.metrics, began: Instant::now() };
+        let (metrics, began) = (self.metrics, Instant::now());
+        let mut running = Running { system: begin(), mesh, metrics, began };
         let ended = running.work(tick);
         running.mesh.close(GRACE);
         running.tell_end();

@@ -59,7 +59,7 @@ impl NodeArguments {
         tracing::info!(inputs, ms, steps = core.node().taken(own), "log read");
         tracing::info!("a kernel in this process attests: who reads its memory can forge");
         let node = ProtocolNode { core, own, nodes, faulty: BTreeSet::new() };
-        process.run(node, &place, group.tick)
+        process.run(&place, group.tick, || node)
     }
 }
 

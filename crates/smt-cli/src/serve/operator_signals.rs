@@ -7,9 +7,9 @@ use std::sync::Arc;
 use signal_hook::consts::{SIGHUP, SIGUSR1};
 use signal_hook::iterator::Signals;
 use smt::blocking::Server;
-use smt_dns::PublisherIdentity;
 
 use super::access_log::AccessLog;
+use super::publishing::PublisherIdentity;
 use super::startup_checks;
 use crate::credentials::ServerCredentials;
 use crate::failure::{Doing, Failure};

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use smt::{Group, PeerCertificate, TicketKeys, TicketPlan};
-use smt_dns::{Destination, DynamicUpdate, PublisherIdentity, TicketPublisher, TsigKey, ZoneFile};
+pub(super) use smt_dns::PublisherIdentity;
+use smt_dns::{Destination, DynamicUpdate, TicketPublisher, TsigKey, ZoneFile};
 use tokio::sync::oneshot;
 
 use crate::credentials::ServerCredentials;

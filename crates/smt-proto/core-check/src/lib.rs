@@ -2,7 +2,7 @@
 //! Every entry of an endpoint under a name of its own, so that the object holds the core and
 //! nothing else.
 //!
-//! `.ci/core-checks` measures stack frames and counts panicking calls in it. The object is never
+//! `ci/core-checks` measures stack frames and counts panicking calls in it. The object is never
 //! run: an allocator and a panic handler come from a kernel that links it.
 #![cfg(target_os = "none")]
 #![no_std]

@@ -123,7 +123,7 @@ impl ReplicaArguments {
         let (own, view) = (config.replica, core.metrics().view);
         let new_log = NewLog::new(log, config.log_bytes);
         let replica = Replica { core, own, view, new_log };
-        process.run(replica, &config.place, Duration::from_millis(config.group.tick_ms.into()))
+        process.run(&config.place, Duration::from_millis(config.group.tick_ms.into()), || replica)
     }
 }
 

@@ -130,18 +130,17 @@ impl NodeArguments {
         let accused = core.node().accusation();
         let own = (config.node, SigningKey::from_bytes(&config.signing_key), accused);
         let known = (config.group.group.clone(), core.node().made().cloned());
-        let service = Reconfiguration::start(etcd, poll, known, own);
-        let node = ChainNode {
+        let begin = || ChainNode {
             own: config.node,
             nodes: config.group.group.replicas,
             configuration: core.metrics().configuration,
             core,
-            service,
+            service: Reconfiguration::start(etcd, poll, known, own),
             accused,
             faulty: BTreeSet::new(),
             new_log: NewLog::new(log, config.log_bytes),
         };
-        process.run(node, &config.place, Duration::from_millis(config.group.tick_ms.into()))
+        process.run(&config.place, Duration::from_millis(config.group.tick_ms.into()), begin)
     }
 }
 

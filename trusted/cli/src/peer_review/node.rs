@@ -152,7 +152,7 @@ impl NodeArguments {
             part_bytes: self.part_bytes,
             new_log: NewLog::new(log_path(&directory, 1), config.journal_bytes),
         };
-        process.run(node, &config.place, Duration::from_millis(config.group.tick_ms.into()))
+        process.run(&config.place, Duration::from_millis(config.group.tick_ms.into()), || node)
     }
 
     fn check(&self, config: &NodeConfig) -> Result<(), ReviewedError> {

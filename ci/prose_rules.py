@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""The rules of .ci/prose: what one file of the tree breaks, as (rule, line, text)."""
+"""The rules of ci/prose: what one file of the tree breaks, as (rule, line, text)."""
 
 import ast
 import io

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Checks that take long, discover, measure, or wait for guests: `.ci/deep`.
+
+    .ci/deep                 all steps; those that this commit has behind it are passed over
+    .ci/deep STEP...         these steps, again if they have run
+    .ci/deep --list          the steps
+    .ci/deep --again         all of them, whatever has run
+
+A failure does not end the run. Each result is on disk before the next step begins, so a run that
+was killed goes on where it was. target/deep/table.md has the table, with the commit of each row;
+target/deep/STEP.log has what a step printed. A find becomes a seed, an input or a test of the gate,
+with its fix.
+"""
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+from runner import ROOT, Result, Step, run
+
+FOLDER = ROOT / "target/deep"
+RESULTS = FOLDER / "results.jsonl"
+RUNNING = FOLDER / "running.json"
+
+TRUSTED = "cargo run --release -p smt-trusted --"
+SMT = "cargo run --release -p smt-cli --features full --"
+
+STEPS = [
+    Step("random", "for seed in $(seq 5); do cargo test -p smt-proto -p smt-handshake -p smt-sim -p smt; done",
+         "tests that draw at random, with fresh seeds"),
+    Step("features", "cargo test -p smt --no-default-features --features async --test other_runtimes\n"
+         "cargo test -p smt-record --no-default-features --test vectors",
+         "tests without default features"),
+    Step("threads", "crates/smt/check-models", "orders of threads, tried by a model checker"),
+    Step("fuzz", "fuzz/run 60", "a minute of discovery for each fuzz target"),
+    Step("swarm", f"{SMT} sim swarm --time 20m", "fresh seeds of the simulator"),
+    Step("memory", "cargo run --release -p smt-sim --example memory_search -- 20000",
+         "a hostile peer looks for memory beyond a server's bound"),
+    Step("bft", f"{TRUSTED} bft sim --count 10000", "replicas and clients that lie"),
+    Step("chain", f"{TRUSTED} chain sim --count 10000 --logs", "chains that lie, and are killed"),
+    Step("transform", f"{TRUSTED} transform sim --count 10000 --logs", "a transformed counter"),
+    Step("peer-review", f"{TRUSTED} peer-review sim --count 10000", "nodes that lie, and witnesses"),
+    Step("device", "cargo run --release -p smt-device --example hostile_host -- 1000000 1",
+         "a host that is hostile to the trusted device"),
+    Step("models", "models/test", "models of the security rules, all states"),
+    Step("trusted-models", "cargo test --release -p smt-trusted-models -- --nocapture",
+         "states of the trusted systems with all rules", {"SMT_MODELS": "all"}),
+    Step("minbft", "trusted/minbft/test --target-dir target && trusted/minbft/own-tests --target-dir target",
+         "minbft beside smt-bft, and its own tests over the device"),
+    Step("mutants", "crates/smt-sim/mutants --check && crates/smt-sim/mutants --target-dir target/mutants",
+         "rules of the protocol broken on purpose"),
+    Step("device-mutants", "trusted/device/mutants", "rules of the device broken on purpose"),
+    Step("native", "integrations/native/test", "SMT without UDP between namespaces"),
+    Step("xdp", "integrations/xdp/test", "functions of switches as XDP programs"),
+    Step("esp-path", "integrations/esp-path/test", "ESP over a hostile network"),
+    Step("hand-over", "integrations/hand-over/test", "sessions handed over, kill -9",
+         {"KILLS": "100", "LIMIT": "3600"}),
+    Step("valkey", "integrations/valkey/test", "Valkey with kills, and its module fuzzed",
+         {"SMT_VALKEY_KILLS": "50", "SMT_VALKEY_FUZZ": "600"}),
+    Step("ktls", "integrations/ktls/test", "the kernel's TLS, in guests"),
+    Step("esp-xfrm", "integrations/esp-xfrm/test all", "the kernel's ESP, in guests"),
+    Step("esp-workloads", "integrations/esp-workloads/test all", "VXLAN, RDS and others, in guests"),
+    Step("quic", "quic-kit/test --all-stacks", "stacks of QUIC, real transfers"),
+    Step("bench", "cargo run --release -p smt-bench -- run --smoke", "SMT beside its peers"),
+    Step("soak", "cargo test --release -p smt --test soak -- --ignored --nocapture", "a million RPCs"),
+]
+
+
+def commit():
+    """The commit of the tree, with a word if there are changes beyond."""
+    told = ["git", "describe", "--always", "--dirty=+changes", "--exclude=*", "--abbrev=12"]
+    return subprocess.run(told, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def results():
+    """All results on disk, the newest of each step. A line that a kill cut is no result."""
+    newest = {}
+    for line in RESULTS.read_text().splitlines() if RESULTS.exists() else []:
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        newest[row["name"]] = row
+    return newest
+
+
+def keep(row):
+    """Appends a result, and has it on disk."""
+    with RESULTS.open("a") as file:
+        file.write(f"{json.dumps(row)}\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def write_table():
+    newest = results()
+    rows = [newest[step.name] for step in STEPS if step.name in newest]
+    lines = ["| step | what | seconds | CPU seconds | result | commit |", "|---|---|---|---|---|---|"]
+    about = {step.name: step.about for step in STEPS}
+    for row in rows:
+        word = Result(row["name"], 0, 0, row["code"]).word
+        lines.append(f"| {row['name']} | {about[row['name']]} | {row['seconds']:.0f} | {row['cpu']:.0f} "
+                     f"| {word} | {row['commit']} |")
+    (FOLDER / "table.md").write_text("\n".join(lines) + "\n")
+    return "\n".join(lines)
+
+
+def began(pid):
+    """When a process began, in ticks since the machine did; `None` if it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19]
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def end_orphans():
+    """Ends what a run that was killed has left at work."""
+    if not RUNNING.exists():
+        return
+    left = json.loads(RUNNING.read_text() or "{}")
+    if left and began(left["group"]) == left["began"]:
+        os.killpg(left["group"], signal.SIGKILL)
+    RUNNING.unlink()
+
+
+def run_step(step):
+    """Runs a step, whose words go to its log, and keeps what came of it."""
+    log = FOLDER / f"{step.name}.log"
+    command = f"{{ {step.command}\n}} >{log} 2>&1 || {{ code=$?; tail -20 {log}; exit $code; }}"
+    note = lambda group: RUNNING.write_text(json.dumps({"group": group, "began": began(group)}))
+    quiet = Step(step.name, command, step.about, step.environment)
+    result = run(quiet, note)
+    RUNNING.unlink(missing_ok=True)
+    keep(asdict(result) | {"commit": commit(), "date": time.strftime("%F %T")})
+    write_table()
+    return result
+
+
+def chosen(arguments):
+    """The steps that these arguments ask for."""
+    names = {step.name: step for step in STEPS}
+    unknown = [word for word in arguments if word not in names and word != "--again"]
+    if unknown:
+        sys.exit(f".ci/deep: no step {' '.join(unknown)}: --list has all\n{__doc__}")
+    named = [names[word] for word in arguments if word in names]
+    if named or "--again" in arguments:
+        return named or STEPS
+    done, now = results(), commit()
+    return [step for step in STEPS if done.get(step.name, {}).get("commit") != now]
+
+
+def main(arguments):
+    if arguments == ["--list"]:
+        print("\n".join(f"{step.name:16}{step.about}" for step in STEPS))
+        return
+    steps = chosen(arguments)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    lock = (FOLDER / "lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        sys.exit(".ci/deep: another run is at work in this folder")
+    end_orphans()
+    passed_over = len(STEPS) - len(steps) if not arguments else 0
+    if passed_over:
+        print(f"{passed_over} steps have run at this commit: --again runs them too")
+    failed = [step.name for step in steps if run_step(step).has_failed]
+    print(f"\n{write_table()}")
+    if failed:
+        sys.exit(f"failed: {', '.join(failed)}; {FOLDER}/STEP.log says how")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Checks that every commit must pass, on a clean clone: `.ci/run`.
+
+    .ci/run                   all steps, up to the first that fails
+    .ci/run --keep-going      all steps, also after a failure
+    .ci/run STEP...           these steps, which need those before them to have run
+
+A step belongs here if it decides the same each time, on any machine and under any load: nothing is
+discovered, nothing is measured, nothing waits for a guest. The rest is in `deep.py`. Steps that end
+in seconds come first; one build then serves all that follow.
+"""
+
+import sys
+
+sys.dont_write_bytecode = True
+from runner import ROOT, Step, run_all
+
+# Workspaces of their own, whose libraries are built in the same folder.
+APART = "examples/key-value fuzz trusted/minbft"
+EACH_APART = f"for folder in {APART}; do"
+# Needs cmake and libclang: `quic-kit/test --all-stacks` builds it.
+WORKSPACE = "--workspace --exclude kit-quiche"
+
+# The programs that the tests' build has made, and tools that ci/tools has installed.
+BUILT = {"SMT_BUILT": str(ROOT / "target/debug")}
+TOOLS = "source target/tools/environment"
+
+STEPS = [
+    Step("prose", "ci/prose --self-test && ci/prose"),
+    Step("lock files", "ci/lock-files"),
+    Step("places of mutants", "crates/smt-sim/mutants --places && trusted/device/mutants --check"),
+    Step("requirements", "docs/requirements.py"),
+    Step(
+        "format",
+        "cargo fmt --all -- --check\n"
+        f"{EACH_APART} cargo fmt --manifest-path $folder/Cargo.toml --all -- --check; done",
+    ),
+    Step("tools", "ci/tools"),
+    Step("clippy", f"cargo clippy {WORKSPACE} --all-targets --all-features -- -D warnings"),
+    Step(
+        "clippy of smaller builds",
+        "cargo clippy -p smt-cli -- -D warnings\n"
+        "cargo clippy -p smt --no-default-features -- -D warnings\n"
+        "cargo clippy -p smt --no-default-features --features async -- -D warnings",
+    ),
+    Step(
+        "documentation",
+        f"cargo doc {WORKSPACE} --no-deps --all-features",
+        environment={"RUSTDOCFLAGS": "-D warnings"},
+    ),
+    Step("draft", "docs/render"),
+    Step(
+        "core without std",
+        "for target in x86_64-unknown-none aarch64-unknown-none-softfloat; do\n"
+        "    rustup target list --installed | grep -qx $target || rustup target add $target\n"
+        "    cargo check -p smt-proto --no-default-features --target $target\n"
+        "done",
+    ),
+    Step("stack and panics of the core", "ci/core-checks"),
+    Step("build of tests", "cargo test --workspace --no-run"),
+    # Random tests draw the same each time; `.ci/deep random` has others.
+    Step("tests", f"{TOOLS}; cargo test --workspace", environment={"SMT_SEED": "1", "PROPTEST_RNG_SEED": "1"}),
+    Step(
+        "tests of unstable features",
+        "cargo test --workspace --features smt/unstable-plaintext --test plaintext\n"
+        "cargo test --workspace --features smt-esp/unstable-clear --test clear",
+    ),
+    Step(
+        "examples",
+        "for example in crates/smt/examples/*.rs; do\n"
+        "    name=$(basename $example .rs)\n"
+        "    echo $name && target/debug/examples/$name\n"
+        "done",
+    ),
+    Step("demo", "target/debug/smt demo"),
+    Step("documents", "docs/guide/check target/debug/smt"),
+    Step("seeds that failed", "target/debug/smt sim swarm --seeds crates/smt-sim/seeds.txt"),
+    Step("200 other seeds", "target/debug/smt sim swarm --first-seed 1 --count 200"),
+    Step("fuzz inputs", "cargo test --manifest-path fuzz/Cargo.toml --target-dir target"),
+    Step("vectors", f"{TOOLS}; $KIT_PYTHON vectors/check.py"),
+    Step("trusted", f"{TOOLS}; PYTHON=$KIT_PYTHON trusted/test", environment=BUILT),
+    Step("peer: Go client", f"{TOOLS}; interop/run target/debug/smt $KIT_PYTHON", environment=BUILT),
+    Step("peer: scapy", "integrations/esp/test", environment=BUILT),
+    Step("peer: Wireshark", "integrations/wireshark/test", environment=BUILT),
+    Step("peer: Knot and BIND", "integrations/dns/test", environment=BUILT),
+    Step("peer: Valkey", "integrations/valkey/test", environment=BUILT | {"SMT_VALKEY_FUZZ": "0", "SMT_SEED": "1"}),
+    Step("peer: minbft", "trusted/minbft/test --target-dir $PWD/target"),
+    Step("peers: quinn and tonic", "examples/key-value/test --target-dir $PWD/target"),
+]
+
+
+def main(arguments):
+    named = [word for word in arguments if word != "--keep-going"]
+    names = {step.name: step for step in STEPS}
+    unknown = [word for word in named if word not in names]
+    if unknown:
+        sys.exit(f".ci/run: no step {unknown[0]!r}; there are: {', '.join(names)}")
+    run_all([names[word] for word in named] or STEPS, "--keep-going" in arguments)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

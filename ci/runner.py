@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Steps of a check: each runs as processes of its own, and is told with its seconds.
+
+`Step` says what runs, `run` runs it, `table` shows what came of all. A step may say by exit code 77
+that something cannot be had on this machine.
+"""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LEFT_OUT = 77
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command of bash, run at the root of the tree."""
+
+    name: str
+    command: str
+    # For tables.
+    about: str = ""
+    environment: dict = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Result:
+    """The end of a step: its `seconds` by the clock, `cpu` of all its processes, its exit code."""
+
+    name: str
+    seconds: float
+    cpu: float
+    code: int
+
+    @property
+    def word(self):
+        return {0: "passed", LEFT_OUT: "left out"}.get(self.code, f"FAILED ({self.code})")
+
+    @property
+    def has_failed(self):
+        return self.code not in (0, LEFT_OUT)
+
+
+def cpu_seconds():
+    """Seconds of user and system time of all processes that have ended below this one."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def run(step, begun=lambda group: None):
+    """Runs a step in a process group of its own, which `begun` learns; ends it with this process."""
+    print(f"\n== {time.strftime('%T')} {step.name}: {step.command}", flush=True)
+    began, cpu = time.monotonic(), cpu_seconds()
+    process = subprocess.Popen(
+        ["bash", "-euo", "pipefail", "-c", step.command],
+        cwd=ROOT,
+        env=os.environ | step.environment,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    begun(process.pid)
+    try:
+        code = process.wait()
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+    result = Result(step.name, time.monotonic() - began, cpu_seconds() - cpu, code)
+    print(f"== {result.name}: {result.word}, {result.seconds:.0f} s", flush=True)
+    return result
+
+
+def table(results):
+    """A table of Markdown, the slowest step first."""
+    rows = sorted(results, key=lambda result: -result.seconds)
+    total, cpu = sum(row.seconds for row in rows), sum(row.cpu for row in rows)
+    lines = ["| step | seconds | CPU seconds | result |", "|---|---|---|---|"]
+    lines += [f"| {row.name} | {row.seconds:.0f} | {row.cpu:.0f} | {row.word} |" for row in rows]
+    return "\n".join([*lines, f"| all | {total:.0f} | {cpu:.0f} | |"])
+
+
+def run_all(steps, keep_going=False):
+    """Runs steps up to the first that fails, or all, and shows the table of their times."""
+    results = []
+    for step in steps:
+        results.append(run(step))
+        if results[-1].has_failed and not keep_going:
+            break
+    print(f"\n{table(results)}", flush=True)
+    failed = [result.name for result in results if result.has_failed]
+    left = len(steps) - len(results)
+    if failed:
+        sys.exit(f"failed: {', '.join(failed)}; {left} steps were not run")

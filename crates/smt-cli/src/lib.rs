@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `smt`: keys, servers, calls, measurements and captures of the secure message transport.
+//!
+//! 1. The arguments are parsed (`arguments`); a mistake in them ends with exit code 2, and so does
+//!    what this build lacks a feature for (`absent`).
+//! 2. The subcommand runs, each in its own file: data goes to standard output, talk to standard
+//!    error.
+//! 3. A failure is one line on standard error, and an exit code that tells what has become of the
+//!    request (`exit_code`).
+
+#![forbid(unsafe_code)]
+
+mod absent;
+#[cfg(all(target_os = "linux", feature = "esp"))]
+mod adopt;
+mod arguments;
+mod call;
+mod completions;
+mod credentials;
+mod demo;
+mod doctor;
+mod dump;
+#[cfg(all(target_os = "linux", feature = "esp"))]
+mod esp;
+mod exit_code;
+mod failure;
+mod file_range;
+mod fingerprint;
+#[cfg(all(target_os = "linux", feature = "esp"))]
+mod handover_socket;
+mod interrupt;
+#[cfg(all(target_os = "linux", feature = "esp"))]
+mod keyd;
+mod keys;
+mod log;
+mod machine;
+mod man;
+mod moment;
+#[cfg(all(target_os = "linux", feature = "nic"))]
+mod nic;
+mod own_process;
+mod perf;
+mod private_key;
+#[cfg(feature = "dns")]
+mod resolver;
+mod scratch;
+mod serve;
+#[cfg(feature = "sim")]
+mod sim;
+mod size;
+mod sockets;
+mod standard_error;
+#[cfg(feature = "dns")]
+mod ticket;
+mod time_span;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Arguments, Command};
+use failure::Failure;
+
+/// Runs the command by the arguments of this process.
+pub fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => match absent::failure(&error) {
+            Some(failure) => return failure.report(),
+            None => error.exit(),
+        },
+    };
+    let begun = arguments.log.install();
+    match begun.and_then(|()| run(arguments.command)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        #[cfg(all(target_os = "linux", feature = "esp"))]
+        Command::Adopt(arguments) => adopt::run(&arguments),
+        Command::Call(arguments) => call::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments),
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Dump(arguments) => dump::run(&arguments),
+        #[cfg(all(target_os = "linux", feature = "esp"))]
+        Command::Esp(arguments) => esp::run(&arguments),
+        #[cfg(all(target_os = "linux", feature = "esp"))]
+        Command::Keyd(arguments) => keyd::run(&arguments),
+        Command::Keys(arguments) => keys::run(&arguments),
+        Command::Man(arguments) => man::run(&arguments),
+        Command::Perf(arguments) => perf::run(&arguments),
+        Command::Serve(arguments) => serve::run(&arguments),
+        #[cfg(feature = "sim")]
+        Command::Sim(arguments) => sim::run(&arguments),
+        #[cfg(feature = "dns")]
+        Command::Ticket(arguments) => ticket::run(&arguments),
+    }
+}
