@@ -32,44 +32,179 @@ RUNNING = FOLDER / "running.json"
 TRUSTED = "cargo run --release -p smt-trusted --"
 SMT = "cargo run --release -p smt-cli --features full --"
 
+
+
+def step(name, about, command, rooms, environment=None):
+    return Step(name, command, about, environment or {}, frozenset(rooms))
+
+
 STEPS = [
-    Step("random", "for seed in $(seq 5); do cargo test -p smt-proto -p smt-handshake -p smt-sim -p smt; done",
-         "tests that draw at random, with fresh seeds"),
-    Step("features", "cargo test -p smt --no-default-features --features async --test other_runtimes\n"
-         "cargo test -p smt-record --no-default-features --test vectors",
-         "tests without default features"),
-    Step("threads", "crates/smt/check-models", "orders of threads, tried by a model checker"),
-    Step("fuzz", "fuzz/run 60", "a minute of discovery for each fuzz target"),
-    Step("swarm", f"{SMT} sim swarm --time 20m", "fresh seeds of the simulator"),
-    Step("memory", "cargo run --release -p smt-sim --example memory_search -- 20000",
-         "a hostile peer looks for memory beyond a server's bound"),
-    Step("bft", f"{TRUSTED} bft sim --count 10000", "replicas and clients that lie"),
-    Step("chain", f"{TRUSTED} chain sim --count 10000 --logs", "chains that lie, and are killed"),
-    Step("transform", f"{TRUSTED} transform sim --count 10000 --logs", "a transformed counter"),
-    Step("peer-review", f"{TRUSTED} peer-review sim --count 10000", "nodes that lie, and witnesses"),
-    Step("device", "cargo run --release -p smt-device --example hostile_host -- 1000000 1",
-         "a host that is hostile to the trusted device"),
-    Step("models", "models/test", "models of the security rules, all states"),
-    Step("trusted-models", "cargo test --release -p smt-trusted-models -- --nocapture",
-         "states of the trusted systems with all rules", {"SMT_MODELS": "all"}),
-    Step("minbft", "trusted/minbft/test --target-dir target && trusted/minbft/own-tests --target-dir target",
-         "minbft beside smt-bft, and its own tests over the device"),
-    Step("mutants", "crates/smt-sim/mutants --check && crates/smt-sim/mutants --target-dir target/mutants",
-         "rules of the protocol broken on purpose"),
-    Step("device-mutants", "trusted/device/mutants", "rules of the device broken on purpose"),
-    Step("native", "integrations/native/test", "SMT without UDP between namespaces"),
-    Step("xdp", "integrations/xdp/test", "functions of switches as XDP programs"),
-    Step("esp-path", "integrations/esp-path/test", "ESP over a hostile network"),
-    Step("hand-over", "integrations/hand-over/test", "sessions handed over, kill -9",
-         {"KILLS": "100", "LIMIT": "3600"}),
-    Step("valkey", "integrations/valkey/test", "Valkey with kills, and its module fuzzed",
-         {"SMT_VALKEY_KILLS": "50", "SMT_VALKEY_FUZZ": "600"}),
-    Step("ktls", "integrations/ktls/test", "the kernel's TLS, in guests"),
-    Step("esp-xfrm", "integrations/esp-xfrm/test all", "the kernel's ESP, in guests"),
-    Step("esp-workloads", "integrations/esp-workloads/test all", "VXLAN, RDS and others, in guests"),
-    Step("quic", "quic-kit/test --all-stacks", "stacks of QUIC, real transfers"),
-    Step("bench", "cargo run --release -p smt-bench -- run --smoke", "SMT beside its peers"),
-    Step("soak", "cargo test --release -p smt --test soak -- --ignored --nocapture", "a million RPCs"),
+    step(
+        "random",
+        "tests that draw at random, with fresh seeds",
+        "for seed in $(seq 5); do cargo test -p smt-proto -p smt-handshake -p smt-sim -p smt; done",
+        rooms={"crates/smt-proto", "crates/smt-handshake", "crates/smt-sim", "crates/smt"},
+    ),
+    step(
+        "features",
+        "tests without default features",
+        "cargo test -p smt --no-default-features --features async --test other_runtimes\n"
+        "cargo test -p smt-record --no-default-features --test vectors",
+        rooms={"crates/smt", "crates/smt-record"},
+    ),
+    step(
+        "threads",
+        "orders of threads, tried by a model checker",
+        "crates/smt/check-models",
+        rooms={"crates/smt"},
+    ),
+    step(
+        "fuzz",
+        "a minute of discovery for each fuzz target",
+        "fuzz/run 60",
+        rooms={"fuzz"},
+    ),
+    step(
+        "swarm",
+        "fresh seeds of the simulator",
+        f"{SMT} sim swarm --time 20m",
+        rooms={"crates/smt-sim"},
+    ),
+    step(
+        "memory",
+        "a hostile peer looks for memory beyond a server's bound",
+        "cargo run --release -p smt-sim --example memory_search -- 20000",
+        rooms={"crates/smt-sim"},
+    ),
+    step(
+        "bft",
+        "replicas and clients that lie",
+        f"{TRUSTED} bft sim --count 10000",
+        rooms={"trusted/bft"},
+    ),
+    step(
+        "chain",
+        "chains that lie, and are killed",
+        f"{TRUSTED} chain sim --count 10000 --logs",
+        rooms={"trusted/chain"},
+    ),
+    step(
+        "transform",
+        "a transformed counter",
+        f"{TRUSTED} transform sim --count 10000 --logs",
+        rooms={"trusted/transform"},
+    ),
+    step(
+        "peer-review",
+        "nodes that lie, and witnesses",
+        f"{TRUSTED} peer-review sim --count 10000",
+        rooms={"trusted/peer-review"},
+    ),
+    step(
+        "device",
+        "a host that is hostile to the trusted device",
+        "cargo run --release -p smt-device --example hostile_host -- 1000000 1",
+        rooms={"trusted/device"},
+    ),
+    step(
+        "models",
+        "models of the security rules, all states",
+        "models/test",
+        rooms={"models", "models/tickets"},
+    ),
+    step(
+        "trusted-models",
+        "states of the trusted systems with all rules",
+        "cargo test --release -p smt-trusted-models -- --nocapture",
+        rooms={"trusted/models"},
+        environment={"SMT_MODELS": "all"},
+    ),
+    step(
+        "minbft",
+        "minbft beside smt-bft, and its own tests over the device",
+        "trusted/minbft/test --target-dir target && trusted/minbft/own-tests --target-dir target",
+        rooms={"trusted/minbft"},
+    ),
+    step(
+        "mutants",
+        "rules of the protocol broken on purpose",
+        "crates/smt-sim/mutants --check && crates/smt-sim/mutants --target-dir target/mutants",
+        rooms={"crates/smt-sim"},
+    ),
+    step(
+        "device-mutants",
+        "rules of the device broken on purpose",
+        "trusted/device/mutants",
+        rooms={"trusted/device"},
+    ),
+    step(
+        "native",
+        "SMT without UDP between namespaces",
+        "integrations/native/test",
+        rooms={"integrations/native"},
+    ),
+    step(
+        "xdp",
+        "functions of switches as XDP programs",
+        "integrations/xdp/test",
+        rooms={"integrations/xdp"},
+    ),
+    step(
+        "esp-path",
+        "ESP over a hostile network",
+        "integrations/esp-path/test",
+        rooms={"integrations/esp-path"},
+    ),
+    step(
+        "hand-over",
+        "sessions handed over, kill -9",
+        "integrations/hand-over/test",
+        rooms={"integrations/hand-over"},
+        environment={"KILLS": "100", "LIMIT": "3600"},
+    ),
+    step(
+        "valkey",
+        "Valkey with kills, and its module fuzzed",
+        "integrations/valkey/test",
+        rooms={"integrations/valkey"},
+        environment={"SMT_VALKEY_KILLS": "50", "SMT_VALKEY_FUZZ": "600"},
+    ),
+    step(
+        "ktls",
+        "the kernel's TLS, in guests",
+        "integrations/ktls/test",
+        rooms={"integrations/ktls"},
+    ),
+    step(
+        "esp-xfrm",
+        "the kernel's ESP, in guests",
+        "integrations/esp-xfrm/test all",
+        rooms={"integrations/esp-xfrm"},
+    ),
+    step(
+        "esp-workloads",
+        "VXLAN, RDS and others, in guests",
+        "integrations/esp-workloads/test all",
+        rooms={"integrations/esp-workloads"},
+    ),
+    step(
+        "quic",
+        "stacks of QUIC, real transfers",
+        "quic-kit/test --all-stacks",
+        rooms={"quic-kit"},
+    ),
+    step(
+        "bench",
+        "SMT beside its peers",
+        "cargo run --release -p smt-bench -- run --smoke",
+        rooms={"bench"},
+    ),
+    step(
+        "soak",
+        "a million RPCs",
+        "cargo test --release -p smt --test soak -- --ignored --nocapture",
+        rooms={"crates/smt"},
+    ),
 ]
 
 

@@ -42,28 +42,31 @@ STEPS = [
         "cargo clippy -p smt-cli -- -D warnings\n"
         "cargo clippy -p smt --no-default-features -- -D warnings\n"
         "cargo clippy -p smt --no-default-features --features async -- -D warnings",
+        rooms={"crates/smt", "crates/smt-cli"},
     ),
     Step(
         "documentation",
         f"cargo doc {WORKSPACE} --no-deps --all-features",
         environment={"RUSTDOCFLAGS": "-D warnings"},
     ),
-    Step("draft", "docs/render"),
+    Step("draft", "docs/render", rooms={"docs"}),
     Step(
         "core without std",
         "for target in x86_64-unknown-none aarch64-unknown-none-softfloat; do\n"
         "    rustup target list --installed | grep -qx $target || rustup target add $target\n"
         "    cargo check -p smt-proto --no-default-features --target $target\n"
         "done",
+        rooms={"crates/smt-proto/core-check"},
     ),
-    Step("stack and panics of the core", "ci/core-checks"),
-    Step("build of tests", "cargo test --workspace --no-run"),
+    Step("stack and panics of the core", "ci/core-checks", rooms={"crates/smt-proto/core-check"}),
+    Step("build", "cargo build --workspace --all-targets"),
     # Random tests draw the same each time; `.ci/deep random` has others.
     Step("tests", f"{TOOLS}; cargo test --workspace", environment={"SMT_SEED": "1", "PROPTEST_RNG_SEED": "1"}),
     Step(
         "tests of unstable features",
         "cargo test --workspace --features smt/unstable-plaintext --test plaintext\n"
         "cargo test --workspace --features smt-esp/unstable-clear --test clear",
+        rooms={"crates/smt", "crates/smt-esp"},
     ),
     Step(
         "examples",
@@ -71,21 +74,22 @@ STEPS = [
         "    name=$(basename $example .rs)\n"
         "    echo $name && target/debug/examples/$name\n"
         "done",
+        rooms={"crates/smt"},
     ),
-    Step("demo", "target/debug/smt demo"),
-    Step("documents", "docs/guide/check target/debug/smt"),
-    Step("seeds that failed", "target/debug/smt sim swarm --seeds crates/smt-sim/seeds.txt"),
-    Step("200 other seeds", "target/debug/smt sim swarm --first-seed 1 --count 200"),
-    Step("fuzz inputs", "cargo test --manifest-path fuzz/Cargo.toml --target-dir target"),
-    Step("vectors", f"{TOOLS}; $KIT_PYTHON vectors/check.py"),
-    Step("trusted", f"{TOOLS}; PYTHON=$KIT_PYTHON trusted/test", environment=BUILT),
-    Step("peer: Go client", f"{TOOLS}; interop/run target/debug/smt $KIT_PYTHON", environment=BUILT),
-    Step("peer: scapy", "integrations/esp/test", environment=BUILT),
-    Step("peer: Wireshark", "integrations/wireshark/test", environment=BUILT),
-    Step("peer: Knot and BIND", "integrations/dns/test", environment=BUILT),
-    Step("peer: Valkey", "integrations/valkey/test", environment=BUILT | {"SMT_VALKEY_FUZZ": "0", "SMT_SEED": "1"}),
-    Step("peer: minbft", "trusted/minbft/test --target-dir $PWD/target"),
-    Step("peers: quinn and tonic", "examples/key-value/test --target-dir $PWD/target"),
+    Step("demo", "target/debug/smt demo", rooms={"crates/smt-cli"}),
+    Step("documents", "docs/guide/check target/debug/smt", rooms={"docs/guide"}),
+    Step("seeds that failed", "target/debug/smt sim swarm --seeds crates/smt-sim/seeds.txt", rooms={"crates/smt-sim"}),
+    Step("200 other seeds", "target/debug/smt sim swarm --first-seed 1 --count 200", rooms={"crates/smt-sim"}),
+    Step("fuzz inputs", "cargo test --manifest-path fuzz/Cargo.toml --target-dir target", rooms={"fuzz"}),
+    Step("vectors", f"{TOOLS}; $KIT_PYTHON vectors/check.py", rooms={"vectors"}),
+    Step("trusted", f"{TOOLS}; PYTHON=$KIT_PYTHON trusted/test", environment=BUILT, rooms={"trusted"}),
+    Step("peer: Go client", f"{TOOLS}; interop/run target/debug/smt $KIT_PYTHON", environment=BUILT, rooms={"interop"}),
+    Step("peer: scapy", "integrations/esp/test", environment=BUILT, rooms={"integrations/esp"}),
+    Step("peer: Wireshark", "integrations/wireshark/test", environment=BUILT, rooms={"integrations/wireshark"}),
+    Step("peer: Knot and BIND", "integrations/dns/test", environment=BUILT, rooms={"integrations/dns"}),
+    Step("peer: Valkey", "integrations/valkey/test", environment=BUILT | {"SMT_VALKEY_FUZZ": "0", "SMT_SEED": "1"}, rooms={"integrations/valkey"}),
+    Step("peer: minbft", "trusted/minbft/test --target-dir $PWD/target", rooms={"trusted/minbft"}),
+    Step("peers: quinn and tonic", "examples/key-value/test --target-dir $PWD/target", rooms={"examples/key-value"}),
 ]
 
 

@@ -27,6 +27,8 @@ class Step:
     # For tables.
     about: str = ""
     environment: dict = field(default_factory=dict)
+    # The rooms that it tests (`rooms.py`), beside those of the workspace that cargo tests.
+    rooms: frozenset = frozenset()
 
 
 @dataclass(frozen=True)
@@ -85,11 +87,13 @@ def table(results):
     return "\n".join([*lines, f"| all | {total:.0f} | {cpu:.0f} | |"])
 
 
-def run_all(steps, keep_going=False):
-    """Runs steps up to the first that fails, or all, and shows the table of their times."""
+def run_all(steps, keep_going=False, keep=lambda result: None):
+    """Runs steps up to the first that fails, or all, and shows the table of their times. `keep` gets
+    each result."""
     results = []
     for step in steps:
         results.append(run(step))
+        keep(results[-1])
         if results[-1].has_failed and not keep_going:
             break
     print(f"\n{table(results)}", flush=True)
