@@ -26,6 +26,7 @@ BUILT = {"SMT_BUILT": str(ROOT / "target/debug")}
 TOOLS = "source target/tools/environment"
 
 STEPS = [
+    Step("checks", "python3 ci/tests.py"),
     Step("prose", "ci/prose --self-test && ci/prose"),
     Step("lock files", "ci/lock-files"),
     Step("places of mutants", "crates/smt-sim/mutants --places && trusted/device/mutants --check"),

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Tests of the checks: `python3 ci/tests.py`."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+import gate
+from rooms import ROOT, Rooms
+
+# A deep run of three steps, whose second one waits until the file `go` is there.
+DEEP = """
+import sys, pathlib
+sys.dont_write_bytecode = True
+sys.path.insert(0, {ci!r})
+import deep
+folder = pathlib.Path({folder!r})
+deep.FOLDER, deep.RESULTS, deep.RUNNING = folder, folder / "results.jsonl", folder / "running.json"
+deep.STEPS = [
+    deep.step("first", "", f"echo ran >>{{folder}}/first", []),
+    deep.step("second", "", f"echo $$ >>{{folder}}/second; until [[ -e {{folder}}/go ]]; do sleep 0.01; done; exit 3", []),
+    deep.step("third", "", f"echo ran >>{{folder}}/third", []),
+]
+deep.main(sys.argv[1:])
+"""
+
+
+class RoomsTest(unittest.TestCase):
+    rooms = Rooms()
+
+    def test_a_file_is_of_the_innermost_room(self):
+        for path, room in [
+            ("crates/smt-proto/src/session.rs", "crates/smt-proto"),
+            ("crates/smt-proto/core-check/src/lib.rs", "crates/smt-proto/core-check"),
+            ("trusted/size", "trusted"),
+            ("fuzz/corpus/packet/short", "fuzz"),
+            ("README.md", "docs"),
+            ("kernel/xdp/README.md", "kernel/xdp"),
+            ("clippy.toml", None),
+        ]:
+            self.assertEqual(self.rooms.of_path(path), room, path)
+
+    def test_users_are_found_over_rooms_between_and_across_workspaces(self):
+        users = self.rooms.with_users({"crates/smt-wire"})
+        self.assertLessEqual({"crates/smt-proto", "crates/smt", "bench", "fuzz", "interop"}, users)
+        self.assertLessEqual({"trusted/minbft", "examples/key-value", "docs/guide"}, users)
+        self.assertNotIn("crates/smt-report", users)
+        users = self.rooms.with_users({"trusted/chain"})
+        self.assertEqual(users, {"trusted/chain", "trusted/cli", "trusted/figures", "trusted/models"})
+
+    def test_each_room_that_is_named_exists(self):
+        named = set(self.rooms.uses) | {room for uses in self.rooms.uses.values() for room in uses}
+        steps = {room for step in gate.STEPS for room in step.rooms}
+        self.assertEqual([room for room in named | steps if not (ROOT / room).is_dir()], [])
+        self.assertLessEqual(steps, set(self.rooms.uses))
+
+    def test_each_script_of_tests_is_in_a_room(self):
+        told = subprocess.run(["git", "ls-files", "test", "*/test"], cwd=ROOT, check=True, capture_output=True, text=True)
+        folders = {str(Path(path).parent) for path in told.stdout.split()}
+        self.assertEqual(folders - set(self.rooms.uses), set())
+
+
+class DeepTest(unittest.TestCase):
+    def deep(self, folder, *arguments):
+        script = DEEP.format(ci=str(ROOT / "ci"), folder=str(folder))
+        return subprocess.Popen([sys.executable, "-c", script, *arguments], stdout=subprocess.DEVNULL)
+
+    def test_a_run_that_was_killed_goes_on_where_it_was(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            killed = self.deep(folder)
+            while not (folder / "second").exists() or not (folder / "second").read_text():
+                self.assertIsNone(killed.poll())
+            killed.kill()
+            killed.wait()
+            (left,) = (folder / "second").read_text().split()
+            self.assertTrue(Path("/proc", left).exists())
+
+            (folder / "go").touch()
+            again = self.deep(folder)
+            self.assertEqual(again.wait(), 1)
+            for step, count in [("first", 1), ("second", 2), ("third", 1)]:
+                self.assertEqual(len((folder / step).read_text().split()), count, step)
+            table = (folder / "table.md").read_text()
+            self.assertIn("| FAILED (3) |", table)
+            self.assertEqual(table.count("| passed |"), 2)
+            # All have run at this commit: nothing runs again, unless it is named.
+            self.deep(folder).wait()
+            self.deep(folder, "third").wait()
+            counts = [len((folder / step).read_text().split()) for step in ("first", "third")]
+            self.assertEqual(counts, [1, 2])
+
+    def test_a_second_run_in_the_same_folder_is_refused(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            first = self.deep(folder)
+            while not (folder / "second").exists():
+                self.assertIsNone(first.poll())
+            second = self.deep(folder)
+            self.assertEqual(second.wait(), 1)
+            self.assertIsNone(first.poll())
+            (folder / "go").touch()
+            first.wait()
+
+
+if __name__ == "__main__":
+    unittest.main()
