@@ -3,7 +3,7 @@
 //! the emulator with loss and packets out of order.
 //!
 //! `KIT_STACKS` names the stacks, quinn alone if it is not there; aioquic has the interpreter
-//! `KIT_PYTHON`. The programs are those that `cargo build` has put beside this test's. One that is
+//! `KIT_PYTHON`. The programs are those that cargo has put beside this test's. One that is
 //! not there is told and passed over, but quinn's always is.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
