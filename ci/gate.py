@@ -81,7 +81,6 @@ STEPS = [
     Step("documents", "docs/guide/check target/debug/smt", rooms={"docs/guide"}),
     Step("seeds that failed", "target/debug/smt sim swarm --seeds crates/smt-sim/seeds.txt", rooms={"crates/smt-sim"}),
     Step("200 other seeds", "target/debug/smt sim swarm --first-seed 1 --count 200", rooms={"crates/smt-sim"}),
-    Step("fuzz inputs", "cargo test --manifest-path fuzz/Cargo.toml --target-dir target", rooms={"fuzz"}),
     Step("vectors", f"{TOOLS}; $KIT_PYTHON vectors/check.py", rooms={"vectors"}),
     Step("trusted", f"{TOOLS}; PYTHON=$KIT_PYTHON trusted/test", environment=BUILT, rooms={"trusted"}),
     Step("peer: Go client", f"{TOOLS}; interop/run target/debug/smt $KIT_PYTHON", environment=BUILT, rooms={"interop"}),

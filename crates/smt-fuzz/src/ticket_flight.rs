@@ -133,7 +133,7 @@ pub fn check_second(case: &SecondCase) {
     let begin = Input::Begin { own_params: &own_params, early: &[] };
     assert!(attempt.exchange.step(begin).is_ok());
     let flight = Input::Flight { number: 1, params: first.params, bytes: first.key_exchange };
-    let step = attempt.exchange.step(flight).ok().expect("an honest flight");
+    let Ok(step) = attempt.exchange.step(flight) else { panic!("an honest flight is refused") };
     let answer = step.send.expect("a server answers");
     let whole = body(&own_params, &answer);
     let mut changed = whole.clone();
@@ -283,7 +283,7 @@ impl Parties {
         assert_eq!(attempt.kind, smt_wire::KeyExchange::Ticket);
         let params = crate::key_exchange::params(CLIENT_INDEX, &attempt);
         let begin = Input::Begin { own_params: &params, early: &early_data(setting.early) };
-        let step = attempt.exchange.step(begin).ok().expect("a fresh attempt");
+        let Ok(step) = attempt.exchange.step(begin) else { panic!("a fresh attempt is refused") };
         let bytes = step.send.expect("flight 1");
         (attempt.exchange, body(&params, &bytes))
     }

@@ -19,7 +19,7 @@ fn main() {
     let folder = std::env::args().nth(1).expect("the folder to write to");
     let folder = Path::new(&folder);
     let vectors: Value =
-        serde_json::from_str(include_str!("../../../vectors/packets.json")).unwrap();
+        serde_json::from_str(include_str!("../../../../vectors/packets.json")).unwrap();
     let of = |groups: &[&str]| -> Vec<Vec<u8>> {
         let lists = groups.iter().map(|group| vectors[group].as_array().unwrap());
         lists.flatten().map(bytes).collect()
@@ -61,7 +61,7 @@ fn flight(params: &[u8]) -> Vec<u8> {
 
 /// Tickets of the vectors, and malformed ones, behind the byte that says so; and changes.
 fn tickets() -> Vec<Vec<u8>> {
-    let vectors = include_str!("../../../vectors/tickets.json");
+    let vectors = include_str!("../../../../vectors/tickets.json");
     let vectors: Value = serde_json::from_str(vectors).unwrap();
     let list = |name: &str| vectors[name].as_array().unwrap().clone();
     let good = list("handshakes");

@@ -21,7 +21,7 @@ impl World {
         kind: Kind,
         patience: Option<Duration>,
     ) -> Option<Name> {
-        self.begin_message(node, size, kind, patience, None)
+        self.begin_message(node, size, (kind, None), patience)
     }
 
     /// Begins a call in parts; its name, if it was taken.
@@ -32,16 +32,15 @@ impl World {
         plan: Plan,
         has_parts: HasParts,
     ) -> Option<Name> {
-        self.begin_message(node, size, Kind::Request(plan), None, Some(has_parts))
+        self.begin_message(node, size, (Kind::Request(plan), Some(has_parts)), None)
     }
 
     fn begin_message(
         &mut self,
         node: usize,
         size: usize,
-        kind: Kind,
+        (kind, has_parts): (Kind, Option<HasParts>),
         patience: Option<Duration>,
-        has_parts: Option<HasParts>,
     ) -> Option<Name> {
         let session = self.newest(node)?;
         if self.ledger.messages.len() >= MESSAGES_MAX && self.honest_since.is_none() {

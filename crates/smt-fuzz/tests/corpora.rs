@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Every committed input through its target's body, without a fuzzer: `cargo test` in this folder.
+//! Every committed input through its target's body, without a fuzzer.
 //!
 //! A new target is named here too; a corpus without one, and a target without a corpus, fail.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -48,6 +48,11 @@ fn with<T: for<'a> Arbitrary<'a>>(input: &[u8], check: fn(&T)) {
     }
 }
 
+/// The folder of targets and corpora.
+fn fuzz() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
+}
+
 fn inputs(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap();
     let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -57,7 +62,7 @@ fn inputs(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn every_committed_input_passes() {
-    let corpora = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    let corpora = fuzz().join("corpus");
     for (target, check) in TARGETS {
         let paths = inputs(&corpora.join(target));
         assert!(!paths.is_empty(), "{target} has no corpus");
@@ -71,7 +76,7 @@ fn every_committed_input_passes() {
 
 #[test]
 fn every_corpus_and_every_target_is_named_here() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = fuzz();
     let named = |folder: &str| -> BTreeSet<String> {
         let paths = inputs(&root.join(folder));
         let names = paths.iter().map(|path| path.file_stem().unwrap());
