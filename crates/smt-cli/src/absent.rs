@@ -20,13 +20,21 @@ struct Part {
     values: &'static [&'static str],
 }
 
-const PARTS: [Part; 4] = [
+const PARTS: [Part; 7] = [
     Part {
         feature: "dns",
         about: "tickets in DNS",
         is_here: cfg!(feature = "dns"),
         commands: &["ticket"],
         options: &["--tickets", "--tsig-key", "--resolver", "--dnssec"],
+        values: &[],
+    },
+    Part {
+        feature: "dump",
+        about: "the reader of captures",
+        is_here: cfg!(feature = "dump"),
+        commands: &["dump"],
+        options: &[],
         values: &[],
     },
     Part {
@@ -38,12 +46,28 @@ const PARTS: [Part; 4] = [
         values: &[],
     },
     Part {
+        feature: "man",
+        about: "manual pages and completions",
+        is_here: cfg!(feature = "man"),
+        commands: &["completions", "man"],
+        options: &[],
+        values: &[],
+    },
+    Part {
         feature: "nic",
         about: "the model of a NIC",
         is_here: cfg!(feature = "nic"),
         commands: &[],
         options: &["--tun", "--psp", "--untrusted-nic"],
         values: &["nic"],
+    },
+    Part {
+        feature: "perf",
+        about: "measurements",
+        is_here: cfg!(feature = "perf"),
+        commands: &["perf"],
+        options: &[],
+        values: &[],
     },
     Part {
         feature: "sim",

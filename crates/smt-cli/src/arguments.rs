@@ -7,7 +7,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::log::LogArguments;
-use crate::{call, completions, demo, doctor, dump, exit_code, keys, man, perf, serve};
+use crate::{call, demo, doctor, exit_code, keys, serve};
 
 /// A secure message transport for datacenters: encrypted RPCs over UDP
 ///
@@ -27,17 +27,21 @@ pub(crate) enum Command {
     #[cfg(all(target_os = "linux", feature = "esp"))]
     Adopt(crate::adopt::Arguments),
     Call(call::Arguments),
-    Completions(completions::Arguments),
+    #[cfg(feature = "man")]
+    Completions(crate::completions::Arguments),
     Demo(demo::Arguments),
     Doctor(doctor::Arguments),
-    Dump(dump::Arguments),
+    #[cfg(feature = "dump")]
+    Dump(crate::dump::Arguments),
     #[cfg(all(target_os = "linux", feature = "esp"))]
     Esp(crate::esp::Arguments),
     #[cfg(all(target_os = "linux", feature = "esp"))]
     Keyd(crate::keyd::Arguments),
     Keys(keys::Arguments),
-    Man(man::Arguments),
-    Perf(perf::Arguments),
+    #[cfg(feature = "man")]
+    Man(crate::man::Arguments),
+    #[cfg(feature = "perf")]
+    Perf(crate::perf::Arguments),
     Serve(serve::Arguments),
     #[cfg(feature = "sim")]
     Sim(crate::sim::Arguments),

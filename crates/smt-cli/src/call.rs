@@ -38,8 +38,6 @@ use attempts::Retry;
 use caller::{Caller, Reply};
 use cancellation::Cancellation;
 use tickets::TicketArguments;
-#[cfg(feature = "dns")]
-pub(crate) use tickets::host_and_port;
 
 /// Call a server: send a request, and write the reply
 ///

@@ -15,10 +15,12 @@ mod absent;
 mod adopt;
 mod arguments;
 mod call;
+#[cfg(feature = "man")]
 mod completions;
 mod credentials;
 mod demo;
 mod doctor;
+#[cfg(feature = "dump")]
 mod dump;
 #[cfg(all(target_os = "linux", feature = "esp"))]
 mod esp;
@@ -28,17 +30,21 @@ mod file_range;
 mod fingerprint;
 #[cfg(all(target_os = "linux", feature = "esp"))]
 mod handover_socket;
+#[cfg(any(feature = "dns", feature = "esp"))]
+mod host_and_port;
 mod interrupt;
 #[cfg(all(target_os = "linux", feature = "esp"))]
 mod keyd;
 mod keys;
 mod log;
 mod machine;
+#[cfg(feature = "man")]
 mod man;
 mod moment;
 #[cfg(all(target_os = "linux", feature = "nic"))]
 mod nic;
 mod own_process;
+#[cfg(feature = "perf")]
 mod perf;
 mod private_key;
 #[cfg(feature = "dns")]
@@ -82,16 +88,20 @@ fn run(command: Command) -> Result<(), Failure> {
         #[cfg(all(target_os = "linux", feature = "esp"))]
         Command::Adopt(arguments) => adopt::run(&arguments),
         Command::Call(arguments) => call::run(&arguments),
+        #[cfg(feature = "man")]
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
+        #[cfg(feature = "dump")]
         Command::Dump(arguments) => dump::run(&arguments),
         #[cfg(all(target_os = "linux", feature = "esp"))]
         Command::Esp(arguments) => esp::run(&arguments),
         #[cfg(all(target_os = "linux", feature = "esp"))]
         Command::Keyd(arguments) => keyd::run(&arguments),
         Command::Keys(arguments) => keys::run(&arguments),
+        #[cfg(feature = "man")]
         Command::Man(arguments) => man::run(&arguments),
+        #[cfg(feature = "perf")]
         Command::Perf(arguments) => perf::run(&arguments),
         Command::Serve(arguments) => serve::run(&arguments),
         #[cfg(feature = "sim")]

@@ -62,6 +62,7 @@ impl NicArguments {
     }
 
     /// The same options for another process of this command.
+    #[cfg(feature = "perf")]
     pub(crate) fn to_arguments(&self) -> Vec<String> {
         let mut arguments = Vec::new();
         if let Some(device) = &self.tun {

@@ -21,6 +21,7 @@ impl Size {
     }
 
     /// The same as a size.
+    #[cfg(feature = "perf")]
     pub(crate) fn of_message(text: &str) -> Result<Self, String> {
         Self::parse_message(text).map(|bytes| Self(bytes.into()))
     }

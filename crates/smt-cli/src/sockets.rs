@@ -45,6 +45,7 @@ pub(crate) enum CarrierName {
     Nic,
 }
 
+#[cfg(feature = "perf")]
 impl CarrierName {
     /// As it is given to `--carrier`.
     pub(crate) fn text(self) -> &'static str {
@@ -85,6 +86,7 @@ impl SocketArguments {
     }
 
     /// The same options for another process of this command.
+    #[cfg(feature = "perf")]
     pub(crate) fn to_arguments(&self) -> Vec<String> {
         let mut arguments = vec!["--carrier".to_owned(), self.carrier.text().to_owned()];
         #[cfg(target_os = "linux")]

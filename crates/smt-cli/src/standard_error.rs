@@ -26,6 +26,7 @@ pub(crate) fn tell(line: impl Display) {
 }
 
 /// Tells words without an end of the line.
+#[cfg(any(feature = "perf", feature = "sim"))]
 pub(crate) fn tell_part(words: impl Display) {
     if LevelFilter::current() >= LevelFilter::WARN {
         let _ = write!(stderr(), "{words}");

@@ -6,11 +6,12 @@
 use std::time::Duration;
 
 use clap::Args;
-use smt::{DEFAULT_PORT, TicketStore, TicketVerifier};
+use smt::{TicketStore, TicketVerifier};
 use smt_dns::{KnownChains, LookupError, Server, TicketLookup, wall_now};
 
 use crate::credentials::ClientCredentials;
 use crate::failure::Failure;
+use crate::host_and_port::host_and_port;
 use crate::resolver::{ResolverArguments, block_on};
 
 /// Whether and where tickets are looked up.
@@ -100,33 +101,5 @@ impl FoundTickets {
     }
 }
 
-/// The host part and the port of an address as users write it.
-pub(crate) fn host_and_port(address: &str) -> (&str, u16) {
-    let bare = address.trim_start_matches('[').trim_end_matches(']');
-    if bare.parse::<std::net::IpAddr>().is_ok() {
-        return (bare, DEFAULT_PORT);
-    }
-    let parts = address.rsplit_once(':');
-    let parts = parts.and_then(|(host, port)| Some((host, port.parse().ok()?)));
-    let (host, port) = parts.unwrap_or((address, DEFAULT_PORT));
-    (host.trim_start_matches('[').trim_end_matches(']'), port)
-}
-
 /// A call must not wait much longer for a resolver than TLS would take.
 const LOOKUP_TIME: Duration = Duration::from_secs(1);
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn an_address_without_a_port_has_the_default_one() {
-        for (address, host, port) in [
-            ("db7", "db7", 17_379),
-            ("db7:9000", "db7", 9_000),
-            ("[::1]:9000", "::1", 9_000),
-            ("::1", "::1", 17_379),
-            ("127.0.0.1:1", "127.0.0.1", 1),
-        ] {
-            assert_eq!(super::host_and_port(address), (host, port));
-        }
-    }
-}

@@ -10,8 +10,8 @@ use clap::Args;
 use smt::{Pem, Ticket};
 use smt_dns::{Server, TicketRecord};
 
-use crate::call::host_and_port;
 use crate::failure::{Doing, Failure};
+use crate::host_and_port::host_and_port;
 use crate::resolver::{ResolverArguments, block_on};
 
 /// One of a file and a name.

@@ -13,6 +13,7 @@ use super::terms::{LONGEST_REPLY, Offer, Reply, shown};
 use crate::credentials::ClientCredentials;
 use crate::failure::Failure;
 use crate::handover_socket::{self, Ask, HandoverStream, HexId, HexValue, Told};
+use crate::host_and_port::host_and_port;
 use crate::moment::wall_time;
 use crate::standard_error;
 
@@ -31,7 +32,7 @@ pub(super) struct Arguments {
 
 /// Hands over until the process is ended. Sessions go on without it.
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let (host, _) = crate::call::host_and_port(&arguments.address);
+    let (host, _) = host_and_port(&arguments.address);
     let credentials = &arguments.credentials;
     let by_id = credentials.server_id.as_ref().map(ToString::to_string);
     let connector = Arc::new(Connector {
