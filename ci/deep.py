@@ -53,6 +53,14 @@ STEPS = [
         rooms={"crates/smt", "crates/smt-record"},
     ),
     step(
+        "apart",
+        "lints of the workspaces apart",
+        "for folder in examples/key-value fuzz trusted/minbft; do\n"
+        "    cargo clippy --manifest-path $folder/Cargo.toml --workspace --all-targets --target-dir target -- -D warnings\n"
+        "done",
+        rooms={"examples/key-value", "fuzz", "trusted/minbft"},
+    ),
+    step(
         "threads",
         "orders of threads, tried by a model checker",
         "crates/smt/check-models",
