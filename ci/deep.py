@@ -53,6 +53,13 @@ STEPS = [
         rooms={"crates/smt", "crates/smt-record"},
     ),
     step(
+        "punctual",
+        "calls and deadlines by the clock, on a machine without other work",
+        "cargo test -p smt --test endpoints",
+        rooms={"crates/smt"},
+        environment={"SMT_PUNCTUAL": "1"},
+    ),
+    step(
         "apart",
         "lints of the workspaces apart",
         "for folder in examples/key-value fuzz trusted/minbft; do\n"

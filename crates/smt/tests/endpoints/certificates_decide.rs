@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 use smt::pki::{CertificatePlan, CertificateText, EphemeralCa, KeyKind, Validity};
 use smt::{Builder, ClientAuth, OpenError, TlsClient, TlsServer, blocking};
 
-use crate::support::{Credentials, assert_echo, echo, serve};
+use crate::support::{Credentials, assert_echo, echo, serve, within};
 
 /// A server of this builder that echoes.
 fn server(builder: Builder<TlsServer>) -> blocking::Server {
@@ -23,7 +23,7 @@ fn refusal(client: Builder<TlsClient>, server: &blocking::Server) -> String {
     let text = error.to_string();
     let start = format!("connect to {}: ", server.local_address());
     println!("{text}");
-    assert!(began.elapsed() < Duration::from_secs(3), "{:?}: {text}", began.elapsed());
+    assert!(began.elapsed() < within(Duration::from_secs(3)), "{:?}: {text}", began.elapsed());
     text.strip_prefix(&start).unwrap_or_else(|| panic!("{text}")).to_owned()
 }
 

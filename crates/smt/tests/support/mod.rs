@@ -113,6 +113,15 @@ pub(crate) fn on_every_runtime(test: impl AsyncFn()) {
     }
 }
 
+/// The time that something may take, or a minute: on a machine with other work everything may be
+/// late. `SMT_PUNCTUAL=1` asks for the time itself.
+pub(crate) fn within(time: Duration) -> Duration {
+    match std::env::var_os("SMT_PUNCTUAL") {
+        Some(_) => time,
+        None => time.max(Duration::from_secs(60)),
+    }
+}
+
 /// Waits until something holds, as long as the machine takes; a minute is never.
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();
