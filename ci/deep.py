@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Checks that take long, discover, measure, or wait for guests: `.ci/deep`.
 
-    .ci/deep                 all steps; those that this commit has behind it are passed over
+    .ci/deep                 all steps but those that have run at this commit
     .ci/deep STEP...         these steps, again if they have run
     .ci/deep --list          the steps
     .ci/deep --again         all of them, whatever has run
@@ -15,7 +15,6 @@ with its fix.
 import fcntl
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -23,7 +22,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-from runner import ROOT, Result, Step, run
+from runner import LEFT_OUT, ROOT, Result, Step, end_by_signal, kill_session, run
 
 FOLDER = ROOT / "target/deep"
 RESULTS = FOLDER / "results.jsonl"
@@ -35,22 +34,25 @@ SMT = "cargo run --release -p smt-cli --features full --"
 
 
 def step(name, about, command, rooms, environment=None):
-    return Step(name, command, about, environment or {}, frozenset(rooms))
+    return Step(name, command, about, environment or {}, frozenset(rooms), is_optional=True)
 
 
 STEPS = [
     step(
         "random",
         "tests that draw at random, with fresh seeds",
-        "for seed in $(seq 5); do cargo test -p smt-proto -p smt-handshake -p smt-sim -p smt; done",
-        rooms={"crates/smt-proto", "crates/smt-handshake", "crates/smt-sim", "crates/smt"},
+        "source target/tools/environment; for run in 1 2 3; do cargo test --workspace; done",
+        rooms={"crates/smt-proto", "crates/smt-handshake", "crates/smt-sim", "crates/smt", "trusted/device"},
     ),
     step(
         "features",
-        "tests without default features",
+        "smaller builds: without default features, and each part of the command alone",
         "cargo test -p smt --no-default-features --features async --test other_runtimes\n"
-        "cargo test -p smt-record --no-default-features --test vectors",
-        rooms={"crates/smt", "crates/smt-record"},
+        "cargo test -p smt-record --no-default-features --test vectors\n"
+        "for feature in dns dump esp man nic perf sim; do\n"
+        "    cargo clippy -p smt-cli --features $feature -- -D warnings\n"
+        "done",
+        rooms={"crates/smt", "crates/smt-cli", "crates/smt-record"},
     ),
     step(
         "punctual",
@@ -137,7 +139,7 @@ STEPS = [
     step(
         "minbft",
         "minbft beside smt-bft, and its own tests over the device",
-        "trusted/minbft/test --target-dir target && trusted/minbft/own-tests --target-dir target",
+        "trusted/minbft/test --target-dir $PWD/target && trusted/minbft/own-tests --target-dir $PWD/target",
         rooms={"trusted/minbft"},
     ),
     step(
@@ -224,9 +226,11 @@ STEPS = [
 
 
 def commit():
-    """The commit of the tree, with a word if there are changes beyond."""
-    told = ["git", "describe", "--always", "--dirty=+changes", "--exclude=*", "--abbrev=12"]
-    return subprocess.run(told, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+    """The commit of the tree, and whether it has changes beyond."""
+    git = lambda *words: subprocess.run(
+        ["git", *words], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.strip()
+    return git("rev-parse", "--short=12", "HEAD") + ("+changes" if git("status", "--porcelain") else "")
 
 
 def results():
@@ -244,7 +248,8 @@ def results():
 def keep(row):
     """Appends a result, and has it on disk."""
     with RESULTS.open("a") as file:
-        file.write(f"{json.dumps(row)}\n")
+        # A kill may have cut the line before.
+        file.write(f"\n{json.dumps(row)}\n")
         file.flush()
         os.fsync(file.fileno())
 
@@ -275,22 +280,23 @@ def end_orphans():
     if not RUNNING.exists():
         return
     left = json.loads(RUNNING.read_text() or "{}")
-    if left and began(left["group"]) == left["began"]:
-        os.killpg(left["group"], signal.SIGKILL)
+    # Its first process may have ended before others: then its number is nobody's.
+    if left and began(left["session"]) in (left["began"], None):
+        kill_session(left["session"])
     RUNNING.unlink()
 
 
 def run_step(step):
     """Runs a step, whose words go to its log, and keeps what came of it."""
-    log = FOLDER / f"{step.name}.log"
-    command = f"{{ {step.command}\n}} >{log} 2>&1 || {{ code=$?; tail -20 {log}; exit $code; }}"
-    note = lambda group: RUNNING.write_text(json.dumps({"group": group, "began": began(group)}))
-    quiet = Step(step.name, command, step.about, step.environment)
-    result = run(quiet, note)
+    log, at = FOLDER / f"{step.name}.log", commit()
+    note = lambda pid: RUNNING.write_text(json.dumps({"session": pid, "began": began(pid)}))
+    with log.open("wb") as output:
+        result = run(step, note, output)
     RUNNING.unlink(missing_ok=True)
-    keep(asdict(result) | {"commit": commit(), "date": time.strftime("%F %T")})
+    keep(asdict(result) | {"commit": at, "date": time.strftime("%F %T")})
     write_table()
-    return result
+    if result.has_failed:
+        print("".join(log.read_text(errors="replace").splitlines(keepends=True)[-20:]), flush=True)
 
 
 def chosen(arguments):
@@ -302,8 +308,9 @@ def chosen(arguments):
     named = [names[word] for word in arguments if word in names]
     if named or "--again" in arguments:
         return named or STEPS
-    done, now = results(), commit()
-    return [step for step in STEPS if done.get(step.name, {}).get("commit") != now]
+    now = commit()
+    done = {name for name, row in results().items() if row["commit"] == now and row["code"] != LEFT_OUT}
+    return [step for step in STEPS if step.name not in done or now.endswith("+changes")]
 
 
 def main(arguments):
@@ -321,10 +328,15 @@ def main(arguments):
     passed_over = len(STEPS) - len(steps) if not arguments else 0
     if passed_over:
         print(f"{passed_over} steps have run at this commit: --again runs them too")
-    failed = [step.name for step in steps if run_step(step).has_failed]
+    end_by_signal()
+    for step in steps:
+        run_step(step)
     print(f"\n{write_table()}")
+    now = commit()
+    failed = [name for name, row in results().items()
+              if row["commit"] == now and row["code"] not in (0, LEFT_OUT)]
     if failed:
-        sys.exit(f"failed: {', '.join(failed)}; {FOLDER}/STEP.log says how")
+        sys.exit(f"failed at this commit: {', '.join(failed)}; {FOLDER}/STEP.log says how")
 
 
 if __name__ == "__main__":

@@ -39,6 +39,40 @@ SCRIPTS = {
     "quic-kit": ["quic-kit/kit", "quic-kit/http3", "quic-kit/offload", "quic-kit/quinn"],
 }
 
+INTEGRATIONS = [room for room in SCRIPTS if room.startswith("integrations/")]
+# Files and folders that other rooms than their own read, in tests or by includes.
+READERS = {
+    "ci/core-": ["crates/smt-proto/core-check"],
+    "docs/PERFORMANCE.md": ["bench"],
+    "docs/draft-smt-00.md": ["crates/smt-proto"],
+    "docs/guide/src/": ["examples/key-value", "trusted/transform-counter"],
+    "examples/key-value/README.md": ["docs/guide"],
+    "fuzz/corpus/": ["crates/smt-fuzz"],
+    "fuzz/fuzz_targets/": ["crates/smt-fuzz"],
+    "integrations/program": INTEGRATIONS,
+    "integrations/wireshark/compare.py": ["integrations/native"],
+    "quic-kit/aioquic/": ["quic-kit/kit", "quic-kit/offload"],
+    "quic-kit/rules.txt": ["quic-kit/kit"],
+    "README.md": ["docs/guide"],
+    "trusted/size": ["trusted/figures"],
+    "trusted/vectors/": ["trusted/attestation"],
+    "vectors/": [
+        "crates/smt-dump",
+        "crates/smt-fuzz",
+        "crates/smt-handshake",
+        "crates/smt-io",
+        "crates/smt-nic",
+        "crates/smt-proto",
+        "crates/smt-record",
+        "crates/smt-sim",
+        "crates/smt-switch",
+        "crates/smt-wire",
+        "integrations/xdp",
+        "interop",
+        "kernel/xdp",
+    ],
+}
+
 
 def inside(folder):
     """A folder of the tree by its name."""
@@ -80,12 +114,17 @@ class Rooms:
         self.uses |= {room: uses_of_apart(room) for room in APART}
 
     def of_path(self, path):
-        """The room of a file or a folder: the innermost one. `None`: the file is all rooms'."""
+        """The room of a file or a folder: the innermost one. `None`: it lies in no room."""
         if path in self.uses:
             return path
         around = [str(folder) for folder in Path(path).parents]
         room = next((folder for folder in around if folder in self.uses), None)
         return room or ("docs" if path.endswith(".md") else None)
+
+    def of_change(self, path):
+        """The rooms that a change of a file may break: its own, and those that read it."""
+        found = {self.of_path(path)} - {None}
+        return found.union(*(rooms for start, rooms in READERS.items() if path.startswith(start)))
 
     def below(self, folder):
         """A room itself, or all rooms in a folder."""

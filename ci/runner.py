@@ -29,6 +29,8 @@ class Step:
     environment: dict = field(default_factory=dict)
     # The rooms that it tests (`rooms.py`), beside those of the workspace that cargo tests.
     rooms: frozenset = frozenset()
+    # Whether it may be left out where something cannot be had (exit code 77).
+    is_optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,20 @@ def cpu_seconds():
     return used.ru_utime + used.ru_stime
 
 
-def run(step, begun=lambda group: None):
-    """Runs a step in a process group of its own, which `begun` learns; ends it with this process."""
+def kill_session(session):
+    """Kills all processes of a session. Some have process groups of their own, as below `timeout`."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rsplit(")", 1)[1].split()
+            if int(fields[3]) == session:
+                os.kill(int(stat.parent.name), signal.SIGKILL)
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+
+
+def run(step, begun=lambda session: None, output=None):
+    """Runs a step in a session of its own, which `begun` learns and which ends with this process;
+    its words go to a file, or where this process's go."""
     print(f"\n== {time.strftime('%T')} {step.name}: {step.command}", flush=True)
     began, cpu = time.monotonic(), cpu_seconds()
     process = subprocess.Popen(
@@ -64,15 +78,19 @@ def run(step, begun=lambda group: None):
         cwd=ROOT,
         env=os.environ | step.environment,
         stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT if output else None,
         start_new_session=True,
     )
     begun(process.pid)
     try:
         code = process.wait()
     except BaseException:
-        os.killpg(process.pid, signal.SIGKILL)
+        kill_session(process.pid)
         process.wait()
         raise
+    if code == LEFT_OUT and not step.is_optional:
+        code = 1
     result = Result(step.name, time.monotonic() - began, cpu_seconds() - cpu, code)
     print(f"== {result.name}: {result.word}, {result.seconds:.0f} s", flush=True)
     return result
@@ -87,9 +105,15 @@ def table(results):
     return "\n".join([*lines, f"| all | {total:.0f} | {cpu:.0f} | |"])
 
 
+def end_by_signal():
+    """Has SIGTERM end this process as Ctrl-C does, with its steps."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+
+
 def run_all(steps, keep_going=False, keep=lambda result: None):
     """Runs steps up to the first that fails, or all, and shows the table of their times. `keep` gets
     each result."""
+    end_by_signal()
     results = []
     for step in steps:
         results.append(run(step))

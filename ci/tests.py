@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Tests of the checks: `python3 ci/tests.py`."""
 
-import os
-import signal
+import re
 import subprocess
 import sys
 import tempfile
@@ -11,7 +10,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 import gate
-from rooms import ROOT, Rooms
+from rooms import READERS, ROOT, Rooms
 
 # A deep run of three steps, whose second one waits until the file `go` is there.
 DEEP = """
@@ -21,9 +20,10 @@ sys.path.insert(0, {ci!r})
 import deep
 folder = pathlib.Path({folder!r})
 deep.FOLDER, deep.RESULTS, deep.RUNNING = folder, folder / "results.jsonl", folder / "running.json"
+deep.commit = lambda: "0123456789ab"
 deep.STEPS = [
     deep.step("first", "", f"echo ran >>{{folder}}/first", []),
-    deep.step("second", "", f"echo $$ >>{{folder}}/second; until [[ -e {{folder}}/go ]]; do sleep 0.01; done; exit 3", []),
+    deep.step("second", "", f"timeout 60 bash -c 'echo $$ >>{{folder}}/second; until [[ -e {{folder}}/go ]]; do sleep 0.01; done; exit 3'", []),
     deep.step("third", "", f"echo ran >>{{folder}}/third", []),
 ]
 deep.main(sys.argv[1:])
@@ -53,8 +53,23 @@ class RoomsTest(unittest.TestCase):
         users = self.rooms.with_users({"trusted/chain"})
         self.assertEqual(users, {"trusted/chain", "trusted/cli", "trusted/figures", "trusted/models"})
 
+    def test_a_file_that_sources_of_another_room_name_reaches_that_room(self):
+        listed = subprocess.run(["git", "ls-files", "*.rs"], cwd=ROOT, check=True, capture_output=True, text=True)
+        missed = set()
+        for name in listed.stdout.split():
+            room = self.rooms.of_path(name)
+            for text in re.findall(r'"((?:\.\./)+[\w./-]+)"', (ROOT / name).read_text()):
+                for start in (ROOT / name).parent, ROOT / room:
+                    read = (start / text).resolve()
+                    if read.is_file() and read.is_relative_to(ROOT) and not read.is_relative_to(ROOT / room):
+                        path = str(read.relative_to(ROOT))
+                        users = self.rooms.with_users(self.rooms.of_change(path))
+                        missed |= {(path, room)} if room not in users else set()
+        self.assertEqual(missed, set())
+
     def test_each_room_that_is_named_exists(self):
         named = set(self.rooms.uses) | {room for uses in self.rooms.uses.values() for room in uses}
+        named |= {room for rooms in READERS.values() for room in rooms}
         steps = {room for step in gate.STEPS for room in step.rooms}
         self.assertEqual([room for room in named | steps if not (ROOT / room).is_dir()], [])
         self.assertLessEqual(steps, set(self.rooms.uses))
@@ -63,6 +78,12 @@ class RoomsTest(unittest.TestCase):
         told = subprocess.run(["git", "ls-files", "test", "*/test"], cwd=ROOT, check=True, capture_output=True, text=True)
         folders = {str(Path(path).parent) for path in told.stdout.split()}
         self.assertEqual(folders - set(self.rooms.uses), set())
+
+
+def is_alive(pid):
+    """Whether the process is there, and no zombie."""
+    stat = Path("/proc", pid, "stat")
+    return stat.exists() and stat.read_text().rsplit(")", 1)[1].split()[0] != "Z"
 
 
 class DeepTest(unittest.TestCase):
@@ -80,9 +101,15 @@ class DeepTest(unittest.TestCase):
             killed.wait()
             (left,) = (folder / "second").read_text().split()
             self.assertTrue(Path("/proc", left).exists())
+            # The kill cut a line.
+            with (folder / "results.jsonl").open("a") as results:
+                results.write('{"name": "second", "sec')
 
-            (folder / "go").touch()
             again = self.deep(folder)
+            while len((folder / "second").read_text().split()) < 2:
+                self.assertIsNone(again.poll())
+            self.assertFalse(is_alive(left))
+            (folder / "go").touch()
             self.assertEqual(again.wait(), 1)
             for step, count in [("first", 1), ("second", 2), ("third", 1)]:
                 self.assertEqual(len((folder / step).read_text().split()), count, step)

@@ -187,7 +187,8 @@ def run(smt, directory):
     address = server.stdout.readline().split()[-1].rsplit(":", 1)
     forwarder = Forwarder((address[0], int(address[1])), directory / "run.pcap")
     forwarder.start()
-    messages = [os.urandom(size) for size in (0, 1, 64, 1_102, 1_103, 20_000, 300_000)]
+    chance = random.Random(int(os.environ.get("SMT_SEED", "1")))
+    messages = [chance.randbytes(size) for size in (0, 1, 64, 1_102, 1_103, 20_000, 300_000)]
     for message in messages:
         call = [smt, "call", f"127.0.0.1:{forwarder.front.getsockname()[1]}", "--ca", authority, "--name", "localhost"]
         reply = subprocess.run(call, input=message, check=True, cwd=directory, stdout=subprocess.PIPE).stdout

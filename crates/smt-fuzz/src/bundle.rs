@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The members of a bundle (SPEC §5.7): taken as a whole or refused as a whole.
 //!
-//! 1. The input is a bundle's application bytes. [`model`] says by itself what the specification
+//! 1. The input is a bundle's application bytes. `model` says by itself what the specification
 //!    permits; both agree.
 //! 2. Members lie one behind the other from the first byte to the last: nothing overlaps, nothing
 //!    is left over.

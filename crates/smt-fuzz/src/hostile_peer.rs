@@ -4,7 +4,7 @@
 //!
 //! 1. A session of the plaintext version comes to life, so that everything opens that has the form
 //!    of a record or control packet (SPEC §14).
-//! 2. The input is what the peer then sends: [`Said`] control packets, [`Sealed`] messages,
+//! 2. The input is what the peer then sends: `Said` control packets, `Sealed` messages,
 //!    garbage; and what the victim's application does meanwhile.
 //! 3. Then the peer is silent for ever: every call ends, the session dies, nothing is held.
 

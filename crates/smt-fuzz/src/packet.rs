@@ -2,9 +2,9 @@
 //! Datagrams: every packet of both versions is what the specification says, or is none.
 //!
 //! 1. [`smt_wire::parse`] walks the input as a receiver does.
-//! 2. At each step [`model`] says by itself what the specification permits; both must agree.
+//! 2. At each step `model` says by itself what the specification permits; both must agree.
 //! 3. Every packet is emitted again: the same bytes, but for reserved ones, which become zero.
-//! 4. The input is also taken as a packet that a switch has trimmed ([`trimmed`]).
+//! 4. The input is also taken as a packet that a switch has trimmed (`trimmed`).
 //!
 //! Not here: tags and records (see [`crate::record`]).
 

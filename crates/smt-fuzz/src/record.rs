@@ -2,7 +2,7 @@
 //! Opening records with known keys: a sealed record opens in its place, and nothing else does (SPEC
 //! §5.1 to §5.4).
 //!
-//! 1. A message of the input's sizes is sealed; each record is compared with one that [`keys`]
+//! 1. A message of the input's sizes is sealed; each record is compared with one that `keys`
 //!    makes from the specification.
 //! 2. The input then tries records: moved, renumbered, damaged, made up, under other keys. Only the
 //!    genuine record under its own number may open, and in its own place it must.

@@ -2,7 +2,7 @@
 //! Client and server endpoints under a hostile network (SPEC §4 to §12; the targets `endpoint` and
 //! `connect`).
 //!
-//! 1. The input is both configurations and a sequence of [`Step`]s: actions of applications, the
+//! 1. The input is both configurations and a sequence of `Step`s: actions of applications, the
 //!    fate of datagrams, forgeries, the passing of time.
 //! 2. After every step all that both endpoints say is taken and checked (`world`).
 //! 3. In the end the network is honest: everything ends, nothing is left, a fresh call succeeds.

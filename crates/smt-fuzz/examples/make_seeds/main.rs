@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Writes inputs to begin with, one folder per target: `cargo run --example make_seeds -- FOLDER`.
+//! Writes inputs to begin with, one folder per target: `cargo run -p smt-fuzz --example make_seeds
+//! -- FOLDER`.
 //!
 //! Parsers begin with the vectors, credentials with certificates that are made here, captures
 //! with what the simulator makes, scenarios with those that come along; targets whose
 //! input is a script begin with bytes of a fixed generator, since any bytes are a script.
-//! README.md says how a corpus comes of them.
+//! fuzz/README.md says how a corpus comes of them.
 #![expect(clippy::unwrap_used, reason = "a tool fails by panicking")]
 
 mod captures;

@@ -26,7 +26,7 @@ impl Leftovers {
             if now.threads <= self.threads && now.descriptors <= self.descriptors {
                 return None;
             }
-            if began.elapsed() > Duration::from_secs(20) {
+            if began.elapsed() > Duration::from_secs(60) {
                 return Some(format!("{done}: {self:?} have become {now:?}"));
             }
             std::thread::yield_now();

@@ -91,7 +91,7 @@ fn a_signal_ends_a_node_that_does_not_listen_yet() {
     assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
     let (sender, ended) = channel();
     std::thread::spawn(move || sender.send(child.wait().unwrap()));
-    let status = ended.recv_timeout(Duration::from_secs(20)).expect("the node goes on");
+    let status = ended.recv_timeout(Duration::from_secs(60)).expect("the node goes on");
     assert_eq!(status.code(), Some(128 + 15));
 }
 
