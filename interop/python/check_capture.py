@@ -15,6 +15,7 @@ Usage: check_capture.py PATH-TO-SMT [PATH-TO-GO-CLIENT]    (docs/draft-smt-00.md
 import hashlib
 import hmac
 import os
+import random
 import re
 import select
 import socket

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Prints vectors/attestations.json: `cargo run -p smt-attestation --all-features --example
-//! make_attestation_vectors > vectors/attestations.json`. vectors/check.py checks it with other code.
+//! make_attestation_vectors`. vectors/check.py checks it with other code.
 #![allow(clippy::unwrap_used, reason = "an example may panic")]
 
 use data_encoding::HEXLOWER;
