@@ -106,8 +106,10 @@ def table(results):
 
 
 def end_by_signal():
-    """Has SIGTERM end this process as Ctrl-C does, with its steps."""
+    """Has SIGTERM end this process as Ctrl-C does, with its steps. A shell that starts this in the
+    background has SIGINT ignored: steps test what it does to programs."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def run_all(steps, keep_going=False, keep=lambda result: None):
