@@ -5,7 +5,8 @@
 # treats warnings as errors turns red four days after the draft was dated, with no change to
 # anything.
 #
-# Seen with xml2rfc 3.34.1 (PyPI), Python 3.11, Linux, 2026-11-29, with --date 2020-01-15 and without:
+# Seen with xml2rfc 3.34.1 (PyPI), Python 3.11, Linux, 2026-11-29, with --date 2020-01-15 and
+# without:
 #     Warning: The document date (2020-01-15) is more than 3 days away from today's date
 # A build that is to be the same every day drops that one line before it judges warnings.
 set -euo pipefail
