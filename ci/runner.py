@@ -68,6 +68,12 @@ def kill_session(session):
             continue
 
 
+def default_signals():
+    """Steps test what signals do to programs, and nohup and a shell's `&` have some ignored."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def run(step, begun=lambda session: None, output=None):
     """Runs a step in a session of its own, which `begun` learns and which ends with this process;
     its words go to a file, or where this process's go."""
@@ -81,6 +87,7 @@ def run(step, begun=lambda session: None, output=None):
         stdout=output,
         stderr=subprocess.STDOUT if output else None,
         start_new_session=True,
+        preexec_fn=default_signals,
     )
     begun(process.pid)
     try:
@@ -106,10 +113,8 @@ def table(results):
 
 
 def end_by_signal():
-    """Has SIGTERM end this process as Ctrl-C does, with its steps. A shell that starts this in the
-    background has SIGINT ignored: steps test what it does to programs."""
+    """Has SIGTERM end this process as Ctrl-C does, with its steps."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def run_all(steps, keep_going=False, keep=lambda result: None):

@@ -86,6 +86,17 @@ def is_alive(pid):
     return stat.exists() and stat.read_text().rsplit(")", 1)[1].split()[0] != "Z"
 
 
+class RunnerTest(unittest.TestCase):
+    def test_a_step_has_the_signals_that_its_starter_ignores(self):
+        script = (
+            f"import sys; sys.path.insert(0, {str(ROOT / 'ci')!r}); sys.dont_write_bytecode = True\n"
+            "from runner import Step, run\n"
+            "sys.exit(run(Step('hangup', 'kill -HUP $$')).code)"
+        )
+        run = ["bash", "-c", "trap '' HUP INT; exec \"$@\"", "-", sys.executable, "-c", script]
+        self.assertEqual(subprocess.run(run, stdout=subprocess.DEVNULL).returncode, 256 - 1)
+
+
 class DeepTest(unittest.TestCase):
     def deep(self, folder, *arguments):
         script = DEEP.format(ci=str(ROOT / "ci"), folder=str(folder))
