@@ -7,7 +7,7 @@
     .ci/deep --again         all of them, whatever has run
 
 A failure does not end the run. Each result is on disk before the next step begins, so a run that
-was killed goes on where it was. target/deep/table.md has the table, with the commit of each row;
+was killed resumes where it was. target/deep/table.md has the table, with the commit of each row;
 target/deep/STEP.log has what a step printed. A find becomes a seed, an input or a test of the gate,
 with its fix.
 """
@@ -32,7 +32,6 @@ TRUSTED = "cargo run --release -p smt-trusted --"
 SMT = "cargo run --release -p smt-cli --features full --"
 
 
-
 def step(name, about, command, rooms, environment=None):
     return Step(name, command, about, environment or {}, frozenset(rooms), is_optional=True)
 
@@ -41,7 +40,7 @@ STEPS = [
     step(
         "random",
         "tests that draw at random, with fresh seeds",
-        "source target/tools/environment; for run in 1 2 3; do cargo test --workspace; done",
+        "ci/tools; source target/tools/environment; for run in 1 2 3; do cargo test --workspace; done",
         rooms={"crates/smt-proto", "crates/smt-handshake", "crates/smt-sim", "crates/smt", "trusted/device"},
     ),
     step(

@@ -80,16 +80,15 @@ def inside(folder):
 
 
 def packages():
-    """Name of each package of the workspace by its room, and the rooms that the room uses."""
+    """The room of each package of the workspace, and the rooms that it uses."""
     command = ["cargo", "metadata", "--no-deps", "--format-version", "1"]
     told = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    names, uses = {}, {}
+    uses = {}
     for package in json.loads(told)["packages"]:
         room = inside(Path(package["manifest_path"]).parent)
-        names[room] = package["name"]
         paths = [of["path"] for of in package["dependencies"] if "path" in of]
         uses[room] = {inside(path) for path in paths} - {room}
-    return names, uses
+    return uses
 
 
 def uses_of_apart(room):
@@ -109,7 +108,8 @@ class Rooms:
     """All rooms: the packages among them, and which use which."""
 
     def __init__(self):
-        self.packages, self.uses = packages()
+        self.uses = packages()
+        self.packages = set(self.uses)
         self.uses |= {room: set(uses) for room, uses in SCRIPTS.items()}
         self.uses |= {room: uses_of_apart(room) for room in APART}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Steps of a check: each runs as processes of its own, and is told with its seconds.
+"""Steps of a check: each runs as processes of its own, and is reported with its seconds.
 
 `Step` says what runs, `run` runs it, `table` shows what came of all. A step may say by exit code 77
 that something cannot be had on this machine.

@@ -102,7 +102,7 @@ class DeepTest(unittest.TestCase):
         script = DEEP.format(ci=str(ROOT / "ci"), folder=str(folder))
         return subprocess.Popen([sys.executable, "-c", script, *arguments], stdout=subprocess.DEVNULL)
 
-    def test_a_run_that_was_killed_goes_on_where_it_was(self):
+    def test_a_run_that_was_killed_resumes_where_it_was(self):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             killed = self.deep(folder)
