@@ -40,7 +40,9 @@ STEPS = [
     step(
         "random",
         "tests that draw at random, with fresh seeds",
-        "ci/tools; source target/tools/environment; for run in 1 2 3; do cargo test --workspace; done",
+        "ci/tools; source target/tools/environment\n"
+        "for run in 1 2 3; do cargo test --workspace; done\n"
+        "SMT_SEED=$RANDOM interop/run target/debug/smt $KIT_PYTHON",
         rooms={"crates/smt-proto", "crates/smt-handshake", "crates/smt-sim", "crates/smt", "trusted/device"},
     ),
     step(

@@ -18,7 +18,7 @@ APART = ("examples/key-value", "fuzz", "trusted/minbft")
 SCRIPTS = {
     "docs": [],
     "docs/guide": ["crates/smt-cli", "examples/key-value"],
-    "interop": ["crates/smt-cli", "crates/smt-sim", "docs"],
+    "interop": ["crates/smt-cli", "crates/smt-sim"],
     "vectors": ["crates/smt-wire", "crates/smt-record", "crates/smt-handshake", "crates/smt-switch"],
     "kernel/rig": [],
     "kernel/xdp": ["crates/smt-switch"],
@@ -44,7 +44,7 @@ INTEGRATIONS = [room for room in SCRIPTS if room.startswith("integrations/")]
 READERS = {
     "ci/core-": ["crates/smt-proto/core-check"],
     "docs/PERFORMANCE.md": ["bench"],
-    "docs/draft-smt-00.md": ["crates/smt-proto"],
+    "docs/draft-smt-00.md": ["crates/smt-proto", "interop"],
     "docs/guide/src/": ["examples/key-value", "trusted/transform-counter"],
     "examples/key-value/README.md": ["docs/guide"],
     "fuzz/corpus/": ["crates/smt-fuzz"],

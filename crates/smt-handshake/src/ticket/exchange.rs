@@ -39,7 +39,7 @@ fn not_begun() -> HandshakeFailure {
 }
 
 fn bad_length(peer: Side) -> HandshakeFailure {
-    malformed(format!("the {peer}'s flight is cut short, or goes on behind its end"))
+    malformed(format!("the {peer}'s flight is cut short, or continues after its end"))
 }
 
 fn bad_share(peer: Side) -> HandshakeFailure {

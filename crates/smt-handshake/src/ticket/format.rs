@@ -227,7 +227,7 @@ impl Requirements {
 
 impl From<BadLength> for TicketError {
     fn from(_: BadLength) -> Self {
-        Self("it is cut short, or goes on behind its end")
+        Self("it is cut short, or continues after its end")
     }
 }
 
