@@ -156,6 +156,12 @@ STEPS = [
         rooms={"trusted/device"},
     ),
     step(
+        "faults",
+        "faults that were made here, put back: the gate turns red",
+        "ci/faults",
+        rooms=[],
+    ),
+    step(
         "native",
         "SMT without UDP between namespaces",
         "integrations/native/test",
