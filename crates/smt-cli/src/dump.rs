@@ -85,12 +85,25 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut output = BufWriter::new(std::io::stdout().lock());
     let summary = match dump(BufReader::new(capture), wishes, &mut output) {
         Err(DumpError::Output(error)) => return Err(error.into()),
-        Err(error @ (DumpError::Message(..) | DumpError::Decrypted(_))) => return Err(error.into()),
-        summary => summary.doing(path)?,
+        summary => summary.doing(&path)?,
     };
     output.flush()?;
     tell(&summary, arguments.port);
-    Ok(())
+    match summary.stopped_by {
+        Some(error @ (DumpError::Message(..) | DumpError::Decrypted(_))) => Err(error.into()),
+        Some(error) => Err(error).doing(path),
+        None if summary.is_unread() => Err(unreadable(&summary, &path)),
+        None => Ok(()),
+    }
+}
+
+/// The failure of a capture without a frame that can be read.
+fn unreadable(summary: &Summary, path: &str) -> Failure {
+    Failure::new(format!(
+        "{path}: no frame can be read here ({}); capture with tcpdump -i any, or have another program \
+        write it as Ethernet or raw IP",
+        summary.passed_over
+    ))
 }
 
 /// A file of plaintext, which only its owner may read.
@@ -106,14 +119,24 @@ fn tell(summary: &Summary, port: u16) {
         tracing::warn!("the capture ends in the middle of a frame");
     }
     standard_error::tell(format_args!("{}", summary.text));
-    if !summary.is_empty {
+    if summary.packets > 0 || summary.is_unread() {
         return;
     }
-    let others: Vec<String> = summary.other_ports.iter().map(u16::to_string).collect();
+    let others: Vec<String> = summary.other_ports.iter().map(|port| port_text(*port)).collect();
     let others = if others.is_empty() { "none".to_owned() } else { others.join(", ") };
     standard_error::tell(format_args!(
         "nothing is of port {port}; other ports in the capture: {others} (choose one with --port)"
     ));
+}
+
+/// A port, and the tunnel that is usually behind it.
+fn port_text(port: u16) -> String {
+    match port {
+        4500 => format!("{port} (ESP, not read)"),
+        4789 => format!("{port} (VXLAN, not read)"),
+        6081 => format!("{port} (Geneve, not read)"),
+        _ => port.to_string(),
+    }
 }
 
 fn session(text: &str) -> Result<SessionIndex, String> {

@@ -4,28 +4,18 @@
 //! A file that ends in the middle of a frame, as of a tcpdump that was killed, is read up to there.
 
 use std::io::{self, Read};
-use std::time::Duration;
 
 use crate::error::DumpError;
-use crate::link::LinkType;
-use crate::pcap::{Magic, Pcap};
+use crate::frame::{Frame, read_some};
+use crate::magic::{PcapMagic, is_section};
+use crate::pcap::Pcap;
 use crate::pcapng::Pcapng;
-
-/// Bytes that were captured at once.
-#[derive(Debug)]
-pub(crate) struct Frame {
-    /// Since 1970, UTC; zero if the file does not say.
-    pub(crate) time: Duration,
-    pub(crate) link: LinkType,
-    pub(crate) bytes: Vec<u8>,
-    /// Bytes before the capture cut the frame off.
-    pub(crate) original_length: usize,
-}
 
 /// An open file.
 #[derive(Debug)]
 pub(crate) struct Capture<R> {
-    format: Format<R>,
+    format: Format<Counted<R>>,
+    frames: u64,
     is_cut_short: bool,
 }
 
@@ -35,23 +25,32 @@ enum Format<R> {
     Pcapng(Pcapng<R>),
 }
 
-/// The byte order of a file's numbers.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Order {
-    Big,
-    Little,
+/// An input, and how many bytes were read from it.
+#[derive(Debug)]
+struct Counted<R> {
+    input: R,
+    bytes: u64,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.input.read(buffer)?;
+        self.bytes += length as u64;
+        Ok(length)
+    }
 }
 
 impl<R: Read> Capture<R> {
     /// Tells the format by the first four bytes.
-    pub(crate) fn open(mut input: R) -> Result<Self, DumpError> {
+    pub(crate) fn open(input: R) -> Result<Self, DumpError> {
+        let mut input = Counted { input, bytes: 0 };
         let mut magic = [0; 4];
-        let length = read_some(&mut input, &mut magic).map_err(DumpError::Capture)?;
+        let length = read_some(&mut input, &mut magic).map_err(at_its_begin)?;
         if length == magic.len() {
-            if let Some(magic) = Magic::of(magic) {
-                return begun(magic.open(input).map(Format::Pcap));
+            if let Some(magic) = PcapMagic::of(magic) {
+                return begun(Pcap::open(magic, input).map(Format::Pcap));
             }
-            if Pcapng::<R>::is_magic(magic) {
+            if is_section(magic) {
                 return begun(Pcapng::open(input).map(Format::Pcapng));
             }
         }
@@ -62,7 +61,12 @@ impl<R: Read> Capture<R> {
     }
 
     /// The next frame; `None` at the end.
+    ///
+    /// # Errors
+    /// [`DumpError::Capture`]: the file cannot be read on, or contradicts its format from the byte
+    /// on that the error names. All frames before it were returned.
     pub(crate) fn next_frame(&mut self) -> Result<Option<Frame>, DumpError> {
+        let byte = self.byte();
         let frame = match &mut self.format {
             Format::Pcap(pcap) => pcap.next_frame(),
             Format::Pcapng(pcapng) => pcapng.next_frame(),
@@ -72,7 +76,24 @@ impl<R: Read> Capture<R> {
                 self.is_cut_short = true;
                 Ok(None)
             }
-            frame => frame.map_err(DumpError::Capture),
+            Err(error) => Err(DumpError::Capture { frames: self.frames, byte, error }),
+            Ok(frame) => {
+                self.frames += u64::from(frame.is_some());
+                Ok(frame)
+            }
+        }
+    }
+
+    /// Frames that were returned.
+    pub(crate) fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// Bytes of the file that were read.
+    fn byte(&self) -> u64 {
+        match &self.format {
+            Format::Pcap(pcap) => pcap.input().bytes,
+            Format::Pcapng(pcapng) => pcapng.input().bytes,
         }
     }
 
@@ -83,71 +104,18 @@ impl<R: Read> Capture<R> {
 }
 
 /// The capture behind a file header that was read, or the error that reading it met.
-fn begun<R>(format: io::Result<Format<R>>) -> Result<Capture<R>, DumpError> {
+fn begun<R>(format: io::Result<Format<Counted<R>>>) -> Result<Capture<R>, DumpError> {
     match format {
-        Ok(format) => Ok(Capture { format, is_cut_short: false }),
+        Ok(format) => Ok(Capture { format, frames: 0, is_cut_short: false }),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
             Err(DumpError::NoCapture("it ends before the first frame could begin".to_owned()))
         }
-        Err(error) => Err(DumpError::Capture(error)),
+        Err(error) => Err(at_its_begin(error)),
     }
 }
 
-impl Order {
-    pub(crate) fn u16(self, bytes: [u8; 2]) -> u16 {
-        match self {
-            Self::Big => u16::from_be_bytes(bytes),
-            Self::Little => u16::from_le_bytes(bytes),
-        }
-    }
-
-    pub(crate) fn u32(self, bytes: [u8; 4]) -> u32 {
-        match self {
-            Self::Big => u32::from_be_bytes(bytes),
-            Self::Little => u32::from_le_bytes(bytes),
-        }
-    }
-
-    /// The number at an offset; `None` past the end.
-    pub(crate) fn u32_at(self, bytes: &[u8], offset: usize) -> Option<u32> {
-        let bytes = bytes.get(offset..)?.first_chunk()?;
-        Some(self.u32(*bytes))
-    }
-
-    /// The number at an offset; `None` past the end.
-    pub(crate) fn u16_at(self, bytes: &[u8], offset: usize) -> Option<u16> {
-        let bytes = bytes.get(offset..)?.first_chunk()?;
-        Some(self.u16(*bytes))
-    }
-}
-
-/// Reads `length` bytes, of which a damaged file may claim any number.
-pub(crate) fn read_bytes(input: &mut impl Read, length: u32) -> io::Result<Vec<u8>> {
-    if length > FRAME_BYTES_MAX {
-        return Err(damaged("a frame of more than 64 MB"));
-    }
-    let mut bytes = vec![0; length as usize];
-    input.read_exact(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// The file contradicts its format.
-pub(crate) fn damaged(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("the capture is damaged: {what}"))
-}
-
-/// Fills `buffer` as far as the input goes.
-pub(crate) fn read_some(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut length = 0;
-    while length < buffer.len() {
-        match input.read(&mut buffer[length..]) {
-            Ok(0) => break,
-            Ok(more) => length += more,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(length)
+fn at_its_begin(error: io::Error) -> DumpError {
+    DumpError::Capture { frames: 0, byte: 0, error }
 }
 
 fn first_bytes(bytes: &[u8]) -> String {
@@ -157,6 +125,3 @@ fn first_bytes(bytes: &[u8]) -> String {
     let words: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     words.join(" ")
 }
-
-/// No capture has larger frames; loopback's have 64 KB.
-const FRAME_BYTES_MAX: u32 = 64 << 20;

@@ -2,12 +2,14 @@
 //! A datagram in an IP packet, of version 4 or 6: behind UDP's header, behind that of SMT natively
 //! over IP (SPEC §15.2), or behind both of them and PSP's (SPEC §15.3).
 //!
-//! Fragments are none of ours: SMT's datagrams are never fragmented (SPEC §15.1).
+//! Fragments are none of ours: SMT's datagrams are never fragmented (SPEC §15.1). Packets
+//! without a datagram are named by their reason (`passed_over`).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use smt_wire::native::NativeHeader;
 
+use crate::passed_over::Reason;
 use crate::psp::{self, PspPacket};
 
 /// Addresses and payload.
@@ -55,19 +57,27 @@ impl CarrierKind {
     }
 }
 
-/// The datagram in an IP packet of which `missing` bytes were not captured; `None` if there is
-/// none. Native ones are those of this protocol number.
-pub(crate) fn of_ip(packet: &[u8], missing: usize, native: Option<u8>) -> Option<Datagram<'_>> {
-    let headers = match packet.first()? >> 4 {
+/// The datagram in an IP packet of which `missing` bytes were not captured. Native ones are those
+/// of this protocol number.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) fn of_ip(
+    packet: &[u8],
+    missing: usize,
+    native: Option<u8>,
+) -> Result<Datagram<'_>, Reason> {
+    let headers = match packet.first().ok_or(Reason::BadHeader)? >> 4 {
         4 => ipv4(packet)?,
         _ => ipv6(packet)?,
     };
     let carrier = match headers.protocol {
         UDP => CarrierKind::Udp,
         protocol if Some(protocol) == native => CarrierKind::Native,
-        _ => return None,
+        protocol => return Err(Reason::IpProtocol(protocol)),
     };
-    let (header, rest) = packet.get(headers.length..)?.split_first_chunk::<8>()?;
+    let transport = packet.get(headers.length..).and_then(<[u8]>::split_first_chunk::<8>);
+    let (header, rest) = transport.ok_or(Reason::BadHeader)?;
     let [s, p, t, q, a, b, ..] = *header;
     let told = match carrier {
         CarrierKind::Native => headers.payload_length.unwrap_or(0),
@@ -94,7 +104,7 @@ pub(crate) fn of_ip(packet: &[u8], missing: usize, native: Option<u8>) -> Option
         identification: headers.identification,
         psp: None,
     };
-    Some(native.and_then(|native| datagram.in_psp(native)).unwrap_or(datagram))
+    Ok(native.and_then(|native| datagram.in_psp(native)).unwrap_or(datagram))
 }
 
 impl<'a> Datagram<'a> {
@@ -138,17 +148,19 @@ struct IpHeaders {
     payload_length: Option<usize>,
 }
 
-fn ipv4(packet: &[u8]) -> Option<IpHeaders> {
-    let header = packet.first_chunk::<20>()?;
+fn ipv4(packet: &[u8]) -> Result<IpHeaders, Reason> {
+    let header = packet.first_chunk::<20>().ok_or(Reason::BadHeader)?;
     let length = usize::from(header[0] & 0x0F) * 4;
-    let is_fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3FFF != 0;
-    if length < 20 || is_fragment {
-        return None;
+    if length < 20 {
+        return Err(Reason::BadHeader);
+    }
+    if u16::from_be_bytes([header[6], header[7]]) & 0x3FFF != 0 {
+        return Err(Reason::Fragment);
     }
     let address =
         |at: usize| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]);
     let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
-    Some(IpHeaders {
+    Ok(IpHeaders {
         addresses: [address(12).into(), address(16).into()],
         protocol: header[9],
         protocol_at: 9,
@@ -158,18 +170,24 @@ fn ipv4(packet: &[u8]) -> Option<IpHeaders> {
     })
 }
 
-fn ipv6(packet: &[u8]) -> Option<IpHeaders> {
-    let (header, mut rest) = packet.split_first_chunk::<40>()?;
+fn ipv6(packet: &[u8]) -> Result<IpHeaders, Reason> {
+    let (header, mut rest) = packet.split_first_chunk::<40>().ok_or(Reason::BadHeader)?;
     let (mut protocol, mut protocol_at) = (header[6], 6);
     while matches!(protocol, HOP_BY_HOP | ROUTING | DESTINATION) {
-        let &[after, words] = rest.first_chunk()?;
+        let &[after, words] = rest.first_chunk().ok_or(Reason::BadHeader)?;
         (protocol, protocol_at) = (after, packet.len() - rest.len());
-        rest = rest.get((usize::from(words) + 1) * 8..)?;
+        rest = rest.get((usize::from(words) + 1) * 8..).ok_or(Reason::BadHeader)?;
     }
-    let address = |bytes: &[u8]| Some(Ipv6Addr::from(*bytes.first_chunk::<16>()?).into());
+    if protocol == FRAGMENT {
+        return Err(Reason::Fragment);
+    }
+    let address = |bytes: &[u8]| {
+        let bytes = bytes.first_chunk::<16>().ok_or(Reason::BadHeader)?;
+        Ok(Ipv6Addr::from(*bytes).into())
+    };
     let length = packet.len() - rest.len();
     let total = 40 + usize::from(u16::from_be_bytes([header[4], header[5]]));
-    Some(IpHeaders {
+    Ok(IpHeaders {
         addresses: [address(&header[8..])?, address(&header[24..])?],
         protocol,
         protocol_at,
@@ -182,6 +200,7 @@ fn ipv6(packet: &[u8]) -> Option<IpHeaders> {
 const UDP: u8 = 17;
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
 const DESTINATION: u8 = 60;
 
 #[cfg(test)]
@@ -232,15 +251,17 @@ mod tests {
         }
 
         #[test]
-        fn fragments_other_protocols_and_short_packets_are_none() {
-            let (mut fragment, mut tcp) = (v4(), v4());
+        fn fragments_other_protocols_and_short_packets_are_named() {
+            let (mut fragment, mut fragment_of_v6, mut tcp) = (v4(), v6(), v4());
             fragment[6] = 0x20;
+            fragment_of_v6[40] = FRAGMENT;
             tcp[9] = 6;
-            assert_eq!(of_ip(&fragment, 0, None), None);
-            assert_eq!(of_ip(&tcp, 0, None), None);
+            assert_eq!(of_ip(&fragment, 0, None), Err(Reason::Fragment));
+            assert_eq!(of_ip(&fragment_of_v6, 0, None), Err(Reason::Fragment));
+            assert_eq!(of_ip(&tcp, 0, None), Err(Reason::IpProtocol(6)));
             for (packet, end) in [(v4(), 28), (v6(), 56)] {
                 for end in 0..end {
-                    assert_eq!(of_ip(&packet[..end], 0, None), None, "{end}");
+                    assert_eq!(of_ip(&packet[..end], 0, None), Err(Reason::BadHeader), "{end}");
                 }
             }
         }
@@ -257,8 +278,9 @@ mod tests {
                 assert_eq!((datagram.source.port(), datagram.target.port()), (1, 2));
                 assert_eq!((datagram.payload, datagram.missing), (&b"abc"[..], 0));
                 assert_eq!(datagram.packet[datagram.payload_at..], *b"abc");
-                assert_eq!(of_ip(&packet, 0, Some(254)), None);
-                assert_eq!(of_ip(&packet, 0, None), None);
+                let other = Err(Reason::IpProtocol(253));
+                assert_eq!(of_ip(&packet, 0, Some(254)), other);
+                assert_eq!(of_ip(&packet, 0, None), other);
                 // Segmentation offload leaves 0 there.
                 packet[length_at + 1] = 0;
                 assert_eq!(of_ip(&packet, 0, Some(253)).unwrap().payload, b"abc\0\0");

@@ -36,6 +36,8 @@ pub(crate) struct Dissection {
     messages: Messages,
     /// If it is to be written.
     decrypted: Option<DecryptedCapture>,
+    /// Why no further messages are written.
+    not_written: Option<DumpError>,
     /// Names that were written, and how often: an index is of another session after a restart.
     written: HashMap<String, u32>,
     counts: Counts,
@@ -89,6 +91,7 @@ impl Dissection {
             wishes,
             handshakes: Handshakes::default(),
             associations: Associations::default(),
+            not_written: None,
             written: HashMap::new(),
             counts: Counts::default(),
         }
@@ -177,8 +180,16 @@ impl Dissection {
     }
 
     /// Shows what has waited for the end.
+    ///
+    /// # Errors
+    /// Messages or plaintext could not be written, or the output takes no more.
     pub(crate) fn finish(&mut self, output: &mut dyn Write) -> Result<(), DumpError> {
         self.view.finish(output)?;
+        let written = self.write_decrypted();
+        self.not_written.take().map_or(written, Err)
+    }
+
+    fn write_decrypted(&mut self) -> Result<(), DumpError> {
         let decrypted = self.decrypted.take().zip(self.messages.opened());
         let (Some((decrypted, opened)), Some(file)) = (decrypted, &mut self.wishes.decrypted)
         else {
@@ -188,9 +199,9 @@ impl Dissection {
         written.and_then(|()| file.flush()).map_err(DumpError::Decrypted)
     }
 
-    /// Whether there was no packet.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.counts.packets == 0
+    /// Packets so far.
+    pub(crate) fn packets(&self) -> u64 {
+        self.counts.packets
     }
 
     /// A line for people, at the end.
@@ -233,7 +244,7 @@ impl Dissection {
                 let known = self.ends(&row, data.header.session);
                 let to = Direction { target: row.target, session: data.header.session };
                 let terms = self.terms(&row, to);
-                (row.remark, row.facts) = self.data(&row, to, data, terms)?;
+                (row.remark, row.facts) = self.data(&row, to, data, terms);
                 if row.remark.is_received() {
                     self.note(&row, to, data, terms);
                     let piece = Piece { time: row.time, to, data, terms, facts: &row.facts };

@@ -2,8 +2,9 @@
 //! The contents of a capture of SMT: a line per packet, and with a key log its records and
 //! messages; or a line per RPC (`smt dump`).
 //!
-//! 1. Frames come out of the file (`capture`: `pcap`, `pcapng`), datagrams out of frames (`link`,
-//!    `datagram`), packets of PSP among them (`psp`).
+//! 1. Frames come out of the file (`capture`: `magic`, `pcap`, `pcapng`), datagrams out of frames
+//!    (`link`, `datagram`), packets of PSP among them (`psp`); other frames are counted by what
+//!    they are (`passed_over`).
 //! 2. A datagram that the kernel has not yet cut into segments is cut here (`segments`).
 //! 3. Packets are parsed (`dissection`); handshakes tell the sizes of records (`terms`).
 //! 4. With keys (`key_log`), control tags are checked, packets of PSP opened by the associations in
@@ -11,7 +12,8 @@
 //! 5. A capture with the plaintext is written (`decrypted_capture`).
 //! 6. Packets are shown (`view`, `row`, `packet_json`), or put together to RPCs (`rpcs`, `rpc`).
 //!
-//! A capture is believed as little as the network is: any bytes are told or refused. Not here:
+//! A capture is believed as little as the network is: any bytes are told or refused. An error ends
+//! the reading, and what was read by then is shown like a whole capture. Not here:
 //! files' names and the command's options (`smt-cli`).
 
 #![forbid(unsafe_code)]
@@ -23,10 +25,13 @@ mod datagram;
 mod decrypted_capture;
 mod dissection;
 mod error;
+mod frame;
 mod key_log;
 mod link;
+mod magic;
 mod messages;
 mod packet_json;
+mod passed_over;
 mod pcap;
 mod pcapng;
 mod psp;
@@ -35,6 +40,7 @@ mod row;
 mod rpc;
 mod rpcs;
 mod segments;
+mod summary;
 mod terms;
 mod ticket_flight;
 mod view;
@@ -46,8 +52,11 @@ use std::path::PathBuf;
 use capture::Capture;
 use dissection::Dissection;
 pub use error::DumpError;
+use frame::Frame;
 pub use key_log::{KeyLogError, Keys};
+pub use passed_over::PassedOver;
 use smt_wire::{MessageId, SessionIndex};
+pub use summary::Summary;
 
 /// The parts of a capture that are to be shown, and how.
 #[derive(Default)]
@@ -75,24 +84,14 @@ pub struct Wishes {
     pub is_live: bool,
 }
 
-/// A summary of a capture, shown after its packets.
-#[derive(Debug)]
-pub struct Summary {
-    /// A line for people.
-    pub text: String,
-    /// Nothing was of the port.
-    pub is_empty: bool,
-    /// Some of the other ports to which datagrams went, in the order of their first one.
-    pub other_ports: Vec<u16>,
-    /// The file ends in the middle of a frame, as of a tcpdump that was killed.
-    pub is_cut_short: bool,
-}
-
 /// Reads a capture, pcap or pcapng, and writes a line for each packet, and for each record and
-/// message that has opened; or what else is wished.
+/// message that has opened; or what else is wished. A capture that is damaged is shown up to there
+/// ([`Summary::stopped_by`]).
 ///
 /// # Errors
-/// The input is no capture or contradicts itself, or something cannot be read or written.
+/// [`DumpError::NoCapture`] and [`DumpError::Capture`]: the input is no capture, or cannot be read
+/// up to the first frame. [`DumpError::Message`]: the directory of messages cannot be made.
+/// [`DumpError::Output`]: the output takes no more lines.
 pub fn dump(
     capture: impl Read,
     wishes: Wishes,
@@ -103,35 +102,89 @@ pub fn dump(
         let made = std::fs::create_dir_all(directory);
         made.map_err(|error| DumpError::Message(directory.clone(), error))?;
     }
-    let (port, is_live) = (wishes.port, wishes.is_live);
-    let native = wishes.native_protocol;
-    let mut dissection = Dissection::new(wishes);
-    let (mut frames, mut other_ports) = (0_u64, Vec::new());
-    while let Some(frame) = capture.next_frame()? {
-        frames += 1;
-        let missing = frame.original_length - frame.bytes.len();
-        let Some(datagram) = link::ip_packet(frame.link, &frame.bytes)
-            .and_then(|packet| datagram::of_ip(packet, missing, native))
-        else {
-            continue;
-        };
-        let ports = [datagram.source.port(), datagram.target.port()];
-        if ports.contains(&port) {
-            dissection.show(frame.time, &datagram, output)?;
-            if is_live {
-                output.flush()?;
-            }
-        } else if !other_ports.contains(&ports[1]) && other_ports.len() < PORTS_TOLD_MAX {
-            other_ports.push(ports[1]);
-        }
+    let mut reading = Reading::new(wishes);
+    let read = but_for_output(reading.read(&mut capture, output))?;
+    let finished = but_for_output(reading.dissection.finish(output))?;
+    let Reading { dissection, passed_over, other_ports, .. } = reading;
+    let mut text = format!("{} frames: {}", capture.frames(), dissection.summary());
+    if passed_over.is_any() {
+        text += &format!("; frames passed over: {passed_over}");
     }
-    dissection.finish(output)?;
     Ok(Summary {
-        text: format!("{frames} frames: {}", dissection.summary()),
-        is_empty: dissection.is_empty(),
+        text,
+        frames: capture.frames(),
+        packets: dissection.packets(),
+        passed_over,
         other_ports,
         is_cut_short: capture.is_cut_short(),
+        stopped_by: read.or(finished),
     })
+}
+
+/// An error after which the rest can be shown; `Err` if the output takes no more.
+fn but_for_output(result: Result<(), DumpError>) -> Result<Option<DumpError>, DumpError> {
+    match result {
+        Err(error @ DumpError::Output(_)) => Err(error),
+        result => Ok(result.err()),
+    }
+}
+
+/// A capture that is being read.
+struct Reading {
+    port: u16,
+    native_protocol: Option<u8>,
+    is_live: bool,
+    dissection: Dissection,
+    passed_over: PassedOver,
+    other_ports: Vec<u16>,
+}
+
+impl Reading {
+    fn new(wishes: Wishes) -> Self {
+        Self {
+            port: wishes.port,
+            native_protocol: wishes.native_protocol,
+            is_live: wishes.is_live,
+            dissection: Dissection::new(wishes),
+            passed_over: PassedOver::default(),
+            other_ports: Vec::new(),
+        }
+    }
+
+    /// Shows all frames up to the end, or up to an error.
+    fn read<R: Read>(
+        &mut self,
+        capture: &mut Capture<R>,
+        output: &mut dyn Write,
+    ) -> Result<(), DumpError> {
+        while let Some(frame) = capture.next_frame()? {
+            self.show(&frame, output)?;
+        }
+        Ok(())
+    }
+
+    fn show(&mut self, frame: &Frame, output: &mut dyn Write) -> Result<(), DumpError> {
+        let missing = frame.original_length - frame.bytes.len();
+        let datagram = link::ip_packet(frame.link, frame.order, &frame.bytes)
+            .and_then(|packet| datagram::of_ip(packet, missing, self.native_protocol));
+        let datagram = match datagram {
+            Ok(datagram) => datagram,
+            Err(reason) => {
+                self.passed_over.count(reason);
+                return Ok(());
+            }
+        };
+        let ports = [datagram.source.port(), datagram.target.port()];
+        if ports.contains(&self.port) {
+            self.dissection.show(frame.time, &datagram, output)?;
+            if self.is_live {
+                output.flush()?;
+            }
+        } else if !self.other_ports.contains(&ports[1]) && self.other_ports.len() < PORTS_TOLD_MAX {
+            self.other_ports.push(ports[1]);
+        }
+        Ok(())
+    }
 }
 
 /// A hint needs no more.

@@ -4,46 +4,32 @@
 use std::io::{self, Read};
 use std::time::Duration;
 
-use crate::capture::{Frame, Order, read_bytes, read_some};
-use crate::link::LinkType;
-
-/// The byte order and the unit of time that the first four bytes tell.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Magic {
-    order: Order,
-    /// Nanoseconds in a unit of the fraction of a second.
-    fraction_ns: u32,
-}
+use crate::frame::{Frame, LinkType, damaged, read_bytes, read_some};
+use crate::magic::{JOINED, PcapMagic, begins_capture};
 
 /// An open file.
 #[derive(Debug)]
 pub(crate) struct Pcap<R> {
     input: R,
-    magic: Magic,
+    magic: PcapMagic,
     link: LinkType,
 }
 
-impl Magic {
-    /// `None`: the file is of another format.
-    pub(crate) fn of(magic: [u8; 4]) -> Option<Self> {
-        let (order, fraction_ns) = match magic {
-            [0xA1, 0xB2, 0xC3, 0xD4] => (Order::Big, 1_000),
-            [0xD4, 0xC3, 0xB2, 0xA1] => (Order::Little, 1_000),
-            [0xA1, 0xB2, 0x3C, 0x4D] => (Order::Big, 1),
-            [0x4D, 0x3C, 0xB2, 0xA1] => (Order::Little, 1),
-            _ => return None,
-        };
-        Some(Self { order, fraction_ns })
-    }
-
+impl<R: Read> Pcap<R> {
     /// Reads the rest of the file's header.
-    pub(crate) fn open<R: Read>(self, mut input: R) -> io::Result<Pcap<R>> {
+    pub(crate) fn open(magic: PcapMagic, mut input: R) -> io::Result<Self> {
         let mut header = [0; 20];
         input.read_exact(&mut header)?;
         let [.., a, b, c, d] = header;
         // The upper bits say how long checksums are.
-        let link = LinkType(self.order.u32([a, b, c, d]) & 0xFFFF);
-        Ok(Pcap { input, magic: self, link })
+        let link = LinkType(magic.order.u32([a, b, c, d]) & 0xFFFF);
+        Ok(Self { input, magic, link })
+    }
+}
+
+impl<R> Pcap<R> {
+    pub(crate) fn input(&self) -> &R {
+        &self.input
     }
 }
 
@@ -56,7 +42,8 @@ impl<R: Read> Pcap<R> {
             16 => {}
             _ => return Err(io::ErrorKind::UnexpectedEof.into()),
         }
-        let Magic { order, fraction_ns } = self.magic;
+        self.check(&header)?;
+        let PcapMagic { order, fraction_ns } = self.magic;
         let number = |offset| order.u32_at(&header, offset).unwrap_or_default();
         let (seconds, fraction, length) = (number(0), number(4), number(8));
         let bytes = read_bytes(&mut self.input, length)?;
@@ -64,15 +51,28 @@ impl<R: Read> Pcap<R> {
             time: Duration::from_secs(seconds.into())
                 + Duration::from_nanos(u64::from(fraction) * u64::from(fraction_ns)),
             link: self.link,
+            order,
             original_length: (number(12) as usize).max(bytes.len()),
             bytes,
         }))
+    }
+
+    /// Refuses what no frame begins with.
+    fn check(&self, header: &[u8; 16]) -> io::Result<()> {
+        if *header == [0; 16] {
+            return Err(damaged("zeros where a frame should begin"));
+        }
+        if begins_capture(header) {
+            return Err(damaged(JOINED));
+        }
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::Order;
 
     fn file(order: Order, magic: u32, fraction: u32) -> Vec<u8> {
         let bytes = |value: u32| match order {
@@ -87,7 +87,7 @@ mod tests {
 
     fn open(file: &[u8]) -> Pcap<&[u8]> {
         let (magic, rest) = file.split_first_chunk().unwrap();
-        Magic::of(*magic).unwrap().open(rest).unwrap()
+        Pcap::open(PcapMagic::of(*magic).unwrap(), rest).unwrap()
     }
 
     mod next_frame {
@@ -105,6 +105,23 @@ mod tests {
                     assert_eq!(frame.bytes, b"abc");
                     assert!(pcap.next_frame().unwrap().is_none());
                 }
+            }
+        }
+
+        #[test]
+        fn zeros_and_another_capture_in_the_place_of_a_frame_are_told() {
+            let section = b"\x0A\x0D\x0D\x0A\x1C\0\0\0\x4D\x3C\x2B\x1A\x01\0\0\0";
+            let other = file(Order::Big, 0xA1B2_C3D4, 5);
+            for (behind, told) in [
+                (&[0; 512][..], "zeros"),
+                (&other, "another capture"),
+                (section, "another capture"),
+            ] {
+                let file = [&file(Order::Little, 0xA1B2_3C4D, 5), behind].concat();
+                let mut pcap = open(&file);
+                assert!(pcap.next_frame().unwrap().is_some());
+                let error = pcap.next_frame().unwrap_err().to_string();
+                assert!(error.starts_with(told), "{error}");
             }
         }
 

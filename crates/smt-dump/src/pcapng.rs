@@ -7,8 +7,8 @@
 use std::io::{self, Read};
 use std::time::Duration;
 
-use crate::capture::{Frame, Order, damaged, read_bytes, read_some};
-use crate::link::LinkType;
+use crate::frame::{Frame, LinkType, Order, damaged, read_bytes, read_some};
+use crate::magic::{JOINED, PcapMagic, byte_order, is_section};
 
 /// An open file.
 #[derive(Debug)]
@@ -26,12 +26,13 @@ struct Interface {
     resolution: u8,
 }
 
-impl<R: Read> Pcapng<R> {
-    /// Whether a file that begins like this is of this format.
-    pub(crate) fn is_magic(magic: [u8; 4]) -> bool {
-        u32::from_be_bytes(magic) == SECTION_HEADER
+impl<R> Pcapng<R> {
+    pub(crate) fn input(&self) -> &R {
+        &self.input
     }
+}
 
+impl<R: Read> Pcapng<R> {
     /// Reads the first section header, whose type has been read.
     pub(crate) fn open(input: R) -> io::Result<Self> {
         let mut pcapng = Self { input, order: Order::Little, interfaces: Vec::new() };
@@ -48,10 +49,12 @@ impl<R: Read> Pcapng<R> {
                 4 => {}
                 _ => return Err(io::ErrorKind::UnexpectedEof.into()),
             }
-            // Reads the same in both orders.
-            if Self::is_magic(ty) {
+            if is_section(ty) {
                 self.read_section_header()?;
                 continue;
+            }
+            if PcapMagic::of(ty).is_some() {
+                return Err(damaged(JOINED));
             }
             let mut length = [0; 4];
             self.input.read_exact(&mut length)?;
@@ -70,11 +73,7 @@ impl<R: Read> Pcapng<R> {
         let mut head = [0; 8];
         self.input.read_exact(&mut head)?;
         let [a, b, c, d, magic @ ..] = head;
-        self.order = match u32::from_be_bytes(magic) {
-            BYTE_ORDER => Order::Big,
-            order if order.swap_bytes() == BYTE_ORDER => Order::Little,
-            _ => return Err(damaged("a section without a byte order")),
-        };
+        self.order = byte_order(&magic).ok_or_else(|| damaged("a section without a byte order"))?;
         self.interfaces.clear();
         self.body(self.order.u32([a, b, c, d]), 12)?;
         Ok(())
@@ -122,6 +121,7 @@ impl<R: Read> Pcapng<R> {
         Ok(Frame {
             time: interface.time(ticks),
             link: interface.link,
+            order: self.order,
             bytes: bytes.to_vec(),
             original_length: (number(16)? as usize).max(bytes.len()),
         })
@@ -135,6 +135,7 @@ impl<R: Read> Pcapng<R> {
         Ok(Frame {
             time: Duration::ZERO,
             link: self.interface(0)?.link,
+            order: self.order,
             bytes: bytes[..original.min(bytes.len())].to_vec(),
             original_length: original,
         })
@@ -161,8 +162,6 @@ impl Interface {
     }
 }
 
-const SECTION_HEADER: u32 = 0x0A0D_0D0A;
-const BYTE_ORDER: u32 = 0x1A2B_3C4D;
 const INTERFACE: u32 = 1;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
@@ -172,6 +171,7 @@ const MICROSECONDS: u8 = 6;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::magic::{BYTE_ORDER, SECTION_HEADER};
 
     fn block(ty: u32, body: &[u8], is_big: bool) -> Vec<u8> {
         let word = |value: u32| {

@@ -42,5 +42,5 @@ fn show(log: &[u8], capture: &[u8]) -> (String, Result<(), DumpError>) {
     let mut shown = Vec::new();
     let outcome = dump(capture, wishes, &mut shown);
     let shown = String::from_utf8(shown).expect("what is shown is text");
-    (shown, outcome.map(drop))
+    (shown, outcome.and_then(|summary| summary.stopped_by.map_or(Ok(()), Err)))
 }

@@ -330,6 +330,38 @@ fn one_session_or_one_rpc_is_shown_alone() {
     }
 }
 
+#[test]
+fn rpcs_before_the_damage_are_shown_and_then_the_damage_is_the_failure() {
+    let files = Files::new();
+    let (seen, port) = exchange(&files, b"hi");
+    let damaged = [pcap(&seen), vec![0; 512]].concat();
+    let capture = files.write("damaged", damaged);
+    let outcome = smt(&["dump", &capture, "--port", &port, "--rpcs"]);
+    assert_eq!(outcome.status.code(), Some(1));
+    let shown = String::from_utf8_lossy(&outcome.output).into_owned();
+    assert!(shown.contains("replied"), "{shown}");
+    let [.., summary, error] = outcome.errors.lines().collect::<Vec<_>>()[..] else {
+        panic!("{}", outcome.errors)
+    };
+    assert!(summary.contains(" frames: "), "{summary}");
+    assert!(error.contains("damaged: the capture is damaged behind its first "), "{error}");
+}
+
+#[test]
+fn frames_that_cannot_be_read_are_no_wrong_port() {
+    let files = Files::new();
+    let (seen, port) = exchange(&files, b"hi");
+    let mut capture = pcap(&seen);
+    // The link type is the last word of the file's header, in either byte order.
+    capture[20..24].copy_from_slice(&[147, 0, 0, 147]);
+    let capture = files.write("user0", capture);
+    let outcome = smt(&["dump", &capture, "--port", &port]);
+    assert_eq!(outcome.status.code(), Some(1));
+    assert!(outcome.errors.contains("no frame can be read here"), "{}", outcome.errors);
+    assert!(outcome.errors.contains("of link type 147 (USER0)"), "{}", outcome.errors);
+    assert!(!outcome.errors.contains("--port"), "{}", outcome.errors);
+}
+
 /// The lines of `smt`'s output, each an object.
 fn objects(words: &[&str]) -> Vec<Value> {
     let outcome = smt(words);

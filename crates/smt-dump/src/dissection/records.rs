@@ -22,33 +22,33 @@ impl Dissection {
         to: Direction,
         data: &Data<'_>,
         terms: Terms,
-    ) -> Result<(Remark, Vec<Fact>), DumpError> {
+    ) -> (Remark, Vec<Fact>) {
         let header = data.header;
         let end = u64::from(header.offset) + data.payload.len() as u64;
         let unprotected = self.unprotected(row, to, terms);
         if unprotected != Remark::None {
-            return Ok((unprotected, Vec::new()));
+            return (unprotected, Vec::new());
         }
         if end > u64::from(terms.geometry.stream_length(header.message_length)) {
-            return Ok((Remark::TooLong, Vec::new()));
+            return (Remark::TooLong, Vec::new());
         }
         let Some(keys) = &self.wishes.keys else {
-            return Ok((Remark::None, Vec::new()));
+            return (Remark::None, Vec::new());
         };
         // Nothing has protected plaintext: it does not come among records that have opened.
         if row.is_plaintext {
-            return Ok((Remark::None, Vec::new()));
+            return (Remark::None, Vec::new());
         }
         if row.psp.is_some_and(|psp| psp.opened_by.is_none()) {
-            return Ok((row.remark, Vec::new()));
+            return (row.remark, Vec::new());
         }
         if !keys.has(header.session) {
-            return Ok((Remark::NoKey, Vec::new()));
+            return (Remark::NoKey, Vec::new());
         }
         self.counts.assumed += u64::from(self.handshakes.terms(to).is_none());
         let findings = self.messages.take(to, data, terms, keys);
         let facts = findings.into_iter().map(|finding| self.fact(to, header.id, finding));
-        Ok((Remark::None, facts.collect::<Result<_, _>>()?))
+        (Remark::None, facts.collect())
     }
 
     /// The reason for which a receiver looks at nothing else of DATA: the packet of PSP around it
@@ -73,7 +73,7 @@ impl Dissection {
         }
     }
 
-    fn fact(&mut self, to: Direction, id: MessageId, finding: Finding) -> Result<Fact, DumpError> {
+    fn fact(&mut self, to: Direction, id: MessageId, finding: Finding) -> Fact {
         let count = |counts: &mut Counts, is_ok: bool| {
             if is_ok {
                 counts.opened += 1;
@@ -81,7 +81,7 @@ impl Dissection {
                 counts.failed += 1;
             }
         };
-        Ok(match finding {
+        match finding {
             Finding::First(opened) => {
                 count(&mut self.counts, opened.is_ok());
                 Fact::First(opened)
@@ -92,29 +92,36 @@ impl Dissection {
             }
             Finding::Whole(header, body) => {
                 let message = WholeMessage::new(id, header.kind, header.parts, &body);
-                Fact::Whole(self.whole(to, &message)?)
+                Fact::Whole(self.whole(to, &message))
             }
             Finding::Bundle(members) => Fact::Bundle(id, members),
             Finding::Member(header, body) => {
                 let message = WholeMessage::new(header.id, header.kind, header.parts, &body);
-                let whole = self.whole(to, &message)?;
+                let whole = self.whole(to, &message);
                 Fact::Member(header, whole)
             }
             Finding::Again => Fact::Again(id),
-        })
+        }
     }
 
-    fn whole(&mut self, to: Direction, message: &WholeMessage<'_>) -> Result<Whole, DumpError> {
+    fn whole(&mut self, to: Direction, message: &WholeMessage<'_>) -> Whole {
         self.counts.whole += 1;
-        let path = match &self.wishes.directory {
-            Some(directory) => {
-                let name = message.file_name(to);
-                let count = self.written.entry(name.clone()).or_default();
-                Some(write_new(directory, &name, count, message.body)?)
+        message.shown(self.write_message(to, message))
+    }
+
+    /// Writes a message, if that is wished. After a failure no further one is written.
+    fn write_message(&mut self, to: Direction, message: &WholeMessage<'_>) -> Option<PathBuf> {
+        let directory = self.wishes.directory.as_ref()?;
+        let name = message.file_name(to);
+        let count = self.written.entry(name.clone()).or_default();
+        match write_new(directory, &name, count, message.body) {
+            Ok(path) => Some(path),
+            Err(error) => {
+                self.wishes.directory = None;
+                self.not_written = Some(error);
+                None
             }
-            None => None,
-        };
-        Ok(message.shown(path))
+        }
     }
 }
 
