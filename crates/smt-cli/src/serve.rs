@@ -11,6 +11,7 @@
 mod access_log;
 mod caller;
 mod command;
+mod command_pipes;
 mod directory;
 mod environment;
 mod handler;

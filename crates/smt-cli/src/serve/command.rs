@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A command that is run for each request.
 //!
-//! 1. One thread writes the request to its standard input, one reads the reply from its standard
-//!    output.
+//! 1. The request goes to its standard input, and the reply comes from its standard output
+//!    (`command_pipes`).
 //! 2. Meanwhile the handler looks whether a caller still waits for the reply, and whether its time
 //!    is over; then the command is killed with all of its group.
-//! 3. Exit code 0 makes what it wrote the reply. Its standard error is the server's.
+//! 3. Its end is the end of the reply, whoever still holds its pipes: a process that it has started
+//!    in the background lives on. Exit code 0 makes what it wrote the reply. Its standard error is
+//!    the server's.
 
-use std::io::{self, Read, Write};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
+use super::command_pipes::CommandPipes;
 use super::environment::Environment;
 use super::handler::Dropped;
 use super::program;
@@ -77,22 +80,16 @@ impl ExternalCommand {
     ) -> Result<Bytes, Failure> {
         let began = Instant::now();
         let why_end = || self.why_end(began, is_useless);
-        let pipes = (child.stdin.take(), child.stdout.take());
-        let (Some(input), Some(output)) = pipes else {
-            return Err(Failure::new("the command has no pipes"));
-        };
-        let reply = self.exchange(input, output, request, &why_end);
-        // It may go on although it has closed its output.
-        let reply = reply.and_then(|reply| self.wait_for(&mut child, &why_end).map(|()| reply));
+        let exchanged = self.exchange(&mut child, request, &why_end);
         // Not read to its end, or not wanted: it must not be left behind.
-        if reply.is_err() {
+        if exchanged.is_err() {
             kill_group(child.id());
         }
         let status = child.wait().doing(format!("waiting for {}", self.program))?;
         if let Some(groups) = running().as_mut() {
             groups.retain(|group| *group != child.id());
         }
-        let reply = reply?;
+        let reply = exchanged?;
         self.check(status)?;
         Ok(reply)
     }
@@ -116,59 +113,39 @@ impl ExternalCommand {
         Ok(child)
     }
 
-    /// The reply, or why there is none: then the command may still run.
+    /// All that the command has written when it ends; or why it must end, and may still run.
     fn exchange(
         &self,
-        input: ChildStdin,
-        output: ChildStdout,
+        child: &mut Child,
         request: &Bytes,
         why_end: &dyn Fn() -> Option<Failure>,
     ) -> Result<Bytes, Failure> {
-        let limit = u64::from(self.limits.reply);
-        let (done, replies) = sync_channel(1);
-        let request = request.clone();
-        let started = detach(move || feed(input, &request)).and_then(|()| {
-            detach(move || {
-                let mut reply = Vec::new();
-                let read = output.take(limit + 1).read_to_end(&mut reply);
-                // The receiver is gone if the command was killed.
-                let _ = done.send(read.map(|_| reply));
-            })
-        });
-        started.doing(format!("feeding {}", self.program))?;
-        let reply = loop {
-            match replies.recv_timeout(LOOK_EVERY) {
-                Ok(reply) => break reply.doing(format!("reading from {}", self.program))?,
-                Err(RecvTimeoutError::Timeout) => why_end().map_or(Ok(()), Err)?,
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Failure::new("the reply was lost"));
-                }
-            }
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(Failure::new("the command has no pipes"));
         };
-        match reply.len() as u64 {
-            length if length > limit => Err(Failure::new(format!(
-                "{} replied with more than --message-limit, {limit} bytes",
-                self.program
-            ))),
-            _ => Ok(Bytes::from(reply)),
-        }
-    }
-
-    /// Until it has ended, or has to.
-    fn wait_for(
-        &self,
-        child: &mut Child,
-        why_end: &dyn Fn() -> Option<Failure>,
-    ) -> Result<(), Failure> {
-        let mut pause = Duration::from_micros(100);
+        let limit = self.limits.reply as usize;
+        let pipes = CommandPipes::new(input, output, request.clone(), limit);
+        let mut pipes = pipes.doing(format!("feeding {}", self.program))?;
+        let end = end_of(child);
+        let pause = if end.is_some() { LOOK_EVERY } else { LOOK_FOR_END_EVERY };
         loop {
-            let ended = child.try_wait();
-            if ended.doing(format!("waiting for {}", self.program))?.is_some() {
-                return Ok(());
+            let exchanged = pipes.exchange(end.as_ref().map(AsFd::as_fd), pause);
+            exchanged.doing(format!("exchanging with {}", self.program))?;
+            let ended = child.try_wait().doing(format!("waiting for {}", self.program))?.is_some();
+            if ended {
+                // It may have written since.
+                pipes.read_rest().doing(format!("reading from {}", self.program))?;
+            }
+            if pipes.is_too_long() {
+                return Err(Failure::new(format!(
+                    "{} replied with more than --message-limit, {limit} bytes",
+                    self.program
+                )));
+            }
+            if ended {
+                return Ok(pipes.into_reply());
             }
             why_end().map_or(Ok(()), Err)?;
-            std::thread::sleep(pause);
-            pause = (pause * 2).min(LOOK_EVERY);
         }
     }
 
@@ -193,17 +170,10 @@ impl ExternalCommand {
     }
 }
 
-/// Starts a thread that is not joined: a process that has left the command's group may hold the
-/// other end of its pipe for as long as it likes.
-fn detach(thread: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    std::thread::Builder::new().spawn(thread).map(drop)
-}
-
-/// Commands that do not read all of their input are none of the server's business.
-fn feed(mut input: ChildStdin, request: &[u8]) {
-    if let Err(error) = input.write_all(request) {
-        tracing::debug!(%error, "the command did not read all of the request");
-    }
+/// Readable when the command ends; `None` where the system has no such thing.
+fn end_of(child: &Child) -> Option<OwnedFd> {
+    let number = Pid::from_raw(i32::try_from(child.id()).ok()?)?;
+    pidfd_open(number, PidfdFlags::empty()).ok()
 }
 
 /// Ends a command that has not been waited for, and all that it has started and left in its group.
@@ -229,6 +199,8 @@ fn running() -> MutexGuard<'static, Option<Vec<u32>>> {
 static RUNNING: Mutex<Option<Vec<u32>>> = Mutex::new(Some(Vec::new()));
 /// How often it is asked whether a command must end.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How often it is asked whether a command has ended, where the system does not tell.
+const LOOK_FOR_END_EVERY: Duration = Duration::from_millis(1);
 
 #[cfg(test)]
 mod tests {
@@ -287,21 +259,44 @@ mod tests {
             run("sleep 1000; true", "", true).unwrap_err();
         }
 
-        /// It holds the pipes, and is no more of this server's business.
         #[test]
-        fn nobody_waits_for_what_has_left_its_group() {
+        fn the_end_of_a_command_ends_its_reply_and_what_it_has_started_lives_on() {
+            for start in ["sleep 1000", "setsid sleep 1000", "sleep 1000 <&0"] {
+                let scratch = Scratch::new().unwrap();
+                let file = scratch.path().join("process");
+                let script = format!("{start} & echo $! >{}; echo started", file.display());
+                let request = "x".repeat(1 << 20);
+                assert_eq!(run(&script, &request, false).unwrap(), "started\n");
+                // It holds the pipes, and was neither waited for nor killed.
+                kill_process(process_in(&file).unwrap(), Signal::KILL).unwrap();
+            }
+        }
+
+        #[test]
+        fn all_that_a_command_wrote_before_its_end_is_the_reply() {
+            let script = "sleep 1000 & echo $! >&2; head -c 50000 /dev/zero; kill $!";
+            let limits = Limits { reply: 50_000, ..LIMITS };
+            let command = command(script, limits);
+            let reply = command.run(&Bytes::new(), &Environment::default(), &|| false).unwrap();
+            assert_eq!(reply.len(), 50_000);
+        }
+
+        #[test]
+        fn what_has_left_the_group_of_a_killed_command_lives_on() {
             let scratch = Scratch::new().unwrap();
             let file = scratch.path().join("process");
-            let script = format!("setsid sleep 1000 & echo $! >{}", file.display());
+            let script =
+                format!("setsid sleep 1000 & echo $! >{}; exec sleep 1000", file.display());
             let command = command(&script, LIMITS);
-            let process = || {
-                let text = std::fs::read_to_string(&file).ok()?;
-                Pid::from_raw(text.strip_suffix('\n')?.parse().ok()?)
-            };
-            let is_useless = || process().is_some();
+            let is_useless = || process_in(&file).is_some();
             command.run(&Bytes::new(), &Environment::default(), &is_useless).unwrap_err();
-            // It was not waited for: it is there.
-            kill_process(process().unwrap(), Signal::KILL).unwrap();
+            kill_process(process_in(&file).unwrap(), Signal::KILL).unwrap();
+        }
+
+        /// The number in a file, once its line is whole.
+        fn process_in(file: &std::path::Path) -> Option<Pid> {
+            let text = std::fs::read_to_string(file).ok()?;
+            Pid::from_raw(text.strip_suffix('\n')?.parse().ok()?)
         }
 
         #[test]
