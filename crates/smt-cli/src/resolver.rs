@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 use smt_dns::{Dnssec, ResolverPlan, TicketResolver};
+use smt_io::{ZonedAddress, lacks_zone};
 
 use crate::failure::{Doing, Failure};
 
@@ -47,10 +48,18 @@ impl ResolverArguments {
 
 /// Understands an address of digits, with or without a port; a value parser for clap.
 pub(crate) fn resolver(text: &str) -> Result<SocketAddr, String> {
+    if let Some(zoned) = ZonedAddress::parse(text) {
+        return zoned.socket_address(DNS_PORT).map_err(|error| error.to_string());
+    }
     let alone = text.trim_start_matches('[').trim_end_matches(']');
     let ip = alone.parse::<IpAddr>();
-    let address = ip.map_or_else(|_| text.parse(), |ip| Ok(SocketAddr::new(ip, 53)));
-    address.map_err(|_| "give an IP address, with a port or without: 192.0.2.53:5353".to_owned())
+    let address = ip.map_or_else(|_| text.parse(), |ip| Ok(SocketAddr::new(ip, DNS_PORT)));
+    let address = address
+        .map_err(|_| "give an IP address, with a port or without: 192.0.2.53:5353".to_owned())?;
+    match lacks_zone(address) {
+        true => Err(format!("give the interface too: {}%eth0", address.ip())),
+        false => Ok(address),
+    }
 }
 
 /// Runs I/O of DNS to its end, in a runtime of one thread.
@@ -58,6 +67,8 @@ pub(crate) fn block_on<T>(doing: impl Future<Output = T>) -> Result<T, Failure> 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     Ok(runtime.doing("starting a runtime for DNS")?.block_on(doing))
 }
+
+const DNS_PORT: u16 = 53;
 
 #[cfg(test)]
 mod tests {
@@ -69,6 +80,8 @@ mod tests {
             ("[::1]", "[::1]:53"),
             ("[::1]:5353", "[::1]:5353"),
             ("127.0.0.1:5353", "127.0.0.1:5353"),
+            ("fe80::1%3", "[fe80::1%3]:53"),
+            ("[fe80::1%3]:5353", "[fe80::1%3]:5353"),
         ] {
             let read = super::resolver(text).map(|address| address.to_string());
             assert_eq!(read.as_deref(), Ok(address));

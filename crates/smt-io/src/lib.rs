@@ -10,6 +10,7 @@
 //!   deadline wants attention, for event loops that are not ours.
 //! - A runtime polls a [`CarrierWatch`] for a carrier; it can be turned off while a thread looks at
 //!   the carrier anyway. [`ThreadedCarrier`] makes a carrier that can be polled of any other.
+//! - [`ZonedAddress`] is an address with the name of an interface, such as `fe80::1%eth0`.
 //! - [`Process`] tells whether a process is a copy of the one that opened something.
 //! - [`TunQueue`] (Linux) is a queue of a TUN device, with virtio-net headers; [`EspUdpSocket`] and
 //!   [`EspRawSocket`] are the sockets under ESP.
@@ -36,6 +37,7 @@ mod watch;
 #[cfg(not(target_os = "linux"))]
 #[path = "watch/portable.rs"]
 mod watch;
+mod zoned_address;
 
 #[cfg(target_os = "linux")]
 mod classic_bpf;
@@ -63,6 +65,7 @@ pub use statistics::Statistics;
 pub use threaded::ThreadedCarrier;
 pub use udp::{OpenError, UdpCarrier, UdpOptions};
 pub use watch::CarrierWatch;
+pub use zoned_address::{ZonedAddress, lacks_zone};
 
 #[cfg(target_os = "linux")]
 pub use epoll::{Epoll, Token};

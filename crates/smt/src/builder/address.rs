@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Addresses as people write them: `host`, `host:port`, `[::1]:port`.
+//! Addresses as people write them: `host`, `host:port`, `[::1]:port`, `[fe80::1%eth0]:port`.
 
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+
+use smt_io::{ZonedAddress, lacks_zone};
 
 use super::DEFAULT_PORT;
 use crate::error::OpenError;
 
 /// A host and a port, as an application names a server to connect to, or an address to listen on.
 ///
-/// Made from `"db7"` (with the default port, 17379), `"db7:9000"`, `"[::1]:9000"`, `("db7", 9000)`,
-/// or a [`SocketAddr`]. A name is resolved when it is needed, and again whenever a client has to
-/// connect anew.
+/// Made from `"db7"` (with the default port, 17379), `"db7:9000"`, `"[::1]:9000"`,
+/// `"[fe80::1%eth0]:9000"`, `("db7", 9000)`, or a [`SocketAddr`]. The name of a host or of an
+/// interface is resolved when it is needed, and again whenever a client has to connect anew.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Address {
     /// As it was written.
@@ -40,7 +42,10 @@ impl Address {
     /// The name that the server must prove, where `chosen` is that for all servers.
     pub(crate) fn name_to_prove(&self, chosen: Option<&str>) -> String {
         let name = self.server_name.as_deref().or(chosen);
-        name.unwrap_or_else(|| host_of(&self.text)).to_owned()
+        // A zone is this host's own word, which no certificate has.
+        let host = host_of(&self.text);
+        let host = host.split_once('%').map_or(host, |(host, _)| host);
+        name.unwrap_or(host).to_owned()
     }
 
     /// The addresses, if nothing has to be resolved.
@@ -53,6 +58,9 @@ impl Address {
     pub(crate) fn resolve(&self) -> io::Result<Vec<SocketAddr>> {
         if !self.known.is_empty() {
             return Ok(self.known.clone());
+        }
+        if let Some(zoned) = ZonedAddress::parse(&self.text) {
+            return zoned.socket_address(DEFAULT_PORT).map(|address| vec![address]);
         }
         let found: Vec<_> = with_port(&self.text).to_socket_addrs()?.collect();
         match found.is_empty() {
@@ -75,7 +83,14 @@ impl Address {
         let port = port.rsplit_once(':').map_or("", |(_, port)| port);
         // Colons are those of digits and of a port, and brackets those of digits.
         let is_name = !host.is_empty() && !host.contains([':', '[', ']', '/', ' ']);
-        if !self.known.is_empty() || is_name && port.parse::<u16>().is_ok() {
+        if text_as_socket(&self.text).is_some_and(lacks_zone) {
+            let reason = format!(
+                "{host} is an address of a link, and needs the interface: {host}%eth0 for example"
+            );
+            return Err(self.unresolved(io::Error::new(io::ErrorKind::InvalidInput, reason)));
+        }
+        let has_zone = ZonedAddress::parse(&self.text).is_some();
+        if !self.known.is_empty() || has_zone || is_name && port.parse::<u16>().is_ok() {
             return Ok(());
         }
         let reason = io::Error::new(io::ErrorKind::InvalidInput, "invalid socket address");
@@ -159,8 +174,10 @@ impl From<&Self> for Address {
 
 /// The host part of `host:port`, without brackets.
 fn host_of(text: &str) -> &str {
-    let host =
-        if has_port(text) { text.rsplit_once(':').map_or(text, |(host, _)| host) } else { text };
+    let host = match has_port(text) {
+        true => text.rsplit_once(':').map_or(text, |(host, _)| host),
+        false => text,
+    };
     host.trim_start_matches('[').trim_end_matches(']')
 }
 
@@ -176,7 +193,9 @@ fn with_port(text: &str) -> String {
 }
 
 fn has_port(text: &str) -> bool {
-    text.parse::<SocketAddr>().is_ok() || text.matches(':').count() == 1
+    text.parse::<SocketAddr>().is_ok()
+        || ZonedAddress::parse(text).is_some_and(|zoned| zoned.port.is_some())
+        || text.matches(':').count() == 1
 }
 
 /// An address of digits, with the default port if it names none.
@@ -201,9 +220,38 @@ mod tests {
             ("127.0.0.1:9000", "127.0.0.1"),
             ("[::1]:9000", "::1"),
             ("::1", "::1"),
+            ("[fe80::1%eth0]:9000", "fe80::1%eth0"),
+            ("fe80::1%eth0", "fe80::1%eth0"),
         ] {
             assert_eq!(host_of(text), host, "{text}");
         }
+    }
+
+    #[test]
+    fn the_name_of_an_interface_is_looked_up_when_it_is_needed() {
+        for (text, port) in
+            [("fe80::1%lo", DEFAULT_PORT), ("[fe80::1%lo]", DEFAULT_PORT), ("[fe80::1%lo]:9", 9)]
+        {
+            let address = Address::from(text);
+            address.check_to_connect().unwrap();
+            assert!(address.known().is_empty());
+            let [SocketAddr::V6(found)] = address.resolve().unwrap()[..] else { panic!("one") };
+            assert_eq!((found.port(), found.scope_id() > 0), (port, true));
+            assert_eq!(address.name_to_prove(None), "fe80::1");
+        }
+        let error = Address::from("fe80::1%gone").to_bind().unwrap_err();
+        assert_eq!(error.fault(), crate::Fault::Environment);
+        let text = error.to_string();
+        assert!(text.contains("this host has no interface \"gone\""), "{text}");
+    }
+
+    #[test]
+    fn a_link_local_address_without_its_interface_is_refused_by_name() {
+        for text in ["fe80::1", "[fe80::1]:9"] {
+            let error = Address::from(text).check().unwrap_err().to_string();
+            assert!(error.contains("needs the interface: fe80::1%eth0 for example"), "{error}");
+        }
+        Address::from("[fe80::1%3]:9").check().unwrap();
     }
 
     #[test]
