@@ -46,6 +46,7 @@ fn of_kind(kind: &ErrorKind, execution: Execution) -> u8 {
             ConnectError::NoServer
             | ConnectError::NoAnswer(_)
             | ConnectError::NotSent(_)
+            | ConnectError::PathTooSmall
             | ConnectError::NotSmt(_),
         ) => NO_SERVER,
         ErrorKind::Call(call) if matches!(call.reason, CallFailure::Refused(_)) => REFUSED,

@@ -312,6 +312,12 @@ pub enum ConnectError {
         "environment: this host refused to send to the server, which did not answer within {} ms; check routes and this host's firewall", .0.as_millis()
     )]
     NotSent(Duration),
+    /// The system refuses datagrams of 1,200 bytes to the server as too large, which is the least
+    /// that a path has to carry (SPEC §9.8).
+    #[error(
+        "environment: the path to the server carries no datagrams of 1200 bytes, which SMT needs: raise the MTU of its links or tunnels to 1228 (IPv4) or 1248 (IPv6) or more"
+    )]
+    PathTooSmall,
     /// The host says that no one listens at that address and port.
     #[error(
         "environment: no server there: the host reports the port as unreachable; start it, or check address and port"

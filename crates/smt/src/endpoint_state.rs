@@ -255,10 +255,11 @@ impl EndpointState {
     /// the next one.
     pub(crate) fn put_back(
         &mut self,
+        now: Time,
         batch: OutgoingBatch,
         outcome: Result<(), SendError>,
     ) -> bool {
-        self.outbox.put_back(&mut self.endpoint, batch, outcome)
+        self.outbox.put_back(now, &mut self.endpoint, batch, outcome)
     }
 
     /// Begins a call; waits while the peer's window is full.

@@ -63,7 +63,7 @@ impl Pump {
     pub fn flush(&mut self, endpoint: &mut Endpoint, now: Time) -> bool {
         while let Some(batch) = self.outbox.take(now, endpoint) {
             let outcome = batch.send();
-            if !self.outbox.put_back(endpoint, batch, outcome) {
+            if !self.outbox.put_back(now, endpoint, batch, outcome) {
                 return false;
             }
         }

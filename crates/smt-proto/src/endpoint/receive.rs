@@ -14,8 +14,10 @@ use smt_wire::{Control, DataHeader, Packet, ParseError, Reset, SessionIndex, Una
 use super::Endpoint;
 use super::handshake::HandshakePacket;
 use crate::error::{SessionEnd, Unavailability};
+use crate::establish::client::{ClientHandshake, Progress};
 use crate::establish::stateless::is_equal;
 use crate::event::{ConnectId, Event};
+use crate::limits::DATAGRAM_FLOOR;
 use crate::message::arrived_data::{ArrivedData, OpenedRecords};
 use crate::time::Time;
 
@@ -113,25 +115,42 @@ impl Endpoint {
     /// sessions ask, and an unanswered connect repeat its flight. A report that comes after that
     /// ends the connect (SPEC §9.9).
     pub fn handle_unreachable(&mut self, now: Time, remote: SocketAddr) {
-        let connects: Vec<_> = self
-            .connects
-            .iter()
-            .filter(|(_, connect)| connect.path.remote == remote)
-            .map(|(_, connect)| connect.id)
-            .collect();
-        for id in connects {
-            let Some(connect) = self.connects.get_mut(id.0) else {
-                continue;
-            };
-            let progress = connect.handle_unreachable(now);
-            self.progress(now, id, progress);
-        }
+        self.handle_hint(now, remote, ClientHandshake::handle_unreachable);
         let with_host = self.sessions_with(remote, SessionIndex(0)..=SessionIndex(u64::MAX));
         for index in with_host.collect::<Vec<_>>() {
             if let Some(session) = self.sessions.get_mut(index.0) {
                 session.suspect(now);
                 self.reschedule(index);
             }
+        }
+    }
+
+    /// Takes the carrier's word that datagrams of this length to `remote` are larger than the path
+    /// carries. Probes of a session are lost so. Datagrams that every path has to carry (SPEC §9.8)
+    /// are not: then a connect repeats its flight, and fails with the next such word. Returns
+    /// whether it was such a datagram: sessions to `remote` send nothing until the path is mended.
+    pub fn handle_send_too_large(&mut self, now: Time, remote: SocketAddr, length: usize) -> bool {
+        let is_least = length <= DATAGRAM_FLOOR;
+        if is_least {
+            self.handle_hint(now, remote, ClientHandshake::handle_path_too_small);
+        }
+        is_least
+    }
+
+    /// Hands a hint about the path to the connects of this address.
+    fn handle_hint(
+        &mut self,
+        now: Time,
+        remote: SocketAddr,
+        hint: impl Fn(&mut ClientHandshake, Time) -> Progress,
+    ) {
+        let on_path = self.connects.iter().filter(|(_, connect)| connect.path.remote == remote);
+        for id in on_path.map(|(_, connect)| connect.id).collect::<Vec<_>>() {
+            let Some(connect) = self.connects.get_mut(id.0) else {
+                continue;
+            };
+            let progress = hint(connect, now);
+            self.progress(now, id, progress);
         }
     }
 

@@ -67,6 +67,7 @@ impl ConnectError {
             Self::ShutDown => 212,
             Self::Copied => 213,
             Self::NotSent(_) => 214,
+            Self::PathTooSmall => 215,
         }
     }
 }

@@ -66,6 +66,7 @@ fn of_connects() -> Vec<ConnectError> {
         ConnectError::IndicesUsedUp,
         ConnectError::NoAnswer(after),
         ConnectError::NotSent(after),
+        ConnectError::PathTooSmall,
         ConnectError::NotSmt(after),
         ConnectError::NoServer,
         ConnectError::Unavailable(Unavailability::Full),

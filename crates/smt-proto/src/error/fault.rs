@@ -50,6 +50,7 @@ impl ConnectError {
             Self::ShutDown | Self::Copied => Fault::Caller,
             Self::NoAnswer(_)
             | Self::NotSent(_)
+            | Self::PathTooSmall
             | Self::NotSmt(_)
             | Self::NoServer
             | Self::Unfinished { .. }

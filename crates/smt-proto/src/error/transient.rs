@@ -55,6 +55,7 @@ impl ConnectError {
         match self {
             Self::NoAnswer(_)
             | Self::NotSent(_)
+            | Self::PathTooSmall
             | Self::NotSmt(_)
             | Self::NoServer
             | Self::TooManySessions(_)

@@ -249,12 +249,24 @@ impl ClientHandshake {
     /// about a datagram that was sent before, to a server that has since come back: the flight is
     /// repeated, and a report after that is believed.
     pub(crate) fn handle_unreachable(&mut self, now: Time) -> Progress {
+        self.handle_hint(now, ConnectError::NoServer)
+    }
+
+    /// Takes the carrier's word that the path does not carry the datagrams of a flight. The first
+    /// word may be of a path that has changed since, and somebody may have forged the report that
+    /// it comes from: the flight is repeated, and the word after that is believed.
+    pub(crate) fn handle_path_too_small(&mut self, now: Time) -> Progress {
+        self.handle_hint(now, ConnectError::PathTooSmall)
+    }
+
+    /// Repeats the flight after the first hint, and fails so after one that follows.
+    fn handle_hint(&mut self, now: Time, failure: ConnectError) -> Progress {
         let attempt = &mut self.attempt;
         if self.has_answered {
             return Progress::Waiting;
         }
         match attempt.asked_before_hint {
-            Some(asked) if asked < attempt.retry.asked => Progress::Failed(ConnectError::NoServer),
+            Some(asked) if asked < attempt.retry.asked => Progress::Failed(failure),
             Some(_) => Progress::Waiting,
             None => {
                 attempt.asked_before_hint = Some(attempt.retry.asked);

@@ -336,6 +336,31 @@ fn a_connect_says_whether_its_host_refused_to_send() {
     }
 }
 
+// SMT [9.9-10]
+#[test]
+fn a_path_that_carries_no_flight_ends_a_connect_with_the_second_word_about_it() {
+    for (refused, length, fails) in [(1, 1_200, true), (1, 1_201, false), (2, 1_200, false)] {
+        let mut world = World::pair(Config::default(), server());
+        world.rule = Box::new(|_, _| Verdict::Drop);
+        world.start_connect(0, 1);
+        let remote = address_of(refused);
+        // More than one datagram of the first flight is refused: that is one word.
+        for _ in 0..3 {
+            let now = world.now;
+            world.nodes[0].endpoint.handle_send_too_large(now, remote, length);
+        }
+        world.run_for(Duration::from_millis(50));
+        let now = world.now;
+        world.nodes[0].endpoint.handle_send_too_large(now, remote, length);
+        world.run_for(Duration::from_millis(1));
+        let failed = world.nodes[0].event(|event| match event {
+            Event::ConnectFailed { error, .. } => Some(error.clone()),
+            _ => None,
+        });
+        assert_eq!(failed, fails.then_some(ConnectError::PathTooSmall));
+    }
+}
+
 /// The second of two connects to one address begins when what is no answer has come.
 #[test]
 fn packets_before_a_connect_say_nothing_of_its_server() {

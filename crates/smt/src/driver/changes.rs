@@ -128,7 +128,7 @@ impl Driver {
             let outcome = sending.send();
             state = self.lock();
             now = state.advance(self.now());
-            let has_room = sending.put_back(&mut state, outcome);
+            let has_room = sending.put_back(now, &mut state, outcome);
             // Sending changes the state, too: what is told of is told before others may take the
             // lock.
             state.tell_all();
@@ -182,9 +182,14 @@ impl<'a> Sending<'a> {
     }
 
     /// Whether there may be room for the next one.
-    fn put_back(mut self, state: &mut EndpointState, outcome: Result<(), SendError>) -> bool {
+    fn put_back(
+        mut self,
+        now: Time,
+        state: &mut EndpointState,
+        outcome: Result<(), SendError>,
+    ) -> bool {
         let batch = self.batch.take();
-        batch.is_some_and(|batch| state.put_back(batch, outcome))
+        batch.is_some_and(|batch| state.put_back(now, batch, outcome))
     }
 }
 
@@ -192,8 +197,8 @@ impl Drop for Sending<'_> {
     fn drop(&mut self) {
         if let Some(batch) = self.batch.take() {
             let mut state = self.driver.lock();
-            state.put_back(batch, Ok(()));
             let now = state.advance(self.driver.now());
+            state.put_back(now, batch, Ok(()));
             self.driver.give_back(state, now, Driver::wake);
         }
     }

@@ -26,7 +26,7 @@ fn questions_wait_while_the_socket_may_have_their_answers() {
     let deadline = Duration::from_secs(5);
     state.endpoint.connect(now, path, "server", deadline).unwrap();
     while let Some(batch) = state.next_batch(now) {
-        assert!(state.put_back(batch, Ok(())));
+        assert!(state.put_back(now, batch, Ok(())));
     }
     let (due, _) = state.endpoint.poll_timeout().unwrap();
     let is_still_due = |state: &EndpointState| state.endpoint.poll_timeout().unwrap().0 == due;

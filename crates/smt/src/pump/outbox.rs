@@ -10,8 +10,9 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-use smt_carrier::{Carrier, SendError, Transmit};
+use smt_carrier::{Carrier, FlowId, SendError, Transmit};
 use smt_proto::{Endpoint, Time, TransmitBuffer};
 
 /// An endpoint's carrier, and the datagrams that it carries next.
@@ -22,6 +23,8 @@ pub(crate) struct Outbox {
     buffer: Option<TransmitBuffer>,
     /// A batch that the carrier had no room for, from this byte on.
     unsent: Option<(Transmit, usize)>,
+    /// When it was last told that this host sends nothing to a peer.
+    refusal_told: Option<Time>,
 }
 
 /// Datagrams that leave together.
@@ -37,22 +40,16 @@ impl OutgoingBatch {
         let batch = self.buffer.batch(&self.transmit, self.from);
         self.carrier.send(&batch)
     }
-
-    /// The peer to which the host does not send, if the batch had this outcome: there is no route,
-    /// or a firewall forbids it.
-    fn refused_remote(&self, outcome: Result<(), SendError>) -> Option<SocketAddr> {
-        match outcome {
-            Err(SendError::Other { .. } | SendError::Unreachable) => {
-                Some(self.transmit.path.remote)
-            }
-            _ => None,
-        }
-    }
 }
 
 impl Outbox {
     pub(crate) fn new(carrier: Arc<dyn Carrier>) -> Self {
-        Self { carrier: Some(carrier), buffer: Some(TransmitBuffer::default()), unsent: None }
+        Self {
+            carrier: Some(carrier),
+            buffer: Some(TransmitBuffer::default()),
+            unsent: None,
+            refusal_told: None,
+        }
     }
 
     /// The next batch. `None`: nothing is to be sent, or another thread is sending and takes the
@@ -75,12 +72,25 @@ impl Outbox {
     /// more.
     pub(crate) fn put_back(
         &mut self,
+        now: Time,
         endpoint: &mut Endpoint,
         batch: OutgoingBatch,
         outcome: Result<(), SendError>,
     ) -> bool {
-        if let Some(remote) = batch.refused_remote(outcome) {
-            endpoint.handle_send_refused(remote);
+        let Transmit { path, segment_size, flow, .. } = batch.transmit;
+        let is_refused = match outcome {
+            // There is no route, or a firewall of this host forbids it.
+            Err(error @ (SendError::Other { .. } | SendError::Unreachable)) => {
+                endpoint.handle_send_refused(path.remote);
+                error != SendError::Unreachable
+            }
+            Err(SendError::TooLarge) => {
+                endpoint.handle_send_too_large(now, path.remote, segment_size)
+            }
+            _ => false,
+        };
+        if let (true, Err(error), true) = (is_refused, outcome, flow != FlowId(0)) {
+            self.tell_refusal(now, path.remote, error);
         }
         self.buffer = Some(batch.buffer);
         match outcome {
@@ -96,6 +106,15 @@ impl Outbox {
             Ok(()) => {}
         }
         true
+    }
+
+    /// Tells why calls of a session end by their deadlines.
+    fn tell_refusal(&mut self, now: Time, peer: SocketAddr, error: SendError) {
+        if self.refusal_told.is_some_and(|told| now.since(told) < REFUSAL_TOLD_AGAIN_AFTER) {
+            return;
+        }
+        self.refusal_told = Some(now);
+        tracing::warn!(target: "smt", %peer, %error, "this host does not send a session's packets");
     }
 
     /// Whether a batch waits for the carrier to have room.
@@ -119,3 +138,6 @@ impl Outbox {
         self.carrier = None;
     }
 }
+
+/// The same is told no more often: it holds for each packet until it is mended.
+const REFUSAL_TOLD_AGAIN_AFTER: Duration = Duration::from_secs(60);

@@ -171,7 +171,7 @@ enum Says {
 fn says(error: &ConnectError) -> Says {
     match error {
         ConnectError::NoAnswer(_) => Says::NoAnswer,
-        ConnectError::NotSent(_) => Says::NotSent,
+        ConnectError::NotSent(_) | ConnectError::PathTooSmall => Says::NotSent,
         ConnectError::NoServer => Says::NoServer,
         ConnectError::NotSmt(_) => Says::NotSmt,
         ConnectError::Unavailable(_)
