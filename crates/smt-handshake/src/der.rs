@@ -33,11 +33,48 @@ pub(crate) fn first(within: &[u8], tag: u8) -> Option<&[u8]> {
     elements.find(|(of, _)| *of == tag).map(|(_, content)| content)
 }
 
+/// An object identifier with dots, from its DER (X.690 §8.19). One that is no identifier is shown
+/// as far as it is one.
+pub(crate) fn object_id_text(content: &[u8]) -> String {
+    let mut numbers = Vec::new();
+    let mut number = 0_u64;
+    for byte in content {
+        number = number.wrapping_shl(7) | u64::from(byte & 0x7F);
+        if byte & 0x80 == 0 {
+            numbers.push(number);
+            number = 0;
+        }
+    }
+    // The first two share a number.
+    if let Some(first) = numbers.first().copied() {
+        let arc = (first / 40).min(2);
+        drop(numbers.splice(..1, [arc, first - 40 * arc]));
+    }
+    let numbers: Vec<String> = numbers.iter().map(u64::to_string).collect();
+    numbers.join(".")
+}
+
+pub(crate) const INTEGER: u8 = 0x02;
+pub(crate) const OCTETS: u8 = 0x04;
+pub(crate) const OBJECT_ID: u8 = 0x06;
 pub(crate) const SEQUENCE: u8 = 0x30;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn object_identifiers_have_their_numbers_with_dots() {
+        for (content, text) in [
+            (&[0x55, 0x1D, 0x20][..], "2.5.29.32"),
+            (&[0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 1, 1, 1], "1.2.840.113549.1.1.1"),
+            (&[0x88, 0x37, 3], "2.999.3"),
+            (&[], ""),
+            (&[0xFF; 40], ""),
+        ] {
+            assert_eq!(object_id_text(content), text);
+        }
+    }
 
     #[test]
     fn elements_end_where_one_is_not_whole() {

@@ -20,6 +20,7 @@ use smt_proto::WallTime;
 use crate::limits::CHAIN_LEN_MAX;
 use crate::peer_certificate::PeerCertificate;
 use crate::pem::{CredentialError, Pem};
+use crate::private_key_kind;
 use crate::tls::certificate_refusal;
 use crate::tls::verify::Form;
 
@@ -158,9 +159,14 @@ impl Identity {
                 ),
             });
         }
+        let kind = private_key_kind::text(&key);
         let key =
             aws_lc_rs::default_provider().key_provider.load_private_key(key).map_err(|error| {
-                CredentialError::BadKey { place: places.key.to_owned(), reason: error.to_string() }
+                let reason = match kind {
+                    Some(kind) => format!("it is one of {kind}, or damaged"),
+                    None => error.to_string(),
+                };
+                CredentialError::BadKey { place: places.key.to_owned(), reason }
             })?;
         let mismatch = || CredentialError::KeyMismatch {
             certificate_place: places.chain.to_owned(),
@@ -176,12 +182,13 @@ impl Identity {
         if form == Form::RawPublicKey {
             return Ok(Self { certified, form });
         }
+        let leaf = certified.cert.first().map_or(&[][..], AsRef::as_ref);
         match certified.keys_match() {
             Ok(()) => Ok(Self { certified, form }),
             Err(rustls::Error::InconsistentKeys(_)) => Err(mismatch()),
             Err(error) => Err(CredentialError::BadCertificate {
                 place: places.chain.to_owned(),
-                reason: certificate_refusal::own(&error),
+                reason: certificate_refusal::own(&error, leaf),
             }),
         }
     }

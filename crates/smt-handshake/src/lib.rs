@@ -30,6 +30,7 @@
 
 #![forbid(unsafe_code)]
 
+mod certificate_extensions;
 mod der;
 mod external_psk;
 mod failure;
@@ -42,6 +43,7 @@ mod params_exchange;
 mod peer_certificate;
 mod pem;
 mod plaintext;
+mod private_key_kind;
 mod revocation;
 mod several_kinds;
 mod spiffe_id;

@@ -12,7 +12,8 @@ use rustls_pki_types::{CertificateDer, ServerName};
 use smt_proto::WallTime;
 use webpki::EndEntityCert;
 
-use crate::der::{Elements, SEQUENCE, first};
+use crate::certificate_extensions::{extensions, unknown_critical};
+use crate::der::{Elements, OBJECT_ID, SEQUENCE, first};
 use crate::pem::CredentialError;
 use crate::spiffe_id::SpiffeId;
 
@@ -73,6 +74,13 @@ impl PeerCertificate {
         })
     }
 
+    /// The critical extensions of a certificate in DER that are not known here, by name and object
+    /// identifier. With any of them it cannot be used (RFC 5280 §4.2).
+    #[must_use]
+    pub fn unknown_critical_extensions(der: &[u8]) -> Vec<String> {
+        unknown_critical(der)
+    }
+
     /// The first second in which a certificate in DER counts no more.
     pub(crate) fn expiry(der: &[u8]) -> Option<WallTime> {
         let last = not_after(der)?;
@@ -92,12 +100,9 @@ impl PeerCertificate {
 
 /// The subject alternative names of one kind (RFC 5280 §4.2.1.6).
 fn alternative_names(certificate: &[u8], kind: u8) -> Option<impl Iterator<Item = &[u8]>> {
-    let to_be_signed = first(first(certificate, SEQUENCE)?, SEQUENCE)?;
-    let extensions = first(first(to_be_signed, EXTENSIONS)?, SEQUENCE)?;
-    let names = Elements(extensions).find_map(|(_, extension)| {
-        let is_names = first(extension, OBJECT_ID)? == SUBJECT_ALTERNATIVE_NAMES;
-        is_names.then(|| first(first(extension, OCTETS)?, SEQUENCE))?
-    })?;
+    let names = extensions(certificate)?
+        .find(|extension| extension.id == SUBJECT_ALTERNATIVE_NAMES)
+        .and_then(|extension| first(extension.value, SEQUENCE))?;
     let names = Elements(names).filter(move |(tag, _)| *tag == kind);
     Some(names.map(|(_, content)| content))
 }
@@ -168,13 +173,9 @@ fn common_name(subject: &[u8]) -> Option<String> {
     String::from_utf8(last).ok()
 }
 
-const OBJECT_ID: u8 = 0x06;
-const OCTETS: u8 = 0x04;
 const UTF8: u8 = 0x0C;
 const PRINTABLE: u8 = 0x13;
 const IA5: u8 = 0x16;
-/// `extensions [3]` of a certificate.
-const EXTENSIONS: u8 = 0xA3;
 /// `iPAddress [7]` of a general name.
 const IP_ADDRESS: u8 = 0x87;
 /// `uniformResourceIdentifier [6]` of a general name.

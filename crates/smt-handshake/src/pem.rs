@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! PEM text: where it comes from, and what it holds.
 //!
-//! Flow: 1. read a file, or take text  2. take the sections wanted out of it  3. if there are
-//! none, say what there is instead: a key where certificates belong, an encrypted key, DER.
+//! Flow: 1. read a file, or take text  2. refuse it by name if a part of it would be passed over
+//! (`sections`)  3. take the sections wanted out of it  4. if there are none, say what there is
+//! instead: a key where certificates belong, an encrypted key, DER.
 //! Not here: what certificates and keys mean (see `identity.rs`, `trust.rs`), opening encrypted
 //! keys (`smt-pki`).
 
-use std::fmt::Write as _;
+mod sections;
+
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +19,7 @@ use rustls_pki_types::{
 use zeroize::Zeroizing;
 
 use crate::limits::PEM_FILE_LEN_MAX;
+use sections::{Defect, found, key_section};
 
 /// PEM text together with the name of its place, for messages. Zeroized on drop: it may be a key.
 pub struct Pem {
@@ -39,12 +42,15 @@ impl Pem {
         if text.len() as u64 > PEM_FILE_LEN_MAX {
             return Err(CredentialError::TooLarge { path: path.to_path_buf() });
         }
+        sections::take_off_byte_order_marks(&mut text);
         Ok(Self { place: path.display().to_string(), text })
     }
 
     /// Takes text that the application holds; `place` names it in messages.
     pub fn text(place: &str, text: &[u8]) -> Self {
-        Self { place: place.to_owned(), text: Zeroizing::new(text.to_vec()) }
+        let mut text = Zeroizing::new(text.to_vec());
+        sections::take_off_byte_order_marks(&mut text);
+        Self { place: place.to_owned(), text }
     }
 
     /// Where the text came from.
@@ -55,8 +61,10 @@ impl Pem {
     /// All certificates, in order; at least one.
     ///
     /// # Errors
-    /// [`CredentialError::NotPem`], or [`CredentialError::Missing`] says what there is instead.
+    /// [`CredentialError::NotPem`], [`CredentialError::UnreadSection`] names a part that is not
+    /// read, or [`CredentialError::Missing`] says what there is instead.
     pub fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, CredentialError> {
+        self.check()?;
         let certificates = CertificateDer::pem_slice_iter(&self.text)
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| self.not_pem(&error))?;
@@ -69,11 +77,12 @@ impl Pem {
     /// All public keys, in order; `None` if there is none.
     ///
     /// # Errors
-    /// [`CredentialError::NotPem`], or [`CredentialError::KeysAndCertificates`] if there are
-    /// certificates beside them.
+    /// [`CredentialError::NotPem`], [`CredentialError::UnreadSection`], or
+    /// [`CredentialError::KeysAndCertificates`] if there are certificates beside them.
     pub fn public_keys(
         &self,
     ) -> Result<Option<Vec<SubjectPublicKeyInfoDer<'static>>>, CredentialError> {
+        self.check()?;
         let keys = SubjectPublicKeyInfoDer::pem_slice_iter(&self.text)
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| self.not_pem(&error))?;
@@ -89,7 +98,8 @@ impl Pem {
     /// All revocation lists, in order; at least one. Bytes in DER are one list.
     ///
     /// # Errors
-    /// [`CredentialError::NotPem`], or [`CredentialError::Missing`] says what there is instead.
+    /// [`CredentialError::NotPem`], [`CredentialError::UnreadSection`], or
+    /// [`CredentialError::Missing`] says what there is instead.
     pub fn revocation_lists(
         &self,
     ) -> Result<Vec<CertificateRevocationListDer<'static>>, CredentialError> {
@@ -97,6 +107,7 @@ impl Pem {
         if self.text.first() == Some(&0x30) {
             return Ok(vec![self.text.to_vec().into()]);
         }
+        self.check()?;
         let lists = CertificateRevocationListDer::pem_slice_iter(&self.text)
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| self.not_pem(&error))?;
@@ -106,13 +117,15 @@ impl Pem {
         Ok(lists)
     }
 
-    /// The first private key, if it is not encrypted.
+    /// The private key, if it is not encrypted.
     ///
     /// # Errors
-    /// [`CredentialError::NotPem`], [`CredentialError::EncryptedKey`] or
-    /// [`CredentialError::TraditionalEncryption`] if a passphrase is needed first, or
+    /// [`CredentialError::NotPem`], [`CredentialError::UnreadSection`],
+    /// [`CredentialError::EncryptedKey`] or [`CredentialError::TraditionalEncryption`] if a
+    /// passphrase is needed first, [`CredentialError::SeveralKeys`], or
     /// [`CredentialError::Missing`] says what there is instead.
     pub fn private_key(&self) -> Result<PrivateKeyDer<'static>, CredentialError> {
+        self.check()?;
         let place = || self.place.clone();
         match self.encryption() {
             None => {}
@@ -123,10 +136,12 @@ impl Pem {
                 return Err(CredentialError::TraditionalEncryption { place: place() });
             }
         }
-        match PrivateKeyDer::pem_slice_iter(&self.text).next() {
-            Some(Ok(key)) => Ok(key),
-            Some(Err(error)) => Err(self.not_pem(&error)),
-            None => Err(self.missing("private key")),
+        let mut keys = PrivateKeyDer::pem_slice_iter(&self.text);
+        match (keys.next(), keys.next()) {
+            (Some(Ok(_)), Some(_)) => Err(CredentialError::SeveralKeys { place: place() }),
+            (Some(Ok(key)), None) => Ok(key),
+            (Some(Err(error)), _) => Err(self.not_pem(&error)),
+            (None, _) => Err(self.missing("private key")),
         }
     }
 
@@ -138,6 +153,23 @@ impl Pem {
             "ENCRYPTED PRIVATE KEY" => Some(KeyEncryption::Pkcs8(section)),
             _ if section.contains(TRADITIONAL_HEADER) => Some(KeyEncryption::Traditional),
             _ => None,
+        }
+    }
+
+    /// Refuses a text of which a part would be passed over without a word.
+    fn check(&self) -> Result<(), CredentialError> {
+        let place = || self.place.clone();
+        match sections::check(&self.text) {
+            None => Ok(()),
+            Some(Defect::NotAtLineStart { line }) => Err(CredentialError::NotPem {
+                place: place(),
+                reason: format!(
+                    "line {line} has something in front of its -----BEGIN, such as blanks; take it away"
+                ),
+            }),
+            Some(Defect::Unread { label }) => {
+                Err(CredentialError::UnreadSection { place: place(), label })
+            }
         }
     }
 
@@ -188,6 +220,24 @@ pub enum CredentialError {
         /// The defect.
         reason: String,
     },
+    /// A section is of a kind that is not read, and may be part of what is wanted: convert it.
+    #[error(
+        "{place} has a section {label}, which is not read here; {}", sections::advice(.label, .place)
+    )]
+    UnreadSection {
+        /// The file, or the name of the given text.
+        place: String,
+        /// The section's label.
+        label: String,
+    },
+    /// Which of several private keys is meant is not known: give one.
+    #[error(
+        "{place} has several private keys; give a file with the one that belongs to the certificate"
+    )]
+    SeveralKeys {
+        /// The file, or the name of the given text.
+        place: String,
+    },
     /// The place holds something, but not what is wanted: give the file that does.
     #[error("no {wanted} in {place}: it holds {found}")]
     Missing {
@@ -222,8 +272,8 @@ pub enum CredentialError {
     },
     /// A private key cannot be parsed or is of a kind that TLS 1.3 here does not sign with.
     #[error(
-        "the private key in {place} cannot be used: {reason}; ECDSA P-256, P-384, Ed25519 and RSA \
-        work"
+        "the private key in {place} cannot be used: {reason}; ECDSA P-256, P-384, P-521, Ed25519 \
+        and RSA of 2048 to 8192 bits work"
     )]
     BadKey {
         /// The file, or the name of the given text.
@@ -253,12 +303,14 @@ pub enum CredentialError {
     /// The private key is encrypted by a cipher or a key derivation that is not known here: convert
     /// it.
     #[error(
-        "the private key in {place} is encrypted in a form that is not read here, e.g. by 3DES; \
+        "the private key in {place} is encrypted in a form that is not read here ({algorithms}); \
         convert it: `openssl pkey -in {place} -aes256 -out FILE`"
     )]
     UnknownEncryption {
         /// The file, or the name of the given text.
         place: String,
+        /// Names or object identifiers of key derivation and cipher.
+        algorithms: String,
     },
     /// The passphrase is another one, or the encrypted key is damaged.
     #[error("the passphrase does not open the private key in {place}, or the key is damaged")]
@@ -279,89 +331,12 @@ pub enum CredentialError {
     },
 }
 
-/// The contents of a text, in words: "1 PRIVATE KEY, 2 CERTIFICATE".
-fn found(text: &[u8]) -> String {
-    let mut counts: Vec<(String, usize)> = Vec::new();
-    for line in text.split(|byte| *byte == b'\n') {
-        let Some(label) = label(line) else { continue };
-        if let Some((_, count)) = counts.iter_mut().find(|(known, _)| *known == label) {
-            *count += 1;
-        } else if counts.len() < FOUND_MAX {
-            counts.push((label, 1));
-        }
-    }
-    let mut words = String::new();
-    for (label, count) in &counts {
-        let comma = if words.is_empty() { "" } else { ", " };
-        // Writing to a String cannot fail.
-        let _ = write!(words, "{comma}{count} {label}");
-    }
-    match (words.is_empty(), text) {
-        (false, _) => words,
-        (true, []) => "nothing".to_owned(),
-        // An ASN.1 SEQUENCE with a long length: how every certificate and key in DER begins.
-        (true, [0x30, 0x81..=0x83, ..]) => {
-            "DER, not PEM (convert it, e.g. with `openssl x509 -inform der`)".to_owned()
-        }
-        (true, _) => "no PEM section at all".to_owned(),
-    }
-}
-
-/// The first section with a private key: its label, and its text from the line that begins it to
-/// the one that ends it.
-fn key_section(text: &str) -> Option<(&str, &str)> {
-    let begins = text.match_indices("-----BEGIN ");
-    let (start, label) = begins
-        .filter_map(|(start, begin)| {
-            let (label, _) = text[start + begin.len()..].split_once("-----")?;
-            Some((start, label))
-        })
-        .find(|(_, label)| label.ends_with("PRIVATE KEY"))?;
-    let section = &text[start..];
-    let end = format!("-----END {label}-----");
-    let length = section.find(&end).map_or(section.len(), |place| place + end.len());
-    Some((label, &section[..length]))
-}
-
-/// The label of a line `-----BEGIN label-----`, if it is one.
-fn label(line: &[u8]) -> Option<String> {
-    let label = line.trim_ascii().strip_prefix(b"-----BEGIN ")?.strip_suffix(b"-----")?;
-    let fits = label.len() <= LABEL_LEN_MAX && label.iter().all(|b| (b' '..=b'~').contains(b));
-    fits.then(|| String::from_utf8_lossy(label).into_owned())
-}
-
 /// The first header of a section that openssl's traditional form encrypts (RFC 1421).
 const TRADITIONAL_HEADER: &str = "Proc-Type: 4,ENCRYPTED";
-/// Kinds of sections that a message lists at most: it stays one line.
-const FOUND_MAX: usize = 4;
-/// Bytes of a section's label that a message repeats at most.
-const LABEL_LEN_MAX: usize = 40;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    mod found {
-        use super::*;
-
-        #[test]
-        fn sections_are_counted_by_label() {
-            let text = b"-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n\
-                -----BEGIN CERTIFICATE-----\r\n-----BEGIN EC PRIVATE KEY-----\n";
-            assert_eq!(found(text), "2 CERTIFICATE, 1 EC PRIVATE KEY");
-        }
-
-        #[test]
-        fn der_is_recognised() {
-            assert!(found(&[0x30, 0x82, 1, 2]).starts_with("DER"));
-        }
-
-        #[test]
-        fn empty_and_foreign_text_are_told_apart() {
-            assert_eq!(found(b""), "nothing");
-            assert_eq!(found(b"hello"), "no PEM section at all");
-        }
-    }
 
     mod read {
         use super::*;

@@ -110,9 +110,11 @@ impl Trust {
         let mut store = RootCertStore::empty();
         for pem in pems {
             for certificate in pem.certificates()? {
-                store.add(certificate).map_err(|error| CredentialError::BadCertificate {
-                    place: pem.place().to_owned(),
-                    reason: certificate_refusal::own(&error),
+                store.add(certificate.clone()).map_err(|error| {
+                    CredentialError::BadCertificate {
+                        place: pem.place().to_owned(),
+                        reason: certificate_refusal::own(&error, &certificate),
+                    }
                 })?;
             }
         }

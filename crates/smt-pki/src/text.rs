@@ -45,6 +45,9 @@ pub struct CertificateText {
     pub is_authority: bool,
     /// Permitted uses, e.g. `server, client`; `any` if the certificate does not say.
     pub purposes: String,
+    /// Critical extensions that are not known here, by name and object identifier. With any of them
+    /// the certificate cannot be used (RFC 5280 §4.2).
+    pub unknown_critical: Vec<String>,
     /// Kind of the public key, e.g. `ECDSA P-256`.
     pub key_kind: String,
     /// SHA-256 of the DER, lower-case hex.
@@ -84,6 +87,7 @@ impl CertificateText {
             not_after_s: validity.not_after.timestamp(),
             is_authority: certificate.is_ca(),
             purposes: purposes(&certificate),
+            unknown_critical: PeerCertificate::unknown_critical_extensions(der),
             key_kind: key_kind(certificate.public_key()),
             fingerprint: hex(digest(&SHA256, der).as_ref()),
         })
@@ -108,6 +112,10 @@ impl fmt::Display for CertificateText {
         writeln!(f, "not after    {}", self.not_after)?;
         writeln!(f, "authority    {}", if self.is_authority { "yes" } else { "no" })?;
         writeln!(f, "purposes     {}", self.purposes)?;
+        if !self.unknown_critical.is_empty() {
+            let unknown = self.unknown_critical.join("; ");
+            writeln!(f, "unusable     critical extensions that are not known here: {unknown}")?;
+        }
         writeln!(f, "key          {}", self.key_kind)?;
         write!(f, "fingerprint  sha256 {}", self.fingerprint)
     }

@@ -183,6 +183,7 @@ fn object(path: &Path, place: usize, text: &CertificateText, days: i64) -> serde
         "days_left": days,
         "is_authority": text.is_authority,
         "purposes": text.purposes,
+        "unknown_critical": text.unknown_critical,
         "key": text.key_kind,
         "fingerprint_sha256": text.fingerprint,
     })

@@ -167,7 +167,7 @@ fn an_encrypted_key_that_is_not_opened_is_told_why() {
     serve(&encrypted, &empty).fails_with(&["empty", "no passphrase is"]);
     serve(&encrypted, &missing).fails_with(&["missing", "No such file"]);
     serve(&path("encrypted-3des.key"), &right)
-        .fails_with(&["in a form that is not read here, e.g. by 3DES", "`openssl pkey -in "]);
+        .fails_with(&["in a form that is not read here (PKCS#12's 3DES)", "`openssl pkey -in "]);
     serve(&path("encrypted-traditional.key"), &right)
         .fails_with(&["traditional form (DEK-Info)", "convert it: `openssl pkcs8 -topk8 -in "]);
 }

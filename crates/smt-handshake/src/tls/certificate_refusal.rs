@@ -13,6 +13,7 @@ use rustls::{CertRevocationListError, CertificateError, Error, ExtendedKeyPurpos
 use smt_record::Side;
 use webpki::Error as Defect;
 
+use crate::certificate_extensions::unknown_critical;
 use crate::tls::verify_chain::ChainSignature;
 use crate::tls::verify_server_id::WrongId;
 
@@ -122,8 +123,8 @@ fn wrong_id(wrong: &WrongId, peer: Side) -> String {
     )
 }
 
-/// Why a certificate of one's own, or one that is to be trusted, cannot be used.
-pub(crate) fn own(error: &Error) -> String {
+/// Why a certificate of one's own, or one that is to be trusted, cannot be used. It is in DER.
+pub(crate) fn own(error: &Error, certificate: &[u8]) -> String {
     let defect = match error {
         Error::InvalidCertificate(CertificateError::Other(error)) => {
             error.0.downcast_ref::<Defect>()
@@ -132,6 +133,11 @@ pub(crate) fn own(error: &Error) -> String {
     };
     match defect {
         Some(Defect::UnsupportedCertVersion) => VERSION_1.to_owned(),
+        Some(Defect::UnsupportedCriticalExtension) => format!(
+            "it has a critical extension that is not known here ({}), and so must not be used \
+            (RFC 5280 section 4.2); let its authority issue it without that, or not as critical",
+            unknown_critical(certificate).join("; ")
+        ),
         _ => "it is damaged, or breaks the rules of RFC 5280; `openssl x509 -text` shows it"
             .to_owned(),
     }
@@ -238,7 +244,7 @@ fn duration(seconds: u64) -> String {
 }
 
 /// The defect of a certificate without extensions, and the option that was missing.
-const VERSION_1: &str = "it has version 1, without extensions, as `openssl x509 -req` \
+const VERSION_1: &str = "it has version 1, without extensions, as older `openssl x509 -req` \
     makes it, and TLS needs version 3; repeat that command with `-extfile FILE`, where FILE has the \
     line subjectAltName=DNS:NAME, or use `smt keys`";
 /// Names and purposes that a text lists at most: it stays one line.
