@@ -22,12 +22,13 @@ use clap::{Args, Subcommand};
 use smt::pki::limits::CERTIFICATE_DAYS_MAX;
 use smt::pki::{
     CertificateAuthority, CertificatePlan, DAYS_DEFAULT, IssuedCertificate, KeyKind, RawKey,
-    SubjectName, Validity,
+    RevokedCertificates, SubjectName, Validity,
 };
 use smt::{Pem, SpiffeId};
 
 use crate::failure::{Doing, Failure};
 use crate::private_key::Passphrase;
+use crate::standard_error;
 use key_files::KeyFiles;
 
 /// Make keys and certificates, and show what they say
@@ -93,10 +94,10 @@ enum Command {
     },
     /// Make a revocation list: the certificates of the authority that count no more
     ///
-    /// The list is whole: give all that are revoked each time. Servers and clients that were given
-    /// the list (--crl) let nobody in once its days are over, so make the next one before.
+    /// A list that is there already is added to. Servers and clients that were given the list
+    /// (--crl) let nobody in once its days are over, so make it again before.
     Crl {
-        /// Certificates that are revoked (PEM); none makes an empty list
+        /// Certificates that are revoked (PEM), beside those in the list; none renews the list
         #[arg(value_name = "FILE")]
         revoked: Vec<PathBuf>,
         /// The directory with the authority's ca.pem and ca.key
@@ -104,9 +105,13 @@ enum Command {
         ca: PathBuf,
         #[command(flatten)]
         passphrase: Passphrase,
-        /// The file to write, which is replaced
+        /// The list: it is read if it is there, and written
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
+        /// A certificate that counts again, and is taken out of the list; may be given several
+        /// times
+        #[arg(long, value_name = "FILE")]
+        remove: Vec<PathBuf>,
         /// Days until the next list is there
         #[arg(long, default_value_t = CRL_DAYS_DEFAULT, value_parser = days, allow_negative_numbers = true)]
         days: u32,
@@ -160,16 +165,43 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             let key = RawKey::new(*key_kind)?;
             tell(&files.write(&key.public_key_pem, &key.key_pem)?)
         }
-        Command::Crl { revoked, ca, passphrase, out, days } => {
-            let revoked = revoked.iter().map(|path| Pem::read(path));
-            let revoked: Vec<Pem> = revoked.collect::<Result<_, _>>()?;
+        Command::Crl { revoked, ca, passphrase, out, remove, days } => {
             let authority = load_authority(ca, passphrase)?;
-            let list = authority.revocation_list(&revoked, Validity::days(*days)?)?;
-            key_files::replace(out, list.as_bytes(), 0o644)?;
+            let list = revoked_in(&authority, out, revoked, remove)?;
+            let text = authority.revocation_list(&list, Validity::days(*days)?)?;
+            key_files::replace(out, text.as_bytes(), 0o644)?;
+            let count = list.count();
+            standard_error::tell(format_args!(
+                "{count} revoked; the next list is due in {days} days"
+            ));
             tell(std::slice::from_ref(out))
         }
         Command::Show(arguments) => show::run(arguments),
     }
+}
+
+/// The certificates in the list that is there, if one is, with those that come and without those
+/// that go.
+fn revoked_in(
+    authority: &CertificateAuthority,
+    list: &Path,
+    revoked: &[PathBuf],
+    remove: &[PathBuf],
+) -> Result<RevokedCertificates, Failure> {
+    let mut all = match list.try_exists().doing(list.display())? {
+        true => authority.revoked_in(&Pem::read(list)?)?,
+        false => RevokedCertificates::default(),
+    };
+    for path in revoked {
+        authority.revoke(&Pem::read(path)?, &mut all)?;
+    }
+    for path in remove {
+        if !authority.restore(&Pem::read(path)?, &mut all)? {
+            let (path, list) = (path.display(), list.display());
+            return Err(Failure::new(format!("{path} is not in {list}: nothing was written")));
+        }
+    }
+    Ok(all)
 }
 
 fn issue(leaf: &Leaf, name: &str, mut plan: CertificatePlan) -> Result<(), Failure> {

@@ -37,4 +37,5 @@ pub use ephemeral_ca::EphemeralCa;
 pub use error::MakeCertificateError;
 pub use plan::{CertificatePlan, DAYS_DEFAULT, KeyKind, Purpose, SubjectName, Validity};
 pub use raw_key::RawKey;
+pub use revocation_list::RevokedCertificates;
 pub use text::CertificateText;

@@ -3,7 +3,8 @@
 //!
 //! Not here: how peers judge by them (`smt_handshake::RevocationLists`).
 
-use std::time::SystemTime;
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rcgen::{
     CertificateRevocationListParams, KeyIdMethod, RevocationReason, RevokedCertParams, SerialNumber,
@@ -11,62 +12,175 @@ use rcgen::{
 use smt_handshake::{CredentialError, Pem};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
+use x509_parser::revocation_list::{CertificateRevocationList, RevokedCertificate};
 
 use crate::authority::CertificateAuthority;
 use crate::error::MakeCertificateError;
 use crate::plan::{Validity, unix_s};
 
+/// The certificates of one authority that count no more.
+#[derive(Debug, Default)]
+pub struct RevokedCertificates {
+    /// By their serial numbers, as DER has them.
+    entries: BTreeMap<Vec<u8>, Entry>,
+    /// The number of the list that had them.
+    number: u64,
+}
+
+/// Since when a certificate counts no more, in Unix seconds, and why (RFC 5280 §5.3.1).
+#[derive(Debug)]
+struct Entry {
+    since_s: i64,
+    reason: RevocationReason,
+}
+
+impl RevokedCertificates {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.entries.len()
+    }
+}
+
 impl CertificateAuthority {
-    /// Makes a list of the certificates that this authority has issued and that count no more, in
-    /// PEM. It is whole: a certificate that an earlier list had is to be given again, until its
-    /// last day. Peers refuse all certificates once `validity` has ended, and need the next list
-    /// before.
+    /// The certificates of an earlier list of this authority, to be in the next one as well.
     ///
     /// # Errors
-    /// [`MakeCertificateError`] if a certificate cannot be read, or names another issuer.
+    /// [`MakeCertificateError`] if there is not exactly one list, or it is another authority's.
+    pub fn revoked_in(&self, list: &Pem) -> Result<RevokedCertificates, MakeCertificateError> {
+        let bad = |reason: String| {
+            let place = list.place().to_owned();
+            MakeCertificateError::from(CredentialError::BadRevocationList { place, reason })
+        };
+        let lists = list.revocation_lists()?;
+        let [der] = &lists[..] else {
+            return Err(bad(format!("there are {} in the file, and one is wanted", lists.len())));
+        };
+        let (_, parsed) =
+            CertificateRevocationList::from_der(der).map_err(|error| bad(error.to_string()))?;
+        let own = self.parsed()?;
+        if parsed.issuer().as_raw() != own.subject().as_raw() {
+            let issuer = parsed.issuer().to_string();
+            return Err(bad(format!("its authority is {issuer:?}, and not this one")));
+        }
+        let number = parsed.crl_number().map_or(0, |number| u64::try_from(number).unwrap_or(0));
+        let entry = |one: &RevokedCertificate<'_>| (one.raw_serial().to_vec(), Entry::of(one));
+        let entries = parsed.iter_revoked_certificates().map(entry).collect();
+        Ok(RevokedCertificates { entries, number })
+    }
+
+    /// Adds a certificate that this authority has issued. Returns whether it was not there before.
+    ///
+    /// # Errors
+    /// [`MakeCertificateError`] if the certificate cannot be read, or names another issuer.
+    pub fn revoke(
+        &self,
+        certificate: &Pem,
+        revoked: &mut RevokedCertificates,
+    ) -> Result<bool, MakeCertificateError> {
+        let serial = self.serial_of(certificate)?;
+        let since_s = unix_s(SystemTime::now());
+        let entry = Entry { since_s, reason: RevocationReason::Unspecified };
+        let is_new = !revoked.entries.contains_key(&serial);
+        revoked.entries.entry(serial).or_insert(entry);
+        Ok(is_new)
+    }
+
+    /// Takes a certificate out that this authority has issued: it counts again. Returns whether it
+    /// was there.
+    ///
+    /// # Errors
+    /// [`MakeCertificateError`] if the certificate cannot be read, or names another issuer.
+    pub fn restore(
+        &self,
+        certificate: &Pem,
+        revoked: &mut RevokedCertificates,
+    ) -> Result<bool, MakeCertificateError> {
+        let serial = self.serial_of(certificate)?;
+        Ok(revoked.entries.remove(&serial).is_some())
+    }
+
+    /// Makes the list of these certificates, in PEM. Peers refuse all certificates once `validity`
+    /// has ended, and need the next list before.
+    ///
+    /// # Errors
+    /// [`MakeCertificateError`] if the list cannot be made.
     pub fn revocation_list(
         &self,
-        revoked: &[Pem],
+        revoked: &RevokedCertificates,
         validity: Validity,
     ) -> Result<String, MakeCertificateError> {
         let issuer = self.issuer()?;
         let (this_update, next_update) = validity.bounds();
-        let mut revoked_certs = Vec::new();
-        for pem in revoked {
-            // The leaf comes first; those behind it are its authorities'.
-            let der = pem.certificates()?.swap_remove(0);
-            revoked_certs.push(RevokedCertParams {
-                serial_number: self.serial_of(&der, pem.place())?,
-                revocation_time: this_update.into(),
-                reason_code: Some(RevocationReason::Unspecified),
-                invalidity_date: None,
-            });
-        }
+        let entry = |(serial, entry): (&Vec<u8>, &Entry)| RevokedCertParams {
+            serial_number: SerialNumber::from_slice(serial),
+            revocation_time: entry.since().into(),
+            reason_code: Some(entry.reason),
+            invalidity_date: None,
+        };
         // Each list has a larger number than those before (RFC 5280 §5.2.3).
-        let number = u64::try_from(unix_s(SystemTime::now())).unwrap_or_default();
+        let now = u64::try_from(unix_s(SystemTime::now())).unwrap_or_default();
         let list = CertificateRevocationListParams {
             this_update: this_update.into(),
             next_update: next_update.into(),
-            crl_number: SerialNumber::from(number),
+            crl_number: SerialNumber::from(now.max(revoked.number.saturating_add(1))),
             issuing_distribution_point: None,
-            revoked_certs,
+            revoked_certs: revoked.entries.iter().map(entry).collect(),
             key_identifier_method: KeyIdMethod::Sha256,
         };
         Ok(list.signed_by(&issuer)?.pem()?)
     }
 
+    fn parsed(&self) -> Result<X509Certificate<'_>, MakeCertificateError> {
+        let parsed = X509Certificate::from_der(self.certificate_der());
+        let (_, parsed) = parsed.map_err(|error| CredentialError::BadCertificate {
+            place: "the authority's certificate".to_owned(),
+            reason: error.to_string(),
+        })?;
+        Ok(parsed)
+    }
+
     /// The serial number of a certificate that this authority has issued.
-    fn serial_of(&self, der: &[u8], place: &str) -> Result<SerialNumber, MakeCertificateError> {
-        let bad =
-            |reason: String| CredentialError::BadCertificate { place: place.to_owned(), reason };
-        let parse = |der| X509Certificate::from_der(der).map(|(_, certificate)| certificate);
-        let certificate = parse(der).map_err(|error| bad(error.to_string()))?;
-        let own = parse(self.certificate_der()).map_err(|error| bad(error.to_string()))?;
-        if certificate.issuer().as_raw() != own.subject().as_raw() {
+    fn serial_of(&self, pem: &Pem) -> Result<Vec<u8>, MakeCertificateError> {
+        let bad = |reason: String| {
+            let place = pem.place().to_owned();
+            MakeCertificateError::from(CredentialError::BadCertificate { place, reason })
+        };
+        // The leaf comes first; those behind it are its authorities'.
+        let der = pem.certificates()?.swap_remove(0);
+        let (_, certificate) =
+            X509Certificate::from_der(&der).map_err(|error| bad(error.to_string()))?;
+        if certificate.issuer().as_raw() != self.parsed()?.subject().as_raw() {
             let issuer = certificate.issuer().to_string();
-            return Err(bad(format!("its issuer is {:?}, and not this authority", issuer)).into());
+            return Err(bad(format!("its issuer is {issuer:?}, and not this authority")));
         }
-        Ok(SerialNumber::from_slice(certificate.raw_serial()))
+        Ok(certificate.raw_serial().to_vec())
+    }
+}
+
+impl Entry {
+    fn of(one: &RevokedCertificate<'_>) -> Self {
+        let reason = one.reason_code().map_or(0, |(_, code)| code.0);
+        Self { since_s: one.revocation_date.timestamp(), reason: reason_of(reason) }
+    }
+
+    fn since(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(u64::try_from(self.since_s).unwrap_or(0))
+    }
+}
+
+fn reason_of(code: u8) -> RevocationReason {
+    use RevocationReason as R;
+    match code {
+        1 => R::KeyCompromise,
+        2 => R::CaCompromise,
+        3 => R::AffiliationChanged,
+        4 => R::Superseded,
+        5 => R::CessationOfOperation,
+        6 => R::CertificateHold,
+        8 => R::RemoveFromCrl,
+        9 => R::PrivilegeWithdrawn,
+        10 => R::AaCompromise,
+        _ => R::Unspecified,
     }
 }
 
@@ -84,35 +198,50 @@ mod tests {
         Pem::text("gone.pem", of.issue(&plan).unwrap().certificate_pem.as_bytes())
     }
 
-    #[test]
-    fn a_list_has_the_certificates_that_were_given() {
-        let authority = authority();
-        let gone = [certificate(&authority), certificate(&authority)];
-        let list = authority.revocation_list(&gone, Validity::days(7).unwrap());
-        let pem = Pem::text("list", list.unwrap().as_bytes());
-        let der = pem.revocation_lists().unwrap().remove(0);
-        let parsed = x509_parser::revocation_list::CertificateRevocationList::from_der(&der);
-        let (_, parsed) = parsed.unwrap();
-        let serials: Vec<_> =
-            parsed.iter_revoked_certificates().map(|one| one.raw_serial()).collect();
-        assert_eq!(serials.len(), 2);
-        for (pem, serial) in gone.iter().zip(serials) {
-            let der = pem.certificates().unwrap().remove(0);
-            let (_, certificate) = X509Certificate::from_der(&der).unwrap();
-            assert_eq!(certificate.raw_serial(), serial);
-        }
+    fn list(authority: &CertificateAuthority, revoked: &RevokedCertificates) -> Pem {
+        let list = authority.revocation_list(revoked, Validity::days(7).unwrap());
+        Pem::text("list", list.unwrap().as_bytes())
     }
 
     #[test]
-    fn a_certificate_of_another_authority_is_refused() {
+    fn a_next_list_has_the_certificates_of_the_one_before_and_a_larger_number() {
+        let authority = authority();
+        let [first, second] = [certificate(&authority), certificate(&authority)];
+        let mut revoked = RevokedCertificates::default();
+        assert!(authority.revoke(&first, &mut revoked).unwrap());
+        assert!(!authority.revoke(&first, &mut revoked).unwrap());
+        // As if it had been long ago, for a reason.
+        let entry = revoked.entries.values_mut().next().unwrap();
+        (entry.since_s, entry.reason) = (1_700_000_000, RevocationReason::KeyCompromise);
+        let mut again = authority.revoked_in(&list(&authority, &revoked)).unwrap();
+        assert!(authority.revoke(&second, &mut again).unwrap());
+        let last = authority.revoked_in(&list(&authority, &again)).unwrap();
+        assert_eq!(last.count(), 2);
+        assert!(last.number > again.number && again.number > 0);
+        let kept = last.entries.values().filter(|entry| {
+            entry.since_s == 1_700_000_000 && entry.reason == RevocationReason::KeyCompromise
+        });
+        assert_eq!(kept.count(), 1);
+        assert!(authority.restore(&first, &mut again).unwrap());
+        assert!(!authority.restore(&first, &mut again).unwrap());
+        assert_eq!(authority.revoked_in(&list(&authority, &again)).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn lists_and_certificates_of_another_authority_are_refused() {
         let validity = Validity::days(800).unwrap();
         let other = CertificateAuthority::new("other", validity, KeyKind::default()).unwrap();
-        let foreign = [certificate(&other)];
-        let error = authority().revocation_list(&foreign, Validity::days(7).unwrap());
-        let error = error.unwrap_err().to_string();
+        let mut revoked = RevokedCertificates::default();
+        let error = authority().revoke(&certificate(&other), &mut revoked).unwrap_err().to_string();
         assert_eq!(
             error,
             "the certificate in gone.pem cannot be used: its issuer is \"CN=other\", and not this authority"
+        );
+        assert_eq!(revoked.count(), 0);
+        let error = authority().revoked_in(&list(&other, &revoked)).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "the revocation list in list cannot be used: its authority is \"CN=other\", and not this one"
         );
     }
 }

@@ -136,6 +136,8 @@ fn a_revocation_list_is_read_again_and_a_bad_one_changes_nothing() {
     let line = serving.next_words_with("SIGHUP: the certificates so far stay in use");
     assert!(line.contains("no revocation list in"), "{line}");
     assert_eq!(call().text(), "hi");
+    smt_with_input(&[&crl[..], &[&alice]].concat(), b"").fails(1, &["no revocation list in"]);
+    fs::remove_file(&list).unwrap();
     smt_with_input(&[&crl[..], &[&alice]].concat(), b"").text();
     serving.signal(Signal::HUP);
     serving.next_words_with("SIGHUP: certificates were read again");
@@ -145,5 +147,14 @@ fn a_revocation_list_is_read_again_and_a_bad_one_changes_nothing() {
     smt_with_input(&[&crl[..], &[&server]].concat(), b"").text();
     let outcome = files.run_call(&address, &["--crl", &list], b"hi");
     outcome.fails(3, &["the server's certificate is revoked"]);
+    // The list was added to: only who is taken out by name counts again.
+    serving.signal(Signal::HUP);
+    serving.next_words_with("SIGHUP: certificates were read again");
+    call().fails(3, &["refused this client's certificate: revoked"]);
+    smt_with_input(&[&crl[..], &["--remove", &alice]].concat(), b"").text();
+    smt_with_input(&[&crl[..], &["--remove", &alice]].concat(), b"").fails(1, &["is not in"]);
+    serving.signal(Signal::HUP);
+    serving.next_words_with("SIGHUP: certificates were read again");
+    assert_eq!(call().text(), "hi");
     assert!(serving.end().0.success());
 }

@@ -3,7 +3,10 @@
 
 use std::time::{Duration, SystemTime};
 
-use smt::pki::{CertificateAuthority, CertificatePlan, IssuedCertificate, KeyKind, Validity};
+use smt::pki::{
+    CertificateAuthority, CertificatePlan, IssuedCertificate, KeyKind, RevokedCertificates,
+    Validity,
+};
 use smt::{ClientAuth, Identity, Pem, RevocationLists, Trust, blocking};
 
 use crate::support::{assert_echo, echo, serve};
@@ -38,9 +41,12 @@ impl Fleet {
     }
 
     fn list_of(&self, revoked: &[&IssuedCertificate], validity: Validity) -> RevocationLists {
-        let pem = |issued: &&IssuedCertificate| Pem::text("it", issued.certificate_pem.as_bytes());
-        let revoked: Vec<Pem> = revoked.iter().map(pem).collect();
-        let list = self.authority.revocation_list(&revoked, validity).unwrap();
+        let mut all = RevokedCertificates::default();
+        for issued in revoked {
+            let pem = Pem::text("it", issued.certificate_pem.as_bytes());
+            self.authority.revoke(&pem, &mut all).unwrap();
+        }
+        let list = self.authority.revocation_list(&all, validity).unwrap();
         RevocationLists::from_bytes(list.as_bytes()).unwrap()
     }
 
@@ -129,7 +135,9 @@ fn a_list_that_has_expired_and_one_of_another_authority_accept_nobody() {
     assert!(client(expired.accepting_unknown_status()).is_err());
     let issuer = Validity::days(800).unwrap();
     let unknown = CertificateAuthority::new("unknown", issuer, KeyKind::default()).unwrap();
-    let list = unknown.revocation_list(&[], Validity::days(7).unwrap()).unwrap();
+    let list = unknown
+        .revocation_list(&RevokedCertificates::default(), Validity::days(7).unwrap())
+        .unwrap();
     let list = RevocationLists::from_bytes(list.as_bytes()).unwrap();
     let error = client(list.clone()).unwrap_err();
     assert!(error.contains("no revocation list here tells of the server's certificate"), "{error}");

@@ -75,7 +75,11 @@ fn a_server_that_is_called_by_its_id_is_looked_up_in_revocation_lists_too() {
     let server = smt::server(identity).bind_blocking("127.0.0.1:0").unwrap();
     let list = |revoked: &[smt::Pem]| {
         let week = smt::pki::Validity::days(7).unwrap();
-        let list = authority.authority().revocation_list(revoked, week).unwrap();
+        let mut all = smt::pki::RevokedCertificates::default();
+        for pem in revoked {
+            authority.authority().revoke(pem, &mut all).unwrap();
+        }
+        let list = authority.authority().revocation_list(&all, week).unwrap();
         let lists = RevocationLists::from_bytes(list.as_bytes()).unwrap();
         authority.trust().unwrap().with_revocation_lists(lists)
     };
