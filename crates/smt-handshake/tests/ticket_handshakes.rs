@@ -15,7 +15,7 @@ use smt_pki::{EphemeralCa, KeyKind};
 use smt_proto::WallTime;
 use smt_proto::key_exchange::{ClientRequest, FailureKind, HandshakeFailure, KeyExchangeProvider};
 use smt_record::Suite;
-use smt_wire::KeyExchange;
+use smt_wire::{KeyExchange, Kind, MemberHeader, MessageId, PartMarks};
 
 /// The wall time of the tests: that of their certificates.
 fn now() -> WallTime {
@@ -284,13 +284,45 @@ fn answered(setup: &Setup, flight: &Flight) -> (Option<Vec<u8>>, Flight) {
     (server.early.take(), server.flight(2).unwrap())
 }
 
+/// Early data of one request.
+fn early_request() -> Vec<u8> {
+    let header = MemberHeader {
+        id: MessageId(0),
+        kind: Kind::Request,
+        length: 2,
+        deadline_us: 0,
+        reply_unscheduled: 0,
+        failure: None,
+        has_metadata: false,
+        parts: PartMarks::default(),
+    };
+    let mut bytes = [0; MemberHeader::LEN];
+    header.emit(&mut bytes);
+    [&bytes[..], b"hi"].concat()
+}
+
+// SMT [6.8-3], [6.8-9]
+#[test]
+fn early_data_that_breaks_a_rule_is_not_taken_and_the_handshake_goes_on_without() {
+    let setup = Setup::new(early_plan());
+    let request = early_request();
+    for early in [request.repeat(17), request[..request.len() - 1].to_vec(), b"early".to_vec()] {
+        let (mut client, flight) = early_client(&setup, &early);
+        let (taken, answer) = answered(&setup, &flight);
+        assert_eq!(taken, None);
+        client.receive(&answer).unwrap();
+        assert!(!client.finished().unwrap().early_taken);
+    }
+}
+
 // SMT [6.8-4]
 #[test]
 fn early_data_is_taken_once_and_the_client_is_told() {
     let setup = Setup::new(early_plan());
-    let (mut client, flight) = early_client(&setup, b"early");
+    let early = early_request();
+    let (mut client, flight) = early_client(&setup, &early);
     let (taken, answer) = answered(&setup, &flight);
-    assert_eq!(taken.as_deref(), Some(&b"early"[..]));
+    assert_eq!(taken, Some(early));
     client.receive(&answer).unwrap();
     assert!(client.finished().unwrap().early_taken);
     // The flight comes again, at another time or address: the handshake goes on without.

@@ -19,8 +19,6 @@ pub(crate) const STALE_HINTS: Duration = Duration::from_millis(5);
 /// Unanswered repetitions of a flight after which a client begins a new attempt: something forged
 /// may have spoilt this one at the server.
 pub(crate) const ATTEMPT_QUESTIONS: u32 = 4;
-/// Calls in the early data of a flight.
-pub(crate) const EARLY_CALLS_MAX: usize = 16;
 /// A server forgets a handshake this long after it began.
 pub(crate) const ACCEPT_LIFE: Duration = Duration::from_secs(10);
 /// Most flights of a handshake: three, with HelloRetryRequest five, with an alert after that one

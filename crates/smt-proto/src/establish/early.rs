@@ -10,9 +10,8 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use smt_wire::{Kind, MemberHeader, MessageId, PartMarks};
+use smt_wire::{EARLY_CALLS_MAX, Kind, MemberHeader, MessageId, PartMarks};
 
-use crate::limits::EARLY_CALLS_MAX;
 use crate::outgoing_message::OutgoingMessage;
 use crate::time::Time;
 

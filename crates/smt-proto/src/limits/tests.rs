@@ -3,6 +3,7 @@
 
 use super::*;
 use core::time::Duration;
+use smt_wire::EARLY_CALLS_MAX;
 use std::borrow::ToOwned;
 use std::collections::BTreeMap;
 use std::path::Path;

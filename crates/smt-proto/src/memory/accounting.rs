@@ -162,6 +162,12 @@ impl MemoryAccount {
         self.parts -= bytes;
     }
 
+    /// Whether no further part of a peer is taken that has this many bytes in parts which wait, but
+    /// for one that the application needs next: see [`are_beyond`].
+    pub(crate) fn has_too_many_parts(&self, waiting: usize, most: usize) -> bool {
+        are_beyond(self.parts, waiting, most)
+    }
+
     /// Bytes of whole messages that the application has not taken, whoever has them.
     fn untaken(&self) -> usize {
         self.untaken + self.waiting

@@ -60,7 +60,7 @@ impl Session {
         shared: &mut Shared,
     ) -> Option<LiveMessage> {
         self.lane.client.live(id).filter(|live| !live.is_bundle())?;
-        self.lane.parts.remove(id, &mut shared.memory);
+        self.lane.remove_parts(id, &mut shared.memory);
         let mut retry = RetryTimer::new(now, self.recovery.rto.interval());
         retry.ask(now, RESEND_INTERVAL_MAX);
         let cancelling = Cancelling { untold, ..Cancelling::new(retry) };
@@ -116,7 +116,7 @@ impl Session {
         };
         let rpc = self.rpc(id);
         if let Some(served) = self.lane.server.remove(id.0) {
-            self.lane.parts.remove(id, &mut shared.memory);
+            self.lane.remove_parts(id, &mut shared.memory);
             self.liveness.used(now);
             let answer = match served.state {
                 ServerRpcState::Receiving { incoming, .. } => {
@@ -239,7 +239,7 @@ impl Session {
             self.bundle_arrived(now, *members, Some(error), shared);
             return;
         }
-        self.lane.parts.remove(id, &mut shared.memory);
+        self.lane.remove_parts(id, &mut shared.memory);
         self.release(id, &live, shared);
         self.part_over(&live, shared);
         if !live.is_part() {

@@ -142,7 +142,6 @@ impl Session {
             return Err(Refused::NoRpc);
         };
         let parts = PartMarks { number: self.lane.parts.sent(id), ..PartMarks::default() };
-        self.lane.parts.remove(id, &mut shared.memory);
         let outgoing = Outgoing::new(right, body, padded, geometry, served.reply_unscheduled);
         let outgoing = outgoing.marked(Marks::new(failure, has_metadata, parts));
         let interval = outgoing.need_ack_interval(is_needed_soon, self.recovery.jitter);
@@ -150,6 +149,7 @@ impl Session {
         let (remaining, due) = (outgoing.remaining(), served.retry.due);
         let length = outgoing.length();
         served.state = ServerRpcState::Replying(outgoing.queued());
+        self.lane.remove_parts(id, &mut shared.memory);
         self.lane.memory_share.enter_reply(length, &mut shared.memory);
         self.pass_timer.set(due);
         self.lane.sendable.push((remaining, id));
@@ -215,7 +215,7 @@ impl Session {
         code: AbortCode,
         shared: &mut Shared,
     ) {
-        self.lane.parts.remove(id, &mut shared.memory);
+        self.lane.remove_parts(id, &mut shared.memory);
         let interval = self.recovery.jitter.lengthen(limits::NEED_ACK_INTERVAL);
         let Some(served) = self.lane.server.get_mut(id.0) else {
             return;
@@ -250,7 +250,7 @@ impl Session {
         for id in untold {
             self.tell_undecided(id, CallFailure::DeadlineExceeded, shared);
         }
-        self.lane.parts.clear(&mut shared.memory);
+        self.lane.clear_parts(&mut shared.memory);
         for (id, live) in self.lane.client.drain_live() {
             // Its members are told, and a part is no message of the application.
             if live.is_bundle() || live.is_part() {

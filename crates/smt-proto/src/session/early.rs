@@ -3,7 +3,7 @@
 //! server before its client has confirmed.
 
 use bytes::Bytes;
-use smt_wire::{Kind, Members, MessageId};
+use smt_wire::{MessageId, early_requests};
 
 use super::Session;
 use crate::shared::Shared;
@@ -54,7 +54,8 @@ impl Session {
     /// Takes the requests of a client's early data. The first has the id that the client uses
     /// first, and so on.
     pub(crate) fn take_early_data(&mut self, now: Time, bytes: Bytes, shared: &mut Shared) {
-        let Ok(members) = Members::parse(&bytes) else {
+        // The key exchange has not taken any other, if it keeps the rules.
+        let Some(members) = early_requests(&bytes) else {
             shared.statistics.violations += 1;
             return;
         };
@@ -62,10 +63,6 @@ impl Session {
             let Some(id) = self.lane.stripes.nth_of_peer(number) else {
                 return;
             };
-            if header.kind != Kind::Request {
-                shared.statistics.violations += 1;
-                continue;
-            }
             header.id = id;
             self.early_requests = u16::try_from(number + 1).unwrap_or(u16::MAX);
             shared.statistics.early_requests += 1;

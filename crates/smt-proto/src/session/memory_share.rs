@@ -16,6 +16,9 @@ pub(super) struct MemoryShare {
     replies: usize,
     /// Bytes that unfinished messages of the peer may come to hold.
     promised: usize,
+    /// Bytes of parts of the peer that wait for the application, and of replies that wait for such
+    /// parts.
+    parts: usize,
     /// Requests of the peer that the account has.
     served: u32,
     /// Room for one incomplete bundle or part of the peer at a time: a bundle may hold the replies
@@ -112,8 +115,12 @@ impl MemoryShare {
     }
 
     /// Whether there is room for a part of a call, by whether it came whole. An application waits
-    /// for parts, so they do not wait for an acceptor.
+    /// for parts, so they do not wait for an acceptor. Parts can be read only in their order: a
+    /// peer that withholds one of each call has a share of the memory by the others, and no more.
     pub(super) fn takes_part(&self, is_whole: bool, memory: Memory<'_>) -> bool {
+        if memory.account.has_too_many_parts(self.parts, memory.max) {
+            return false;
+        }
         match is_whole {
             true => memory.account.has_room(memory.max),
             false => memory.account.may_begin(self.promised, memory.max),
@@ -163,6 +170,13 @@ impl MemoryShare {
     /// Removes all replies, since the session ends.
     pub(super) fn leave_all_replies(&mut self, account: &mut MemoryAccount) {
         account.leave_replies(core::mem::take(&mut self.replies));
+    }
+
+    /// Enters what the reader of a call's parts holds, which was `before` bytes and is `now`.
+    pub(super) fn change_parts(&mut self, before: usize, now: usize, account: &mut MemoryAccount) {
+        self.parts = self.parts - before + now;
+        account.leave_parts(before);
+        account.enter_parts(now);
     }
 
     /// Tells the account how many requests are served, which [`SERVED_MAX`] bounds.
@@ -256,6 +270,24 @@ mod tests {
         share.account_served(3, &mut account);
         share.leave_all_replies(&mut account);
         share.account_served(0, &mut account);
+        let unused = MemoryAccount::default();
+        assert_eq!(format!("{account:?}"), format!("{unused:?}"));
+    }
+
+    // SMT [5.9-21]
+    #[test]
+    fn parts_that_wait_leave_room_for_parts_of_other_sessions() {
+        let (mut hostile, honest) = (MemoryShare::default(), MemoryShare::default());
+        let mut account = MemoryAccount::default();
+        hostile.change_parts(0, MAX / 4, &mut account);
+        assert!(hostile.takes_part(true, memory(&account, 0)));
+        hostile.change_parts(0, 1, &mut account);
+        for is_whole in [true, false] {
+            assert!(!hostile.takes_part(is_whole, memory(&account, 0)));
+            assert!(honest.takes_part(is_whole, memory(&account, 0)));
+        }
+        hostile.change_parts(MAX / 4 + 1, 0, &mut account);
+        assert!(hostile.takes_part(true, memory(&account, 0)));
         let unused = MemoryAccount::default();
         assert_eq!(format!("{account:?}"), format!("{unused:?}"));
     }

@@ -20,6 +20,7 @@ use smt_wire::{
 };
 
 use super::Session;
+use super::lane::Lane;
 use super::receive::replies::Reply;
 use crate::error::{CallFailure, Refused};
 use crate::event::Event;
@@ -44,6 +45,13 @@ pub(super) struct CallsInParts(Option<Box<BTreeMap<MessageId, CallInParts>>>);
 struct CallInParts {
     reader: Option<PartReader>,
     writer: Option<PartWriter>,
+}
+
+impl CallInParts {
+    /// Bytes of parts that wait for the application.
+    fn memory(&self) -> usize {
+        self.reader.as_ref().map_or(0, PartReader::memory)
+    }
 }
 
 impl CallsInParts {
@@ -101,25 +109,22 @@ impl CallsInParts {
         writer.map_or(0, PartWriter::count)
     }
 
-    /// Forgets a call that is over, and the parts that wait.
-    pub(super) fn remove(&mut self, id: MessageId, memory: &mut MemoryAccount) {
-        let Some(calls) = self.0.as_mut() else { return };
-        if let Some(call) = calls.remove(&id) {
-            memory.leave_parts(call.reader.map_or(0, |reader| reader.memory()));
-        }
+    /// Forgets a call that is over, and the parts that wait. Returns the bytes that they held.
+    #[must_use]
+    fn remove(&mut self, id: MessageId) -> usize {
+        let Some(calls) = self.0.as_mut() else { return 0 };
+        let held = calls.remove(&id).map_or(0, |call| call.memory());
         if calls.is_empty() {
             self.0 = None;
         }
+        held
     }
 
-    /// Forgets all calls.
-    pub(super) fn clear(&mut self, memory: &mut MemoryAccount) {
-        let Some(calls) = self.0.take() else {
-            return;
-        };
-        for call in calls.into_values() {
-            memory.leave_parts(call.reader.map_or(0, |reader| reader.memory()));
-        }
+    /// Forgets all calls. Returns the bytes that their parts held.
+    #[must_use]
+    fn clear(&mut self) -> usize {
+        let calls = self.0.take().into_iter();
+        calls.flat_map(|calls| calls.into_values()).map(|call| call.memory()).sum()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -129,6 +134,20 @@ impl CallsInParts {
     fn writers_mut(&mut self) -> impl Iterator<Item = (MessageId, &mut PartWriter)> {
         let calls = self.0.iter_mut().flat_map(|calls| calls.iter_mut());
         calls.filter_map(|(id, call)| Some((*id, call.writer.as_mut()?)))
+    }
+}
+
+impl Lane {
+    /// Forgets a call in parts that is over, and the parts that wait.
+    pub(super) fn remove_parts(&mut self, id: MessageId, account: &mut MemoryAccount) {
+        let held = self.parts.remove(id);
+        self.memory_share.change_parts(held, 0, account);
+    }
+
+    /// Forgets all calls in parts.
+    pub(super) fn clear_parts(&mut self, account: &mut MemoryAccount) {
+        let held = self.parts.clear();
+        self.memory_share.change_parts(held, 0, account);
     }
 }
 
@@ -309,7 +328,8 @@ impl Session {
         let before = reader.memory();
         let part = NumberedPart { number: marks.number, more: marks.more, body };
         let outcome = reader.accept(part);
-        shared.memory.enter_parts(reader.memory() - before);
+        let held = reader.memory();
+        self.lane.memory_share.change_parts(before, held, &mut shared.memory);
         match outcome {
             Ok(is_ready) => {
                 shared.statistics.parts_delivered += 1;
@@ -360,10 +380,11 @@ impl Session {
         let reader = self.lane.parts.reader_mut(id).ok_or(Refused::NoRpc)?;
         let before = reader.memory();
         let taken = reader.take();
-        shared.memory.leave_parts(before - reader.memory());
+        let held = reader.memory();
         if let Some(limit) = reader.limit_to_tell() {
             self.lane.control.part_window(PartWindow { id, limit });
         }
+        self.lane.memory_share.change_parts(before, held, &mut shared.memory);
         if is_own {
             self.end_if_read(id, shared);
         }
@@ -395,7 +416,8 @@ impl Session {
             failure: reply.failure,
             has_metadata: reply.has_metadata,
         });
-        shared.memory.enter_parts(reader.memory() - before);
+        let held = reader.memory();
+        self.lane.memory_share.change_parts(before, held, &mut shared.memory);
         self.lane.parts.end_writer(id);
         Ok(None)
     }
@@ -415,11 +437,12 @@ impl Session {
         };
         let before = reader.memory();
         let reply = reader.take_reply();
-        shared.memory.leave_parts(before - reader.memory());
+        let held = reader.memory();
+        self.lane.memory_share.change_parts(before, held, &mut shared.memory);
         let Some(HeldReply { body, failure, has_metadata }) = reply else {
             return;
         };
-        self.lane.parts.remove(id, &mut shared.memory);
+        self.lane.remove_parts(id, &mut shared.memory);
         self.lane.client.remove_live(id);
         let reply = Reply { body, failure, has_metadata, parts: 0 };
         shared.statistics.messages_delivered += 1;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A reader without room takes the part that its application needs next all the same (SPEC §5.9).
 
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::time::Duration;
 
 use smt_proto::Config;
 
-use super::calls_come_in_parts::{REPLY, begin, parts_of, send, take};
-use super::support::{Verdict, World, ms};
+use super::calls_come_in_parts::{REPLY, REQUEST, begin, parts_of, send, take};
+use super::support::{Answer, Verdict, World, body, ms};
 
 /// A peer without room lets messages come again, but for the part that its application waits for.
 // SMT [5.9-19]
@@ -33,7 +36,8 @@ fn the_part_that_the_application_waits_for_is_taken_without_room() {
 #[test]
 fn the_part_before_those_that_fill_the_memory_is_taken() {
     let mut client = Config::default();
-    client.memory_max = 20_000;
+    // A session has a quarter for parts that wait.
+    client.memory_max = 80_000;
     client.part_window = 65_536;
     let (mut world, session, _) = World::connected_with(client, Config::default());
     let (call, request) = begin(&mut world, session, REPLY);
@@ -58,3 +62,53 @@ fn the_part_before_those_that_fill_the_memory_is_taken() {
     assert_eq!(take(&mut world, 0, call).0, parts);
     assert_eq!(world.nodes[0].endpoint.memory(), 0);
 }
+
+/// The parts behind the first one of a call cannot be read without it, whoever has lost it.
+// SMT [5.9-21]
+#[test]
+fn a_peer_that_withholds_the_first_part_of_its_calls_leaves_room_for_others() {
+    let mut server = Config::default();
+    server.accept = true;
+    server.memory_max = MEMORY;
+    let mut world = World::new(vec![Config::default(), server, Config::default()]);
+    let (hostile, _) = world.connect(0, 1).unwrap();
+    let (honest, _) = world.connect(2, 1).unwrap();
+    let withholds = Rc::new(Cell::new(false));
+    let is_withheld = Rc::clone(&withholds);
+    let mut withheld = BTreeSet::new();
+    world.rule = Box::new(move |datagram, _| {
+        let Some(data) = datagram.data().filter(|_| datagram.from == 0) else {
+            return Verdict::Deliver;
+        };
+        if is_withheld.get() {
+            withheld.insert(data.header.id);
+        }
+        match withheld.contains(&data.header.id) {
+            true => Verdict::Drop,
+            false => Verdict::Deliver,
+        }
+    });
+    for _ in 0..40 {
+        let (call, request) = begin(&mut world, hostile, REQUEST);
+        // The application waits for the first part, which opens the window.
+        take(&mut world, 1, request);
+        world.run_for(ms(1));
+        for number in 0..5 {
+            withholds.set(number == 0);
+            send(&mut world, 0, call, body(number, 50_000), true).unwrap();
+            world.flush();
+        }
+        world.run_for(ms(5));
+    }
+    world.run_for(Duration::from_secs(2));
+    let held = world.nodes[1].endpoint.memory();
+    assert!((MEMORY / 4..MEMORY / 2).contains(&held), "{held}");
+    world.nodes[1].application = Box::new(|request| Answer::Reply(request.clone()));
+    for length in [100, 100_000] {
+        let call = world.call(2, honest, body(7, length));
+        assert_eq!(world.outcome(2, call), Ok(body(7, length)));
+    }
+}
+
+/// Bytes for messages of all peers.
+const MEMORY: usize = 4_000_000;

@@ -147,7 +147,7 @@ impl ServerExchange {
         let secret = begun.early.handshake(secret.as_ref().map(|secret| secret.secret_bytes()));
         // The last check of all: from here on the early data is delivered.
         let takes_early = content.takes_early_data
-            && !begun.early_data.is_empty()
+            && smt_wire::early_requests(begun.early_data).is_some()
             && begun.key.seen.is_first(begun.flight.hello.random);
         let answer =
             ServerHello { takes_early, random, ephemeral: own_share, finished: Vec::new() };

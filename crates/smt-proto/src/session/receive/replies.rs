@@ -194,7 +194,7 @@ impl Session {
         let Some(bundle) = self.lane.client.take_request(id, |live| Some(live.bundle)) else {
             return;
         };
-        self.lane.parts.remove(id, &mut shared.memory);
+        self.lane.remove_parts(id, &mut shared.memory);
         self.answered_whole(id, bundle, shared);
         match reply {
             Ok(reply) => {
