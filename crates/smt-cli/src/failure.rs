@@ -14,6 +14,7 @@ use std::process::ExitCode;
 
 use smt::Fault;
 
+use crate::foreign_words::harmless;
 use crate::{exit_code, standard_error};
 
 /// Why a subcommand failed, in one line.
@@ -169,7 +170,8 @@ fn one_line(error: &dyn Error) -> String {
         }
         source = error.source();
     }
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    // Some of the words may be another host's.
+    harmless(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 #[cfg(test)]
@@ -192,6 +194,8 @@ mod tests {
             let inside = || io::Error::other("in\nside");
             assert_eq!(one_line(&Quiet(inside())), "outside: in side");
             assert_eq!(one_line(&Quoting(inside())), "outside: in side");
+            let hostile = Quiet(io::Error::other("\u{1b}[2Jowned\u{7}"));
+            assert_eq!(one_line(&hostile), "outside: \u{fffd}[2Jowned\u{fffd}");
         }
     }
 

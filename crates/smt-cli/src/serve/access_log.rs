@@ -254,6 +254,8 @@ mod tests {
             subject: Some("CN=alice".to_owned()),
             public_key: None,
             names: Vec::new(),
+            uris: Vec::new(),
+            spiffe_id: None,
         };
         Entry::new(&caller, "dir", Some(request.to_owned())).with_bytes(3, 5)
     }

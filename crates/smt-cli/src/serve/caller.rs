@@ -2,7 +2,7 @@
 //! The caller of a request: its address, and what the certificate says that it has shown.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use smt::Peer;
@@ -16,25 +16,35 @@ pub(super) struct Caller {
     pub(super) address: SocketAddr,
     /// Subject of its certificate.
     pub(super) subject: Option<String>,
-    /// Names in its certificate.
+    /// DNS names and IP addresses in its certificate.
     pub(super) names: Vec<String>,
+    /// URIs in its certificate.
+    pub(super) uris: Vec<String>,
+    /// The SPIFFE ID that its certificate proves.
+    pub(super) spiffe_id: Option<String>,
     /// SHA-256 of the public key that it has shown in the place of a certificate, in hexadecimal.
     pub(super) public_key: Option<String>,
 }
 
 impl Caller {
-    /// Reads its certificate. Control characters of the names are escaped.
+    /// Reads its certificate. Each kind of name stands for itself: a DNS name that looks like a URI
+    /// is none.
     pub(super) fn of(peer: &Peer) -> Self {
         let leaf = peer.certificates.first();
         let text = leaf.and_then(|leaf| CertificateText::from_der(leaf).ok());
-        let (subject, names) = match text {
-            Some(text) => (Some(text.subject), text.names),
-            None => (None, Vec::new()),
-        };
+        let mut names = Vec::new();
+        let mut uris = Vec::new();
+        if let Some(certificate) = peer.certificate() {
+            names.clone_from(&certificate.dns_names);
+            names.extend(certificate.ip_addresses.iter().map(IpAddr::to_string));
+            uris.clone_from(&certificate.uris);
+        }
         Self {
             address: peer.address,
-            subject,
+            subject: text.map(|text| text.subject),
             names,
+            uris,
+            spiffe_id: peer.spiffe_id().map(str::to_owned),
             public_key: peer.public_key.as_deref().map(fingerprint),
         }
     }
@@ -42,15 +52,8 @@ impl Caller {
     /// The name by which people know it: the first in its certificate, or else the subject, or
     /// else its key's hash.
     pub(super) fn name(&self) -> Option<&str> {
-        let first = self.names.first().or(self.subject.as_ref());
+        let first = self.names.first().or(self.uris.first()).or(self.subject.as_ref());
         first.or(self.public_key.as_ref()).map(String::as_str)
-    }
-
-    /// Its SPIFFE ID: the only URI of its certificate, as SPIFFE wants it.
-    pub(super) fn spiffe_id(&self) -> Option<&str> {
-        let mut uris = self.names.iter().filter(|name| name.contains("://"));
-        let only = uris.next().filter(|_| uris.next().is_none());
-        only.filter(|uri| uri.starts_with("spiffe://")).map(String::as_str)
     }
 }
 
@@ -78,31 +81,18 @@ const KEPT: usize = 1_024;
 mod tests {
     use super::*;
 
-    fn caller(names: &[&str]) -> Caller {
-        Caller {
+    #[test]
+    fn a_caller_is_known_by_its_first_name_or_its_subject() {
+        let caller = |names: &[&str], uris: &[&str]| Caller {
             address: ([127, 0, 0, 1], 1).into(),
             subject: Some("CN=alice".to_owned()),
             names: names.iter().map(|name| (*name).to_owned()).collect(),
+            uris: uris.iter().map(|uri| (*uri).to_owned()).collect(),
+            spiffe_id: None,
             public_key: None,
-        }
-    }
-
-    #[test]
-    fn a_caller_is_known_by_its_first_name_or_its_subject() {
-        assert_eq!(caller(&["a.example", "b"]).name(), Some("a.example"));
-        assert_eq!(caller(&[]).name(), Some("CN=alice"));
-    }
-
-    #[test]
-    fn an_identity_of_spiffe_is_the_only_uri() {
-        for (names, id) in [
-            (&["a", "spiffe://x/y"][..], Some("spiffe://x/y")),
-            (&["spiffe://x/y", "spiffe://x/z"], None),
-            (&["spiffe://x/y", "https://z"], None),
-            (&["https://z"], None),
-            (&[], None),
-        ] {
-            assert_eq!(caller(names).spiffe_id(), id, "{names:?}");
-        }
+        };
+        assert_eq!(caller(&["a.example", "b"], &["urn:c"]).name(), Some("a.example"));
+        assert_eq!(caller(&[], &["urn:c"]).name(), Some("urn:c"));
+        assert_eq!(caller(&[], &[]).name(), Some("CN=alice"));
     }
 }

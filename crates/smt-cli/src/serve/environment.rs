@@ -38,16 +38,20 @@ impl Environment {
         self.add("SMT_PEER_ADDRESS", caller.address.to_string());
         if let Some(subject) = &caller.subject {
             self.add("SMT_PEER_SUBJECT", subject.clone());
-            // A name with a space could pass for two.
-            let names = caller.names.iter().filter(|name| !name.contains(' '));
-            let names: Vec<&str> = names.map(String::as_str).collect();
-            self.add("SMT_PEER_NAMES", names.join(" "));
+            for (name, values) in
+                [("SMT_PEER_NAMES", &caller.names), ("SMT_PEER_URIS", &caller.uris)]
+            {
+                let values = spaced(values);
+                if !values.is_empty() {
+                    self.add(name, values);
+                }
+            }
         }
         if let Some(key) = &caller.public_key {
             self.add("SMT_PEER_KEY_SHA256", key.clone());
         }
-        if let Some(id) = caller.spiffe_id() {
-            self.add("SMT_PEER_SPIFFE_ID", id.to_owned());
+        if let Some(id) = &caller.spiffe_id {
+            self.add("SMT_PEER_SPIFFE_ID", id.clone());
         }
     }
 
@@ -78,6 +82,13 @@ impl Environment {
         }
         command.envs(self.0.iter().map(|(name, value)| (name, value)));
     }
+}
+
+/// Names with spaces between. A name with a space could pass for two.
+fn spaced(names: &[String]) -> String {
+    let names = names.iter().filter(|name| !name.contains(' '));
+    let names: Vec<&str> = names.map(String::as_str).collect();
+    names.join(" ")
 }
 
 /// The name of metadata, which has a-z, 0-9, '-', '_' and '.' alone, as part of a variable's.
@@ -133,12 +144,15 @@ mod tests {
             address: ([127, 0, 0, 1], 7).into(),
             subject: Some("CN=alice".to_owned()),
             public_key: None,
-            names: ["a.example", "b admin", "spiffe://x/y"].map(str::to_owned).to_vec(),
+            names: ["a.example", "b admin", "::1"].map(str::to_owned).to_vec(),
+            uris: ["spiffe://x/y", "urn:b admin"].map(str::to_owned).to_vec(),
+            spiffe_id: Some("spiffe://x/y".to_owned()),
         });
         let expected = [
             ("SMT_PEER_ADDRESS", "127.0.0.1:7"),
             ("SMT_PEER_SUBJECT", "CN=alice"),
-            ("SMT_PEER_NAMES", "a.example spiffe://x/y"),
+            ("SMT_PEER_NAMES", "a.example ::1"),
+            ("SMT_PEER_URIS", "spiffe://x/y"),
             ("SMT_PEER_SPIFFE_ID", "spiffe://x/y"),
         ];
         assert_eq!(

@@ -56,9 +56,30 @@ fn the_identity_of_spiffe_has_a_variable_of_its_own() {
     let key = files.path("spiffe___cluster_alice.key");
     let outcome = files.run_call(serving.address(), &["--cert", &cert, "--key", &key], b"");
     let variables = variables(outcome.text());
-    for name in ["SMT_PEER_SPIFFE_ID", "SMT_PEER_NAMES"] {
+    for name in ["SMT_PEER_SPIFFE_ID", "SMT_PEER_URIS"] {
         assert!(variables.contains(&format!("{name}={id}").as_str()), "{variables:?}");
     }
+    assert!(!outcome.text().contains("SMT_PEER_NAMES"), "{variables:?}");
+}
+
+/// X.509-SVID §2 forbids a second URI.
+#[test]
+fn a_certificate_with_two_uris_proves_no_identity_of_spiffe_to_a_command() {
+    let files = Files::new();
+    let (directory, authority) = (files.path(""), files.path("ca.pem"));
+    let words = ["keys", "client", "eve", "--ca", &directory, "--out", &directory];
+    smt(&[&words[..], &["--uri", "spiffe://cluster/alice", "--uri", "https://second.example/"]]
+        .concat())
+    .text();
+    let serving = Serving::start(&files, &["--client-ca", &authority, "--exec", "env"]);
+    let (cert, key) = (files.path("eve.pem"), files.path("eve.key"));
+    let outcome = files.run_call(serving.address(), &["--cert", &cert, "--key", &key], b"");
+    let variables = variables(outcome.text());
+    assert!(
+        variables.contains(&"SMT_PEER_URIS=spiffe://cluster/alice https://second.example/"),
+        "{variables:?}"
+    );
+    assert!(!outcome.text().contains("SMT_PEER_SPIFFE_ID"), "{variables:?}");
 }
 
 #[test]

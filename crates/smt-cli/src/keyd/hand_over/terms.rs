@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use smt::{Fault, HandoverTerms, Suite, WallTime};
 
 use crate::failure::Failure;
+use crate::foreign_words::harmless;
 use crate::handover_socket::HexId;
 
 /// The connecting end's terms, but for the adopter that the other end chooses.
@@ -92,14 +93,7 @@ impl Reply {
 /// Words of the other host as a terminal may show them: one line, not long, and without characters
 /// that move others.
 pub(super) fn shown(text: &str) -> String {
-    let moves = |letter: char| {
-        letter.is_control() || matches!(letter, '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
-    };
-    let mut line: String = text
-        .chars()
-        .take(SHOWN_MAX)
-        .map(|letter| if moves(letter) { '\u{FFFD}' } else { letter })
-        .collect();
+    let mut line: String = harmless(text).chars().take(SHOWN_MAX).collect();
     if text.chars().nth(SHOWN_MAX).is_some() {
         line.pop();
         line.push('…');
