@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use harness::{Flight, NAME, Side, params, run_at};
 use smt_handshake::{
-    ClientAuth, ClientTls, Group, Identity, IssuedTicket, TicketClient, TicketIssuer, TicketKeys,
-    TicketPlan, TicketServer, TicketStore, TicketVerifier,
+    ClientAuth, ClientTls, Group, Identity, IssuedTicket, PeerCertificate, TicketClient,
+    TicketIssuer, TicketKeys, TicketPlan, TicketServer, TicketStore, TicketVerifier,
 };
 use smt_pki::{EphemeralCa, KeyKind};
 use smt_proto::WallTime;
@@ -239,6 +239,32 @@ fn a_ticket_is_used_in_its_time_and_never_in_a_second_attempt() {
     let other = ClientRequest::new("b.example");
     assert_eq!(setup.kind(other), KeyExchange::Tls13);
     assert_eq!(setup.kind(at(11)), KeyExchange::Tls13);
+    assert!(setup.store.is_empty(), "it is over");
+}
+
+/// The time of the last second of the certificate of a setup, and so many seconds.
+fn from_certificates_end(setup: &Setup, seconds: i64) -> WallTime {
+    let leaf = setup.identity.certificates().next().unwrap();
+    let end = PeerCertificate::from_der(leaf).unwrap().not_after.as_secs();
+    WallTime::from_secs(end.checked_add_signed(seconds).unwrap())
+}
+
+// SMT [6.7-3]
+#[test]
+fn a_ticket_ends_with_the_certificate_that_signs_it() {
+    let setup = Setup::new(plan());
+    let at = |seconds| from_certificates_end(&setup, seconds);
+    let issuer = || TicketIssuer::new(&setup.identity, plan()).unwrap();
+    let issued = issuer().issue(at(-600)).unwrap();
+    assert_eq!(*issued.ticket.validity().end(), at(0).as_secs());
+    // A server whose clock is ahead signs after the end for clients whose clock is late.
+    let issued = issuer().issue(at(10)).unwrap();
+    assert!(*issued.ticket.validity().end() > at(2_400).as_secs());
+    let verified =
+        setup.verifier().verify(issued.ticket.as_bytes(), &issued.chain, NAME, at(-30)).unwrap();
+    setup.store.insert(verified);
+    assert!(setup.store.get(NAME, at(0)).is_some());
+    assert!(setup.store.get(NAME, at(1)).is_none());
     assert!(setup.store.is_empty(), "it is over");
 }
 

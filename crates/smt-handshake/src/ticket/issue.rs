@@ -11,6 +11,7 @@ use super::share::StaticKey;
 use super::signature::{Context, sign};
 use crate::failure::{caller, environment};
 use crate::identity::Identity;
+use crate::peer_certificate::PeerCertificate;
 use crate::tls::algorithms::Group;
 use crate::tls::verify::Form;
 use smt_proto::key_exchange::HandshakeFailure;
@@ -95,7 +96,8 @@ impl TicketIssuer {
         Ok(Self { certified: identity.certified(), plan })
     }
 
-    /// A ticket that is good from `now` on, with a fresh key.
+    /// A ticket that is good from `now` on, with a fresh key. It ends with the certificate that
+    /// signs it, if that ends before.
     ///
     /// # Errors
     /// The system gives no random bytes, or the certificate's key cannot sign.
@@ -112,7 +114,7 @@ impl TicketIssuer {
             suites: plan.suites.clone(),
             id,
             not_before: now.as_secs(),
-            not_after: now.as_secs().saturating_add(plan.life),
+            not_after: self.end(now),
             requires: Requirements {
                 forward_secrecy: plan.requires_forward_secrecy,
                 client_certificate: plan.requires_client_certificate,
@@ -131,6 +133,15 @@ impl TicketIssuer {
             key: TicketKey::new(ticket.clone(), key),
             ticket,
         })
+    }
+
+    /// The last second of a ticket. A certificate that has ended already is that of a server whose
+    /// clients do not look at its dates.
+    fn end(&self, now: WallTime) -> u64 {
+        let end = now.as_secs().saturating_add(self.plan.life);
+        let leaf = self.certified.cert.first();
+        let expires = leaf.and_then(|leaf| PeerCertificate::expiry(leaf)).filter(|end| *end > now);
+        expires.map_or(end, |expires| end.min(expires.as_secs() - 1))
     }
 }
 

@@ -52,7 +52,7 @@ impl TicketStore {
         if ticket.is_good(now) {
             return Some(Arc::clone(ticket));
         }
-        if now.as_secs() > *ticket.ticket().validity().end() {
+        if ticket.is_over(now) {
             tickets.remove(&name);
         }
         None

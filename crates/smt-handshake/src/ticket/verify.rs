@@ -149,9 +149,18 @@ impl VerifiedTicket {
         &self.ticket
     }
 
-    /// Whether the ticket is good at `now`.
+    /// Whether the ticket is good at `now`, and the certificate that signed it, whose dates count.
     pub(super) fn is_good(&self, now: WallTime) -> bool {
-        check_time(&self.ticket, now).is_ok()
+        check_time(&self.ticket, now).is_ok() && !self.has_certificate_ended(now)
+    }
+
+    /// Whether neither the ticket nor its certificate will be good any more.
+    pub(super) fn is_over(&self, now: WallTime) -> bool {
+        now.as_secs() > *self.ticket.validity().end() || self.has_certificate_ended(now)
+    }
+
+    fn has_certificate_ended(&self, now: WallTime) -> bool {
+        self.expires.is_some_and(|expires| now >= expires)
     }
 }
 

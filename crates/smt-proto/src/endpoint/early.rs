@@ -62,13 +62,13 @@ impl Endpoint {
         let Some(accept) = self.accepts.get_mut(index.0) else {
             return;
         };
-        let (path, permitted) = (accept.path, accept.permitted());
+        let (path, is_validated) = (accept.path, accept.permitted().is_none());
         let Some(mut early) = accept.take_early() else {
             return;
         };
         // Anybody can send a flight in another's name: no session of others ends for it.
         let is_full = self.sessions.len() >= self.shared.config.sessions_max;
-        if is_full && (permitted.is_some() || !self.has_room_for(path.remote.ip())) {
+        if is_full && (!is_validated || !self.has_room_for(path.remote.ip())) {
             self.remove_accept(index);
             return;
         }
@@ -78,7 +78,7 @@ impl Endpoint {
         self.shared.events.push_back(Event::Accepted { session: index, path, peer });
         self.accepts_early += 1;
         if let Some(session) = self.sessions.get_mut(index.0) {
-            session.limit_until_confirmed(permitted);
+            session.limit_until_confirmed(early.permitted);
             session.take_early_data(now, early.bytes.into(), &mut self.shared);
         }
         self.reschedule(index);

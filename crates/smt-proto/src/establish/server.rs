@@ -175,12 +175,16 @@ impl ServerHandshake {
         Some(confirmed.confirmed())
     }
 
-    /// Takes early data and what is established, once: the session begins with them.
+    /// Takes early data and what is established, once: the session begins with them, and with all
+    /// that may still be sent to the client's address.
     pub(crate) fn take_early(&mut self) -> Option<EarlySession> {
         let bytes = self.early.take()?;
         let unconfirmed = self.unconfirmed.take()?;
         self.has_early_session = true;
-        Some(EarlySession { unconfirmed, bytes })
+        let permitted = self.permitted();
+        // The handshake lives on to repeat its flight, and has no more than what comes from now on.
+        self.bytes_sent += permitted.unwrap_or(0);
+        Some(EarlySession { unconfirmed, bytes, permitted })
     }
 
     /// Whether a session has begun with this client's early data, which has not confirmed yet.
@@ -436,6 +440,9 @@ pub(crate) struct EarlySession {
     pub(crate) unconfirmed: Box<Unconfirmed>,
     /// The early data.
     pub(crate) bytes: Vec<u8>,
+    /// Bytes that the session may send until its client is heard; `None` if the address is
+    /// validated.
+    pub(crate) permitted: Option<usize>,
 }
 
 /// How often a bad flight 1 may spoil an attempt and be followed by another.

@@ -48,9 +48,9 @@ struct CallInParts {
 }
 
 impl CallInParts {
-    /// Bytes of parts that wait for the application.
-    fn memory(&self) -> usize {
-        self.reader.as_ref().map_or(0, PartReader::memory)
+    /// Ends it. Returns the bytes that parts which wait for the application held.
+    fn end(self) -> usize {
+        self.reader.map_or(0, |reader| reader.memory())
     }
 }
 
@@ -113,7 +113,7 @@ impl CallsInParts {
     #[must_use]
     fn remove(&mut self, id: MessageId) -> usize {
         let Some(calls) = self.0.as_mut() else { return 0 };
-        let held = calls.remove(&id).map_or(0, |call| call.memory());
+        let held = calls.remove(&id).map_or(0, CallInParts::end);
         if calls.is_empty() {
             self.0 = None;
         }
@@ -123,8 +123,12 @@ impl CallsInParts {
     /// Forgets all calls. Returns the bytes that their parts held.
     #[must_use]
     fn clear(&mut self) -> usize {
-        let calls = self.0.take().into_iter();
-        calls.flat_map(|calls| calls.into_values()).map(|call| call.memory()).sum()
+        let Some(calls) = self.0.take() else { return 0 };
+        let mut held = 0;
+        for call in calls.into_values() {
+            held += call.end();
+        }
+        held
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -336,6 +336,25 @@ fn a_connect_says_whether_its_host_refused_to_send() {
     }
 }
 
+/// An answer to it would be answered in turn, for ever.
+// SMT [12.2-1], [12.2-3]
+#[test]
+fn a_packet_of_version_0_is_not_answered_whatever_its_type() {
+    let mut world = World::pair(Config::default(), server());
+    world.is_recording = true;
+    for version in [0, 2, 255] {
+        for kind in 0..=255 {
+            world.sent.clear();
+            let mut bytes = vec![0; 1_200];
+            (bytes[0], bytes[1]) = (version, kind);
+            world.hand_in(&Datagram { is_trimmed: false, at: world.now, from: 0, to: 1, bytes });
+            world.run_for(ms(2));
+            let answers = world.sent.iter().filter(|sent| sent.from == 1).count();
+            assert_eq!(answers, usize::from(version != 0), "version {version}, type {kind}");
+        }
+    }
+}
+
 // SMT [9.9-10]
 #[test]
 fn a_path_that_carries_no_flight_ends_a_connect_with_the_second_word_about_it() {

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use smt_carrier::Path;
 use smt_proto::{Config, ConnectRequest, EarlyCall, Event, OutgoingMessage, RpcId};
 use smt_testkit::{Early, FakeKeyExchange};
-use smt_wire::PacketType;
+use smt_wire::{Handshake, Packet, PacketType, VERSION};
 
-use super::support::{Answer, Node, Verdict, World, body, ms};
+use super::support::{Answer, Datagram, Node, Verdict, World, body, ms};
 
 /// A client and a server whose key exchange has early data.
 fn world(client: Early, server: Early) -> World {
@@ -236,4 +236,55 @@ fn an_early_session_without_a_client_is_forgotten() {
     world.run_for(Duration::from_secs(30));
     assert!(world.nodes[1].endpoint.statistics().sessions_begun >= 1);
     assert_eq!(world.nodes[1].endpoint.sessions_len(), 0);
+}
+
+/// The session has a part of what may be sent to the client's address, and the handshake the rest:
+/// small packets that make the server repeat flight 2 gain nothing beside the session's bytes.
+// SMT [6.2-17], [6.8-5]
+#[test]
+fn an_address_that_was_not_validated_gets_three_times_its_bytes_by_session_and_handshake() {
+    for filler_of_server in [0, 300, 1_100] {
+        let nodes = [(0, Early::Taken), (1, Early::Taken)].map(|(number, early)| {
+            let mut config = Config::default();
+            config.accept = number == 1;
+            let mut exchanges = FakeKeyExchange::with_early(1_000 * number as u64, early);
+            exchanges.settings.filler = [1_200, filler_of_server, 0];
+            Node::with_exchanges(number, config, exchanges)
+        });
+        let mut world = World::of(nodes.into());
+        world.is_recording = true;
+        world.nodes[1].application = Box::new(|_| Answer::Reply(vec![7; 200_000].into()));
+        let begun = world.now;
+        // The address is somebody else's, who never answers.
+        world.rule =
+            Box::new(move |datagram, _| match datagram.from == 0 && datagram.at != begun {
+                true => Verdict::Drop,
+                false => Verdict::Deliver,
+            });
+        connect(&mut world, &bodies(1));
+        world.run_for(ms(20));
+        let flight = world.sent.iter().filter(|sent| sent.from == 0 && sent.at == begun);
+        let flight: Vec<_> = flight.cloned().collect();
+        let mut received: usize = flight.iter().map(|sent| sent.bytes.len()).sum();
+        let small = beginning_of(&flight[0]);
+        for _ in 0..60 {
+            world.hand_in(&small);
+            received += small.bytes.len();
+            world.flush();
+            world.run_for(ms(5));
+        }
+        let from_server = world.sent.iter().filter(|sent| sent.from == 1);
+        let sent: usize = from_server.map(|sent| sent.bytes.len()).sum();
+        assert!(sent <= 3 * received, "{sent} bytes for {received}, filler {filler_of_server}");
+    }
+}
+
+/// The first byte of the flight in a datagram, in a packet of its own.
+fn beginning_of(flight: &Datagram) -> Datagram {
+    let packets = flight.packets();
+    let Some(Packet::Handshake(handshake)) = packets.first() else { panic!("no flight") };
+    let tiny = Handshake { fragment: &handshake.fragment[..1], ..*handshake };
+    let mut bytes = vec![0; tiny.packet_len()];
+    tiny.emit(VERSION, 0, &mut bytes);
+    Datagram { bytes, ..flight.clone() }
 }
