@@ -3,32 +3,41 @@
 
 use crate::ranges::Ranges;
 
-/// A run of bytes that is being filled.
+/// A run of bytes that is being filled. It takes the memory of what has come, and not of what is
+/// claimed: a packet can claim any length.
 #[derive(Debug)]
 pub(crate) struct Coverage {
-    bytes: Vec<u8>,
+    length: usize,
+    /// Bytes by their offset, as they came.
+    pieces: Vec<(usize, Vec<u8>)>,
     filled: Ranges,
 }
 
 impl Coverage {
-    /// Room for `length` bytes, none of which has come.
+    /// A run of `length` bytes, none of which has come.
     pub(crate) fn new(length: usize) -> Self {
-        Self { bytes: vec![0; length], filled: Ranges::default() }
+        Self { length, pieces: Vec::new(), filled: Ranges::default() }
     }
 
     /// Fills from `offset` on; bytes past the end are not looked at.
     pub(crate) fn fill(&mut self, offset: usize, piece: &[u8]) {
-        let Some(room) = self.bytes.get_mut(offset..) else {
+        let Some(room) = self.length.checked_sub(offset) else {
             return;
         };
-        let length = piece.len().min(room.len());
-        room[..length].copy_from_slice(&piece[..length]);
-        self.filled.add(offset, offset + length);
+        let piece = &piece[..piece.len().min(room)];
+        self.pieces.push((offset, piece.to_vec()));
+        self.filled.add(offset, offset + piece.len());
     }
 
-    /// All bytes, once all are there.
-    pub(crate) fn whole(&self) -> Option<&[u8]> {
-        self.filled.cover(self.bytes.len()).then_some(&self.bytes[..])
+    /// All bytes, once all are there. If some came twice, the later ones count.
+    pub(crate) fn whole(&self) -> Option<Vec<u8>> {
+        self.filled.cover(self.length).then(|| {
+            let mut bytes = vec![0; self.length];
+            for (offset, piece) in &self.pieces {
+                bytes[*offset..offset + piece.len()].copy_from_slice(piece);
+            }
+            bytes
+        })
     }
 }
 
@@ -45,7 +54,7 @@ mod tests {
                 assert_eq!(coverage.whole(), None);
             }
             coverage.fill(3, b"def");
-            assert_eq!(coverage.whole(), Some(&b"abcdef"[..]));
+            assert_eq!(coverage.whole(), Some(b"abcdef".to_vec()));
         }
 
         #[test]
@@ -55,12 +64,12 @@ mod tests {
             coverage.fill(3, b"d");
             coverage.fill(9, b"x");
             coverage.fill(0, b"abcdefgh");
-            assert_eq!(coverage.whole(), Some(&b"abcde"[..]));
+            assert_eq!(coverage.whole(), Some(b"abcde".to_vec()));
         }
 
         #[test]
         fn nothing_is_whole_at_once() {
-            assert_eq!(Coverage::new(0).whole(), Some(&b""[..]));
+            assert_eq!(Coverage::new(0).whole(), Some(Vec::new()));
         }
     }
 }

@@ -56,7 +56,8 @@ enum Message {
 struct Open {
     header: InnerHeader,
     terms: Terms,
-    body: Vec<u8>,
+    /// The application bytes of records that have opened, by the record's index.
+    contents: BTreeMap<u32, Vec<u8>>,
     records_open: u32,
     /// Records whose bytes have come in part; `None` if the record has opened.
     partial: BTreeMap<u32, Option<Coverage>>,
@@ -219,10 +220,15 @@ impl Sealer<'_> {
 }
 
 impl Open {
-    fn new(header: InnerHeader, terms: Terms, mut body: Vec<u8>) -> Self {
-        // The record is authentic: the sender had to send these bytes.
-        body.resize(header.true_length as usize, 0);
-        Self { header, terms, body, records_open: 1, partial: BTreeMap::from([(0, None)]) }
+    /// A message whose first record has these application bytes.
+    fn new(header: InnerHeader, terms: Terms, first: Vec<u8>) -> Self {
+        Self {
+            header,
+            terms,
+            contents: BTreeMap::from([(0, first)]),
+            records_open: 1,
+            partial: BTreeMap::from([(0, None)]),
+        }
     }
 
     /// Puts bytes of the record stream into their records, and opens those that are whole by that.
@@ -247,8 +253,13 @@ impl Open {
                 let from = place.stream_start.saturating_sub(offset) as usize;
                 coverage.fill(into, &bytes[from..]);
                 if let Some(bytes) = coverage.whole() {
-                    let record = SealedRecord { place, bytes };
-                    let outcome = opener.open(record, &self.header, self.terms, &mut self.body);
+                    let record = SealedRecord { place, bytes: &bytes };
+                    let content = opener.open(record, &self.header, self.terms);
+                    let outcome = content.map(|content| {
+                        let length = content.len();
+                        self.contents.insert(place.index, content);
+                        length
+                    });
                     *partial = match &outcome {
                         Ok(_) => None,
                         // Later arrivals replace it (SPEC §5.4).
@@ -264,37 +275,34 @@ impl Open {
 
     fn take_whole(&mut self) -> Option<Vec<u8>> {
         let records = self.terms.geometry.records(self.header.padded_length);
-        (self.records_open == records).then(|| std::mem::take(&mut self.body))
+        (self.records_open == records)
+            .then(|| std::mem::take(&mut self.contents).into_values().collect::<Vec<_>>().concat())
     }
 }
 
 impl Opener<'_> {
-    /// Opens a record into its place in the body.
+    /// The application bytes of a record, which are none if it lies wholly in the padding.
     fn open(
         &mut self,
         record: SealedRecord<'_>,
         header: &InnerHeader,
         terms: Terms,
-        body: &mut [u8],
-    ) -> Result<usize, OpenError> {
+    ) -> Result<Vec<u8>, OpenError> {
         let SealedRecord { place, bytes } = record;
         let sequence =
             terms.index_bits.sequence(self.sealer.id, place.index).map_err(|_| OpenError::Form)?;
         let true_inner = header.true_length.saturating_add(InnerHeader::LEN as u32);
-        let length = place.content(true_inner);
-        // A record that lies wholly in the padding begins past the body.
-        let start = (place.inner_start as usize).saturating_sub(InnerHeader::LEN).min(body.len());
-        let content = &mut body[start..start + length];
+        let mut content = vec![0; place.content(true_inner)];
         let scratch = &mut *self.scratch;
         let opened = &mut self.opened;
         self.sealer.first_success(|aead| {
-            open_rest(aead, sequence, &place, true_inner, bytes, content, scratch)?;
+            open_rest(aead, sequence, &place, true_inner, bytes, &mut content, scratch)?;
             if let Some(opened) = opened {
                 opened.extend(opened_record(aead, sequence, place, bytes));
             }
             Ok(())
         })?;
-        Ok(length)
+        Ok(content)
     }
 }
 

@@ -7,12 +7,12 @@
 //! counts only on the file that is there by its name: one that was removed while somebody waited
 //! for its lock is none. Forked copies of a process remove nothing.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use smt_io::Process;
 
@@ -84,11 +84,14 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
+/// Somebody else may write in the folder, and have a link there: its end is not opened.
 fn open(beside: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(beside)
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(beside, flags, Mode::RUSR | Mode::WUSR)?);
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "the lock is no file")),
+    }
 }
 
 /// Writes the holder's name, for those who want the lock.
@@ -116,6 +119,19 @@ const HOLDER_BYTES_MAX: u64 = 128;
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicU32, Ordering};
+
+    #[test]
+    fn the_end_of_a_link_in_the_place_of_the_lock_stays_as_it_is() {
+        let folder = std::env::temp_dir().join(format!("smt-lock-link-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let (victim, lock) = (folder.join("victim"), folder.join("state.lock"));
+        std::fs::write(&victim, "precious").unwrap();
+        std::os::unix::fs::symlink(&victim, &lock).unwrap();
+        let error = StateLock::take(&folder.join("state")).unwrap_err().to_string();
+        assert!(error.contains("locking the state file"), "{error}");
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn one_alone_holds_it_however_many_take_and_release_it_and_no_file_is_left() {

@@ -50,7 +50,9 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     let mut name = path.file_name().ok_or_else(no_file)?.to_owned();
     name.push(format!(".{}.new", std::process::id()));
     let beside = path.with_file_name(name);
-    let written = File::create(&beside).and_then(|mut file| {
+    // A process of this number that was killed may have left one. A link is not followed.
+    let _ = fs::remove_file(&beside);
+    let written = File::create_new(&beside).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
         file.sync_all()
     });

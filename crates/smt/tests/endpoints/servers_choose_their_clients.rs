@@ -157,4 +157,7 @@ fn an_endpoint_for_a_foreign_event_loop_takes_no_rule() {
     let refused = credentials.server().authorize(|_| Ok(()));
     let error = refused.bind_polled("127.0.0.1:0").unwrap_err();
     assert!(error.to_string().starts_with("caller: `authorize`"), "{error}");
+    let refused = credentials.server().authorize_messages(|_, _| Ok(()));
+    let error = refused.bind_polled("127.0.0.1:0").unwrap_err();
+    assert!(error.to_string().starts_with("caller: `authorize_messages`"), "{error}");
 }

@@ -93,6 +93,11 @@ impl<R: Role> Builder<R> {
                 "`authorize` is not for polled endpoints: close sessions after `Event::Accepted`",
             ));
         }
+        if self.message_authorization.is_some() {
+            return Err(OpenError::Options(
+                "`authorize_messages` is not for polled endpoints: look at the head of each request",
+            ));
+        }
         self.endpoint_parts()
     }
 
