@@ -52,7 +52,7 @@ impl Caller {
     /// The name by which people know it: the first in its certificate, or else the subject, or
     /// else its key's hash.
     pub(super) fn name(&self) -> Option<&str> {
-        let first = self.names.first().or(self.uris.first()).or(self.subject.as_ref());
+        let first = self.names.first().or_else(|| self.uris.first()).or(self.subject.as_ref());
         first.or(self.public_key.as_ref()).map(String::as_str)
     }
 }
