@@ -78,6 +78,10 @@ impl Requester for Caller {
         self.client.receive(bytes).is_some()
     }
 
+    fn tick(&mut self) {
+        self.client.tick();
+    }
+
     fn outputs(&mut self) -> Vec<Output> {
         self.client.outputs().into_iter().filter_map(sent).collect()
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use smt_bft::{Counter, KeyValue, Output, Service};
 use smt_loopback::{Machine, Sender};
 
-use super::requester::Requester;
+use super::requester::{REPEATED_AFTER, Requester};
 use super::{REPLICAS, count_operation, put_operation};
 use crate::Failure;
 
@@ -191,18 +191,18 @@ pub(crate) struct Caller {
     own: u32,
     number: u64,
     is_counting: bool,
+    /// Ticks since the request was sent.
+    waited: u32,
     outputs: Vec<Output>,
 }
 
 impl Caller {
     pub(crate) fn new(own: u32, is_counting: bool) -> Self {
-        Self { own, number: 0, is_counting, outputs: Vec::new() }
+        Self { own, number: 0, is_counting, waited: 0, outputs: Vec::new() }
     }
-}
 
-impl Requester for Caller {
-    fn submit(&mut self) {
-        self.number += 1;
+    fn send(&mut self) {
+        self.waited = 0;
         let operation = match self.is_counting {
             true => count_operation(),
             false => put_operation(self.own, self.number),
@@ -210,6 +210,20 @@ impl Requester for Caller {
         let entry = Entry { client: self.own, number: self.number, operation };
         let bytes = encode(&Message::Request(entry));
         self.outputs.push(Output::Replica(0, bytes));
+    }
+}
+
+impl Requester for Caller {
+    fn submit(&mut self) {
+        self.number += 1;
+        self.send();
+    }
+
+    fn tick(&mut self) {
+        self.waited += 1;
+        if self.waited >= REPEATED_AFTER {
+            self.send();
+        }
     }
 
     fn receive(&mut self, _: u32, bytes: &[u8]) -> bool {

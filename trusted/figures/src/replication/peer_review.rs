@@ -9,7 +9,7 @@ use smt_loopback::{Machine, Sender};
 use smt_peer_review::{Delivery, Group, Node, Options, OwnDevice, PublicKey, Tree};
 
 use super::device::{SECRET, Way};
-use super::requester::Requester;
+use super::requester::{REPEATED_AFTER, Requester};
 use super::{REPLICAS, STREAM};
 use crate::Failure;
 
@@ -85,12 +85,20 @@ pub(crate) struct Giver {
     own: u32,
     number: u64,
     delivered: Vec<u32>,
+    /// Ticks since the part was given.
+    waited: u32,
     outputs: Vec<Output>,
 }
 
 impl Giver {
     pub(crate) fn new(own: u32) -> Self {
-        Self { own, number: 0, delivered: Vec::new(), outputs: Vec::new() }
+        Self { own, number: 0, delivered: Vec::new(), waited: 0, outputs: Vec::new() }
+    }
+
+    fn give(&mut self) {
+        self.waited = 0;
+        let bytes = self.part();
+        self.outputs.push(Output::Replica(0, bytes));
     }
 
     fn part(&self) -> Vec<u8> {
@@ -105,8 +113,14 @@ impl Requester for Giver {
     fn submit(&mut self) {
         self.number += 1;
         self.delivered.clear();
-        let bytes = self.part();
-        self.outputs.push(Output::Replica(0, bytes));
+        self.give();
+    }
+
+    fn tick(&mut self) {
+        self.waited += 1;
+        if self.waited >= REPEATED_AFTER {
+            self.give();
+        }
     }
 
     fn receive(&mut self, from: u32, bytes: &[u8]) -> bool {

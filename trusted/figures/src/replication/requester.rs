@@ -9,5 +9,11 @@ pub(crate) trait Requester {
     fn submit(&mut self);
     /// Whether the request has its answer with these bytes.
     fn receive(&mut self, from: u32, bytes: &[u8]) -> bool;
+    /// Time passes. A request whose answer takes long is repeated: a replica that has not met the
+    /// client yet drops what it would answer.
+    fn tick(&mut self);
     fn outputs(&mut self) -> Vec<Output>;
 }
+
+/// Ticks after which a request without an answer is repeated.
+pub(crate) const REPEATED_AFTER: u32 = 10;
