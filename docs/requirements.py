@@ -5,9 +5,10 @@
 Requirements are list items `- [5.7-3] ...`: unique, dense in each section, in the section whose number they have, with a
 word of RFC 2119. Sections are numbered as their anchors say. Each `[5.7-3]` and each `SPEC §5.7` in the repository's files
 exists. Types and offsets are those of vectors/smt_offsets.json. A test cites what it shows by a comment `// SMT [5.7-3]`; how many requirements no file cites is said, and with
---uncited which.
+--uncited which. Each requirement with MUST is cited, or stands in docs/requirements-uncited.txt, perhaps with a
+reason behind it; the list only gets shorter: `--update` takes those out that are cited now.
 
-Usage: requirements.py [--uncited]
+Usage: requirements.py [--uncited | --update]
 """
 
 import collections
@@ -19,6 +20,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DRAFT = "docs/draft-smt-00.md"
+UNCITED = "docs/requirements-uncited.txt"
 # Where requirements and sections are cited. In other files brackets and section signs mean other
 # things.
 CITING = ("crates", "fuzz", "bench", "interop", "vectors", "README.md", "docs")
@@ -33,8 +35,8 @@ FORCE = re.compile(r"\b(MUST|SHOULD|MAY|OPTIONAL)\b")
 
 
 def read_draft(text, wrong):
-    """Sections and requirements, in order."""
-    sections, requirements = [], []
+    """Sections and requirements, in order, and those of the latter with MUST."""
+    sections, requirements, musts = [], [], set()
     place, in_back = [0, 0], False
     for number, line in enumerate(text.split("\n"), 1):
         if line == "--- back":
@@ -61,7 +63,24 @@ def read_draft(text, wrong):
             if not FORCE.search(words):
                 wrong.append(f"{DRAFT}:{number}: [{name}] says neither MUST, SHOULD nor MAY")
             requirements.append(name)
-    return sections, requirements
+            if "MUST" in words:
+                musts.add(name)
+    return sections, requirements, musts
+
+
+def compare_uncited(musts, cited, wrong):
+    """The list of requirements without a test has those that there are, and no others."""
+    listed = [line for line in (ROOT / UNCITED).read_text(encoding="utf-8").split("\n") if line.startswith("[")]
+    names = [line.split("]")[0][1:] for line in listed]
+    kept = [line for line, name in zip(listed, names) if name in musts and name not in cited]
+    if "--update" in sys.argv[1:]:
+        (ROOT / UNCITED).write_text("\n".join(kept) + "\n", encoding="utf-8")
+        return
+    for name in sorted(musts - set(cited) - set(names)):
+        wrong.append(f"{DRAFT}: [{name}] says MUST, and no test cites it (// SMT [{name}])")
+    for name in names:
+        if name not in musts or name in cited:
+            wrong.append(f"{UNCITED}: [{name}] is cited, or says no MUST; take it out, or run docs/requirements.py --update")
 
 
 LAYOUTS = {"prefix": "PREFIX", "data": "DATA", "control": "CONTROL", "inner": "INNER", "member": "MEMBER",
@@ -96,7 +115,7 @@ def compare_layouts(text, wrong):
 def main():
     wrong = []
     text = (ROOT / DRAFT).read_text(encoding="utf-8")
-    sections, requirements = read_draft(text, wrong)
+    sections, requirements, musts = read_draft(text, wrong)
     if len(requirements) < 400:
         wrong.append(f"{DRAFT}: only {len(requirements)} requirements were found")
     for name in SECTION_IN_DRAFT.findall(text):
@@ -129,6 +148,7 @@ def main():
                 if name not in sections:
                     wrong.append(f"{path}:{number}: there is no section {name}")
 
+    compare_uncited(musts, cited, wrong)
     for line in wrong:
         print(line, file=sys.stderr)
     uncited = [name for name in requirements if name not in cited]

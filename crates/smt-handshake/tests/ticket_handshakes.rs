@@ -242,6 +242,16 @@ fn a_ticket_is_used_in_its_time_and_never_in_a_second_attempt() {
     assert!(setup.store.is_empty(), "it is over");
 }
 
+// SMT [6.8-4]
+#[test]
+fn early_data_is_taken_once_whatever_tickets_come_after_its_own() {
+    let setup = Setup::new(early_plan());
+    let (_, flight) = early_client(&setup, &early_request());
+    assert!(answered(&setup, &flight).0.is_some());
+    setup.renew(early_plan());
+    assert_eq!(answered(&setup, &flight).0, None);
+}
+
 /// The time of the last second of the certificate of a setup, and so many seconds.
 fn from_certificates_end(setup: &Setup, seconds: i64) -> WallTime {
     let leaf = setup.identity.certificates().next().unwrap();

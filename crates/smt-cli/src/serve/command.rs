@@ -17,7 +17,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::command_pipes::CommandPipes;
 use super::environment::Environment;
@@ -171,9 +171,17 @@ impl ExternalCommand {
 }
 
 /// Readable when the command ends; `None` where the system has no such thing.
+#[cfg(target_os = "linux")]
 fn end_of(child: &Child) -> Option<OwnedFd> {
+    use rustix::process::{PidfdFlags, pidfd_open};
     let number = Pid::from_raw(i32::try_from(child.id()).ok()?)?;
     pidfd_open(number, PidfdFlags::empty()).ok()
+}
+
+/// Nothing: this system tells of no end.
+#[cfg(not(target_os = "linux"))]
+fn end_of(_: &Child) -> Option<OwnedFd> {
+    None
 }
 
 /// Ends a command that has not been waited for, and all that it has started and left in its group.

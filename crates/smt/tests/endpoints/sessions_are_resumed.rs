@@ -64,6 +64,24 @@ fn a_client_of_threads_comes_back_with_its_certificate_and_is_authorized_again()
     assert_eq!(counted(&server.statistics()), (4, 3));
 }
 
+// SMT [6.10-10]
+#[test]
+fn a_rule_that_a_client_no_longer_meets_refuses_its_resumed_session() {
+    let credentials = Credentials::new();
+    let server = server(&credentials).authorize(|peer| match peer.is_resumed {
+        false => Ok(()),
+        true => Err(Failure::refusal(403, "not any more")),
+    });
+    let server = server.bind_blocking("127.0.0.1:0").unwrap();
+    serve(&server, 1, echo);
+    let client = client(&credentials);
+    let client = client.connect_blocking(server.local_address()).unwrap();
+    assert_echo(&client, "hi");
+    assert!(!end_session(&client));
+    let error = client.call("hi").wait().unwrap_err();
+    assert!(error.to_string().contains("not any more"), "{error}");
+}
+
 #[test]
 fn a_client_of_tasks_comes_back_by_resumption() {
     on_every_runtime(async || {

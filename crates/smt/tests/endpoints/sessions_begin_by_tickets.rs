@@ -62,6 +62,21 @@ fn a_client_with_a_ticket_is_connected_by_it() {
     }
 }
 
+#[test]
+fn another_trust_forgets_the_tickets_of_the_one_before() {
+    let credentials = Credentials::new();
+    let (keys, store) = ticket(&credentials, TicketPlan::new([NAME]));
+    let (_server, address) = server(&credentials, keys);
+    let client = credentials.client().tickets(store.clone()).connect_blocking(address).unwrap();
+    call(&client);
+    client.set_trust(Credentials::new().authority().trust().unwrap()).unwrap();
+    assert_eq!(store.len(), 0);
+    client.connect().unwrap().close();
+    let error = client.call("by ticket").wait().unwrap_err();
+    assert!(error.to_string().contains("unknown issuer"), "{error}");
+    assert_eq!(store.handshakes(), 1);
+}
+
 /// A client of a ticket that permits early data, which connects with its first call, and the
 /// server's count of requests.
 fn early_client(
