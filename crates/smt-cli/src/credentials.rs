@@ -63,6 +63,11 @@ impl ServerCredentials {
         Ok(ClientAuth::Required(trust))
     }
 
+    /// The files of revocation lists.
+    pub(crate) fn revocation_lists(&self) -> &[PathBuf] {
+        &self.crl
+    }
+
     /// One that cannot be read a second time, or whose reading may wait for ever: a pipe.
     pub(crate) fn unreadable_again(&self) -> Option<&Path> {
         let clients = [self.client_ca.as_ref(), self.client_pin.as_ref()];

@@ -184,6 +184,7 @@ impl Arguments {
     fn warn(&self, address: std::net::IpAddr) -> Result<(), Failure> {
         let is_said = self.anyone || self.credentials.chooses_clients();
         let mut warnings = startup_checks::certificate_warnings(&self.credentials.cert)?;
+        warnings.extend(startup_checks::list_warnings(self.credentials.revocation_lists())?);
         warnings.extend(startup_checks::key_warning(&self.credentials.key));
         warnings.extend(startup_checks::access_warning(address, is_said));
         warnings.iter().for_each(|line| tracing::warn!("{line}"));

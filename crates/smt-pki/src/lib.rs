@@ -4,7 +4,8 @@
 //! - [`CertificateAuthority`] signs leaves that a [`CertificatePlan`] describes.
 //! - [`EphemeralCa`] is an authority that lives as long as the process, for a start without files.
 //! - [`decrypt_key`] opens a private key that a passphrase encrypts.
-//! - [`CertificateText`] is the content of a certificate, in words.
+//! - [`CertificateText`] is the content of a certificate, in words, and [`RevocationListText`]
+//!   that of a revocation list.
 //!
 //! ```
 //! use smt_handshake::{ClientTls, ServerTls};
@@ -26,6 +27,7 @@ mod encrypted_key;
 mod ephemeral_ca;
 mod error;
 pub mod limits;
+mod list_text;
 mod plan;
 mod raw_key;
 mod revocation_list;
@@ -35,6 +37,7 @@ pub use authority::{CertificateAuthority, IssuedCertificate};
 pub use encrypted_key::decrypt_key;
 pub use ephemeral_ca::EphemeralCa;
 pub use error::MakeCertificateError;
+pub use list_text::RevocationListText;
 pub use plan::{CertificatePlan, DAYS_DEFAULT, KeyKind, Purpose, SubjectName, Validity};
 pub use raw_key::RawKey;
 pub use revocation_list::RevokedCertificates;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `smt keys show`: the text of certificates, and how long they are still valid.
+//! `smt keys show`: the text of certificates and revocation lists, and how long they are good.
 //!
-//! 1. Files are read one after the other, of a directory those that are named like certificates.
-//! 2. Each certificate is told, for people or as JSON. One that expires soon is warned of.
+//! 1. Files are read one after the other, of a directory those that are named like certificates
+//!    or lists.
+//! 2. Each certificate and list is told, for people or as JSON. One that expires soon is warned of.
 //! 3. A file that cannot be shown does not hide the others: it is the failure at the end. With
-//!    --check-days a certificate that expires before is one too.
+//!    --check-days a certificate or a list that expires before is one too.
 
+use std::fmt::Display;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,22 +15,22 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 use smt::CredentialError;
-use smt::pki::CertificateText;
+use smt::pki::{CertificateText, RevocationListText};
 use zeroize::Zeroizing;
 
 use crate::failure::{Doing, Failure};
 use crate::moment::wall_time;
 
-/// Tell what certificates say, and when they expire
+/// Tell what certificates and revocation lists say, and when they expire
 #[derive(Args, Debug)]
 pub(super) struct Arguments {
-    /// PEM files, and directories, of which all .pem, .crt and .cer files are shown
+    /// PEM files, and directories, of which all .pem, .crt, .cer and .crl files are shown
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Fail with exit code 1 if a certificate is not valid for so many days more
+    /// Fail with exit code 1 if a certificate or a list is not good for so many days more
     #[arg(long, value_name = "N")]
     check_days: Option<u32>,
-    /// One JSON object per line and certificate
+    /// One JSON object per line and certificate or list
     #[arg(long)]
     json: bool,
 }
@@ -37,7 +39,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut shown = Shown {
         now_s: wall_time().as_secs() as i64,
-        days_min: arguments.check_days.unwrap_or(DAYS_WARNED).into(),
+        check_days: arguments.check_days.map(i64::from),
         is_json: arguments.json,
         has_paths: arguments.paths.len() > 1 || arguments.paths.iter().any(|path| path.is_dir()),
         count: 0,
@@ -59,8 +61,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// The state over all files.
 struct Shown {
     now_s: i64,
-    /// Certificates with fewer days are told apart.
-    days_min: i64,
+    /// Certificates and lists with fewer days are told apart; by default those that are to be
+    /// renewed.
+    check_days: Option<i64>,
     is_json: bool,
     /// Certificates are told with their file.
     has_paths: bool,
@@ -71,13 +74,13 @@ struct Shown {
 impl Shown {
     fn path(&mut self, path: &Path) -> Result<(), Failure> {
         if !path.is_dir() {
-            let certificates = read(path)?.doing(path.display())?;
-            return self.certificates(path, &certificates);
+            let content = read(path)?.doing(path.display())?;
+            return self.content(path, &content);
         }
         let before = self.count;
         for file in files(path)? {
             match read(&file)? {
-                Ok(certificates) => self.certificates(&file, &certificates)?,
+                Ok(content) => self.content(&file, &content)?,
                 // A private key, for example.
                 Err(CredentialError::Missing { .. }) => {}
                 Err(error) => return Err(error).doing(file.display()),
@@ -86,33 +89,57 @@ impl Shown {
         if self.count == before {
             let shown = path.display();
             return Err(Failure::new(format!(
-                "no file in {shown} that ends with .pem, .crt or .cer has a certificate"
+                "no file in {shown} that ends with .pem, .crt, .cer or .crl has a certificate or a list"
             )));
         }
         Ok(())
     }
 
-    fn certificates(&mut self, path: &Path, all: &[CertificateText]) -> Result<(), Failure> {
-        let mut output = std::io::stdout().lock();
-        for (place, certificate) in all.iter().enumerate() {
+    fn content(&mut self, path: &Path, content: &Content) -> Result<(), Failure> {
+        for (place, certificate) in content.certificates.iter().enumerate() {
             let days = certificate.days_left(self.now_s);
-            if days < self.days_min {
-                let (shown, subject) = (path.display(), &certificate.subject);
-                self.expiring.push(format!("{shown} ({subject}) {}", expiry(days)));
-            }
-            if self.is_json {
-                writeln!(output, "{}", object(path, place, certificate, days))?;
-            } else {
-                if self.count > 0 {
-                    writeln!(output)?;
-                }
-                if self.has_paths {
-                    writeln!(output, "file         {}", path.display())?;
-                }
-                writeln!(output, "{certificate}\nexpiry       {}", expiry(days))?;
-            }
-            self.count += 1;
+            let is_soon = days < self.check_days.unwrap_or(DAYS_WARNED);
+            self.note(is_soon, path, &certificate.subject, days);
+            self.show(path, certificate, &object(path, place, certificate, days), days)?;
         }
+        for (place, list) in content.lists.iter().enumerate() {
+            let days = list.days_left(self.now_s);
+            let is_soon =
+                self.check_days.map_or_else(|| list.is_due(self.now_s), |least| days < least);
+            self.note(is_soon, path, &format!("revocation list of {}", list.issuer), days);
+            self.show(path, list, &list_object(path, place, list, days), days)?;
+        }
+        Ok(())
+    }
+
+    /// Notes what is not good for long.
+    fn note(&mut self, is_soon: bool, path: &Path, name: &str, days: i64) {
+        if is_soon {
+            self.expiring.push(format!("{} ({name}) {}", path.display(), expiry(days)));
+        }
+    }
+
+    /// Shows a certificate or a list, which is good for so many days more.
+    fn show(
+        &mut self,
+        path: &Path,
+        text: &dyn Display,
+        object: &serde_json::Value,
+        days: i64,
+    ) -> Result<(), Failure> {
+        let mut output = std::io::stdout().lock();
+        if self.is_json {
+            writeln!(output, "{object}")?;
+        } else {
+            if self.count > 0 {
+                writeln!(output)?;
+            }
+            if self.has_paths {
+                writeln!(output, "file         {}", path.display())?;
+            }
+            writeln!(output, "{text}\nexpiry       {}", expiry(days))?;
+        }
+        self.count += 1;
         Ok(())
     }
 
@@ -125,7 +152,7 @@ impl Shown {
             return Ok(());
         }
         Err(Failure::finding(format!(
-            "{} of {} certificates are not valid for {days} days more: {}",
+            "{} of {} certificates and lists are not good for {days} days more: {}",
             self.expiring.len(),
             self.count,
             self.expiring.join(", ")
@@ -133,10 +160,27 @@ impl Shown {
     }
 }
 
-fn read(path: &Path) -> Result<Result<Vec<CertificateText>, CredentialError>, Failure> {
+/// The certificates and lists of a file.
+struct Content {
+    certificates: Vec<CertificateText>,
+    lists: Vec<RevocationListText>,
+}
+
+/// The content of a file; `Missing` if it has neither.
+fn read(path: &Path) -> Result<Result<Content, CredentialError>, Failure> {
     // It may hold a private key too.
-    let pem = Zeroizing::new(fs::read(path).doing(format!("reading {}", path.display()))?);
-    Ok(CertificateText::from_pem(&pem))
+    let bytes = Zeroizing::new(fs::read(path).doing(format!("reading {}", path.display()))?);
+    let certificates = CertificateText::from_pem(&bytes);
+    Ok(match (certificates, RevocationListText::from_bytes(&bytes)) {
+        (Ok(certificates), Ok(lists)) => Ok(Content { certificates, lists }),
+        (Ok(certificates), Err(CredentialError::Missing { .. })) => {
+            Ok(Content { certificates, lists: Vec::new() })
+        }
+        (Err(CredentialError::Missing { .. }), Ok(lists)) => {
+            Ok(Content { certificates: Vec::new(), lists })
+        }
+        (Err(error), _) | (_, Err(error)) => Err(error),
+    })
 }
 
 /// The files of a directory that are named like certificates, in order.
@@ -145,9 +189,9 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory).doing(doing())? {
         let path = entry.doing(doing())?.path();
-        let is_named = path
-            .extension()
-            .is_some_and(|extension| ["pem", "crt", "cer"].iter().any(|known| extension == *known));
+        let is_named = path.extension().is_some_and(|extension| {
+            ["pem", "crt", "cer", "crl"].iter().any(|known| extension == *known)
+        });
         if is_named && path.is_file() {
             files.push(path);
         }
@@ -189,10 +233,28 @@ fn object(path: &Path, place: usize, text: &CertificateText, days: i64) -> serde
     })
 }
 
+fn list_object(
+    path: &Path,
+    place: usize,
+    text: &RevocationListText,
+    days: i64,
+) -> serde_json::Value {
+    json!({
+        "schema": SCHEMA,
+        "kind": "revocation_list",
+        "file": path.display().to_string(),
+        "place": place,
+        "issuer": text.issuer,
+        "revoked": text.revoked,
+        "next_update_s": text.next_update_s,
+        "days_left": days,
+    })
+}
+
 /// Version of the JSON lines: changed when a field changes its meaning or goes.
 const SCHEMA: u32 = 1;
 /// Certificates that are valid for fewer days are warned of: time enough to renew them.
-const DAYS_WARNED: u32 = 30;
+const DAYS_WARNED: i64 = 30;
 
 #[cfg(test)]
 mod tests {

@@ -71,7 +71,8 @@ impl Files {
     fn try_reload(&self) -> Result<(), Failure> {
         let identity = self.credentials.identity()?;
         let client_auth = self.credentials.client_auth()?;
-        let warnings = startup_checks::certificate_warnings(&self.credentials.cert)?;
+        let mut warnings = startup_checks::certificate_warnings(&self.credentials.cert)?;
+        warnings.extend(startup_checks::list_warnings(self.credentials.revocation_lists())?);
         self.server.set_client_auth(client_auth)?;
         if let Some(tickets) = &self.ticket_identity {
             tickets.set(&identity)?;

@@ -7,10 +7,10 @@
 use std::fs;
 use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use smt::Pem;
-use smt::pki::CertificateText;
+use smt::pki::{CertificateText, RevocationListText};
 
 use crate::failure::{Doing, Failure};
 use crate::moment::wall_time;
@@ -32,6 +32,31 @@ pub(super) fn certificate_warnings(path: &Path) -> Result<Vec<String>, Failure> 
         )
     };
     Ok(defects.into_iter().flatten().map(line).collect())
+}
+
+/// Warnings about revocation lists that end soon or have ended, a line each. A pipe is not read
+/// once more.
+pub(super) fn list_warnings(paths: &[PathBuf]) -> Result<Vec<String>, Failure> {
+    let now = wall_time().as_secs() as i64;
+    let is_file = |path: &&PathBuf| path.metadata().is_ok_and(|facts| facts.is_file());
+    let mut warnings = Vec::new();
+    for path in paths.iter().filter(is_file) {
+        let shown = path.display();
+        let bytes = fs::read(path).doing(format!("reading {shown}"))?;
+        for list in RevocationListText::from_bytes(&bytes).doing(shown.to_string())? {
+            let RevocationListText { issuer, next_update, .. } = &list;
+            if list.days_left(now) < 0 {
+                warnings.push(format!(
+                    "the revocation list of {issuer} in {shown} has ended ({next_update}): no client of that authority is let in; put its next list there"
+                ));
+            } else if list.is_due(now) {
+                warnings.push(format!(
+                    "the revocation list of {issuer} in {shown} ends soon ({next_update}): then no client of that authority is let in; put its next list there"
+                ));
+            }
+        }
+    }
+    Ok(warnings)
 }
 
 /// Reasons for which clients that trust an authority refuse it.
@@ -76,6 +101,10 @@ pub(super) fn access_warning(address: IpAddr, is_said: bool) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use smt::pki::{CertificateAuthority, KeyKind, RevokedCertificates, Validity};
+
     use super::*;
     use crate::scratch::Scratch;
 
@@ -99,6 +128,27 @@ mod tests {
         let authority = text(&files.authority);
         let authority = defects(&authority, authority.not_after_s);
         assert_eq!(authority, ["is that of an authority, not of a server"]);
+    }
+
+    #[test]
+    fn a_revocation_list_that_ends_soon_or_has_ended_is_told() {
+        let scratch = Scratch::new().unwrap();
+        let path = scratch.path().join("ca.crl");
+        let days = Validity::days(800).unwrap();
+        let authority = CertificateAuthority::new("test", days, KeyKind::default()).unwrap();
+        let now = wall_time().as_secs() as i64;
+        let told = |from: i64, to: i64| {
+            let at = |days: i64| UNIX_EPOCH + Duration::from_secs((now + days * 86_400) as u64);
+            let validity = Validity::between(at(from), at(to)).unwrap();
+            let list = authority.revocation_list(&RevokedCertificates::default(), validity);
+            fs::write(&path, list.unwrap()).unwrap();
+            list_warnings(std::slice::from_ref(&path)).unwrap().join("; ")
+        };
+        assert_eq!(told(-5, 9), "");
+        assert!(told(-10, 4).contains("of CN=test in"), "{}", told(-10, 4));
+        assert!(told(-10, 4).contains("ends soon"), "{}", told(-10, 4));
+        assert!(told(-20, -1).contains("has ended"), "{}", told(-20, -1));
+        assert!(list_warnings(&["/dev/null".into()]).unwrap().is_empty());
     }
 
     #[test]

@@ -97,13 +97,37 @@ fn a_check_fails_if_a_certificate_expires_before() {
     smt(&["keys", "show", &server, "--check-days", "364"]).text();
     let outcome = smt(&["keys", "show", &server, "--check-days", "366"]);
     assert_eq!(outcome.status.code(), Some(1));
-    for words in ["1 of 1 certificates", "366 days", "localhost.pem (CN=localhost) expires in 36"] {
+    for words in
+        ["1 of 1 certificates and lists", "366 days", "localhost.pem (CN=localhost) expires in 36"]
+    {
         assert!(outcome.errors.contains(words), "{}", outcome.errors);
     }
     let outcome = smt(&["keys", "show", &directory, "--check-days", "1000", "--json"]);
     assert_eq!((outcome.status.code(), outcome.errors.lines().count()), (Some(1), 1));
-    assert!(outcome.errors.contains("2 of 3 certificates"), "{}", outcome.errors);
+    assert!(outcome.errors.contains("2 of 3 certificates and lists"), "{}", outcome.errors);
     assert_eq!(outcome.output.iter().filter(|byte| **byte == b'\n').count(), 3);
+}
+
+#[test]
+fn revocation_lists_are_shown_and_checked_like_certificates() {
+    let files = Files::new();
+    let (directory, list, alice) = (files.path(""), files.path("ca.crl"), files.path("alice.pem"));
+    smt(&["keys", "crl", "--ca", &directory, "--out", &list, &alice]).text();
+    let outcome = smt(&["keys", "show", &list]);
+    for words in ["list of      CN=smt authority", "revoked      1", "expiry       expires in 1"] {
+        assert!(outcome.text().contains(words), "{}", outcome.text());
+    }
+    assert_eq!(outcome.errors, "", "it is new");
+    smt(&["keys", "show", &list, "--check-days", "13"]).text();
+    let outcome = smt(&["keys", "show", &directory, "--check-days", "15", "--json"]);
+    assert_eq!(outcome.status.code(), Some(1));
+    assert!(outcome.errors.contains("1 of 4 certificates and lists"), "{}", outcome.errors);
+    let objects = String::from_utf8(outcome.output).unwrap();
+    let objects = objects.lines().map(|line| serde_json::from_str(line).unwrap());
+    let lists: Vec<serde_json::Value> =
+        objects.filter(|object: &serde_json::Value| object["kind"] == "revocation_list").collect();
+    let [object] = &lists[..] else { panic!("{lists:?}") };
+    assert_eq!((&object["revoked"], object["file"].as_str()), (&1.into(), Some(list.as_str())));
 }
 
 #[test]
@@ -116,7 +140,7 @@ fn a_file_that_cannot_be_shown_does_not_hide_the_others() {
     assert!(String::from_utf8(outcome.output).unwrap().contains("CN=alice"));
     let empty = files.path("empty");
     fs::create_dir(&empty).unwrap();
-    smt(&["keys", "show", &empty]).fails_with(&["no file in", ".pem, .crt or .cer"]);
+    smt(&["keys", "show", &empty]).fails_with(&["no file in", ".pem, .crt, .cer or .crl"]);
 }
 
 #[test]
