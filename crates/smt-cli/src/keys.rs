@@ -188,7 +188,10 @@ fn revoked_in(
     revoked: &[PathBuf],
     remove: &[PathBuf],
 ) -> Result<RevokedCertificates, Failure> {
-    let mut all = match list.try_exists().doing(list.display())? {
+    // An empty file is a place for a list.
+    let is_there = list.try_exists().doing(list.display())?
+        && list.metadata().doing(list.display())?.len() > 0;
+    let mut all = match is_there {
         true => authority.revoked_in(&Pem::read(list)?)?,
         false => RevokedCertificates::default(),
     };

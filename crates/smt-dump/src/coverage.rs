@@ -25,19 +25,25 @@ impl Coverage {
             return;
         };
         let piece = &piece[..piece.len().min(room)];
-        self.pieces.push((offset, piece.to_vec()));
+        if !piece.is_empty() {
+            self.pieces.push((offset, piece.to_vec()));
+        }
         self.filled.add(offset, offset + piece.len());
     }
 
     /// All bytes, once all are there. If some came twice, the later ones count.
-    pub(crate) fn whole(&self) -> Option<Vec<u8>> {
-        self.filled.cover(self.length).then(|| {
+    pub(crate) fn whole(&mut self) -> Option<&[u8]> {
+        if !self.filled.cover(self.length) {
+            return None;
+        }
+        if self.pieces.len() != 1 {
             let mut bytes = vec![0; self.length];
-            for (offset, piece) in &self.pieces {
-                bytes[*offset..offset + piece.len()].copy_from_slice(piece);
+            for (offset, piece) in self.pieces.drain(..) {
+                bytes[offset..offset + piece.len()].copy_from_slice(&piece);
             }
-            bytes
-        })
+            self.pieces.push((0, bytes));
+        }
+        self.pieces.first().map(|(_, bytes)| &bytes[..])
     }
 }
 
@@ -54,7 +60,7 @@ mod tests {
                 assert_eq!(coverage.whole(), None);
             }
             coverage.fill(3, b"def");
-            assert_eq!(coverage.whole(), Some(b"abcdef".to_vec()));
+            assert_eq!(coverage.whole(), Some(&b"abcdef"[..]));
         }
 
         #[test]
@@ -64,12 +70,12 @@ mod tests {
             coverage.fill(3, b"d");
             coverage.fill(9, b"x");
             coverage.fill(0, b"abcdefgh");
-            assert_eq!(coverage.whole(), Some(b"abcde".to_vec()));
+            assert_eq!(coverage.whole(), Some(&b"abcde"[..]));
         }
 
         #[test]
         fn nothing_is_whole_at_once() {
-            assert_eq!(Coverage::new(0).whole(), Some(Vec::new()));
+            assert_eq!(Coverage::new(0).whole(), Some(&b""[..]));
         }
     }
 }

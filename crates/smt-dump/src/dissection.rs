@@ -199,6 +199,11 @@ impl Dissection {
         written.and_then(|()| file.flush()).map_err(DumpError::Decrypted)
     }
 
+    /// Whether a message could not be written.
+    pub(crate) fn has_failed_to_write(&self) -> bool {
+        self.not_written.is_some()
+    }
+
     /// Packets so far.
     pub(crate) fn packets(&self) -> u64 {
         self.counts.packets

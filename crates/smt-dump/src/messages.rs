@@ -253,7 +253,7 @@ impl Open {
                 let from = place.stream_start.saturating_sub(offset) as usize;
                 coverage.fill(into, &bytes[from..]);
                 if let Some(bytes) = coverage.whole() {
-                    let record = SealedRecord { place, bytes: &bytes };
+                    let record = SealedRecord { place, bytes };
                     let content = opener.open(record, &self.header, self.terms);
                     let outcome = content.map(|content| {
                         let length = content.len();

@@ -68,7 +68,7 @@ impl Handshakes {
             .or_insert_with(|| Coverage::new(packet.flight_length as usize));
         flight.fill(packet.offset as usize, packet.fragment);
         let bytes = flight.whole()?;
-        let body = FlightBody::parse(&bytes).ok()?;
+        let body = FlightBody::parse(bytes).ok()?;
         let params = Params::parse(body.params).ok()?;
         let ticket = (params.key_exchange == KeyExchange::Ticket)
             .then(|| TicketFlight::parse(packet.flight, body.key_exchange))

@@ -164,7 +164,7 @@ impl Pem {
             Some(Defect::NotAtLineStart { line }) => Err(CredentialError::NotPem {
                 place: place(),
                 reason: format!(
-                    "line {line} has something in front of its -----BEGIN, such as blanks; take it away"
+                    "line {line} has blanks or another section's end in front of its -----BEGIN: begin a line there"
                 ),
             }),
             Some(Defect::Unread { label }) => {

@@ -110,6 +110,10 @@ impl CertificateAuthority {
         Ok(Issuer::from_ca_cert_der(&self.certificate, &self.key)?)
     }
 
+    pub(crate) fn key(&self) -> &AuthorityKey {
+        &self.key
+    }
+
     pub(crate) fn certificate_der(&self) -> &[u8] {
         &self.certificate
     }

@@ -4,7 +4,8 @@
 //! rcgen makes keys of all kinds and loads all but those of ML-DSA, which AWS-LC loads instead.
 
 use aws_lc_rs::signature::{
-    KeyPair as _, ML_DSA_44_SIGNING, ML_DSA_65_SIGNING, ML_DSA_87_SIGNING, PqdsaKeyPair,
+    KeyPair as _, ML_DSA_44, ML_DSA_44_SIGNING, ML_DSA_65, ML_DSA_65_SIGNING, ML_DSA_87,
+    ML_DSA_87_SIGNING, PqdsaKeyPair, UnparsedPublicKey,
 };
 use pkcs8::LineEnding;
 use pkcs8::der::SecretDocument;
@@ -43,6 +44,19 @@ impl AuthorityKey {
             reason: error.to_string(),
         })?;
         Ok(Self::General(Zeroizing::new(key)))
+    }
+
+    /// Whether a key of ML-DSA has made this signature of a message; `None` if it is of another
+    /// kind.
+    pub(crate) fn ml_dsa_has_signed(&self, message: &[u8], signature: &[u8]) -> Option<bool> {
+        let kinds = [
+            (&PKCS_ML_DSA_44, &ML_DSA_44),
+            (&PKCS_ML_DSA_65, &ML_DSA_65),
+            (&PKCS_ML_DSA_87, &ML_DSA_87),
+        ];
+        let (_, kind) = kinds.into_iter().find(|(kind, _)| *kind == self.algorithm())?;
+        let key = UnparsedPublicKey::new(kind, self.der_bytes());
+        Some(key.verify(message, signature).is_ok())
     }
 
     /// The key in PEM (PKCS#8).

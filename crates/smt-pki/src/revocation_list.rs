@@ -62,7 +62,14 @@ impl CertificateAuthority {
             let issuer = parsed.issuer().to_string();
             return Err(bad(format!("its authority is {issuer:?}, and not this one")));
         }
-        let number = parsed.crl_number().map_or(0, |number| u64::try_from(number).unwrap_or(0));
+        // Somebody who can write the file, without the key, must not take a certificate out of the
+        // next list.
+        if !self.has_signed(&parsed) {
+            return Err(bad("this authority's key has not signed it".to_owned()));
+        }
+        let number = parsed.crl_number().map_or(Ok(0), u64::try_from);
+        let number =
+            number.map_err(|_| bad("no larger number than its own fits 64 bits".into()))?;
         let entry = |one: &RevokedCertificate<'_>| (one.raw_serial().to_vec(), Entry::of(one));
         let entries = parsed.iter_revoked_certificates().map(entry).collect();
         Ok(RevokedCertificates { entries, number })
@@ -128,6 +135,16 @@ impl CertificateAuthority {
             key_identifier_method: KeyIdMethod::Sha256,
         };
         Ok(list.signed_by(&issuer)?.pem()?)
+    }
+
+    /// Whether a list has this authority's signature.
+    fn has_signed(&self, list: &CertificateRevocationList<'_>) -> bool {
+        let (message, signature) = (list.tbs_cert_list.as_ref(), &list.signature_value.data);
+        let by_others = || {
+            let own = self.parsed();
+            own.is_ok_and(|own| list.verify_signature(own.public_key()).is_ok())
+        };
+        self.key().ml_dsa_has_signed(message, signature).unwrap_or_else(by_others)
     }
 
     fn parsed(&self) -> Result<X509Certificate<'_>, MakeCertificateError> {
@@ -225,6 +242,19 @@ mod tests {
         assert!(authority.restore(&first, &mut again).unwrap());
         assert!(!authority.restore(&first, &mut again).unwrap());
         assert_eq!(authority.revoked_in(&list(&authority, &again)).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_list_that_this_authority_has_not_signed_is_not_taken_up() {
+        for kind in KeyKind::ALL {
+            let validity = Validity::days(800).unwrap();
+            let new = |kind| CertificateAuthority::new("test", validity, kind).unwrap();
+            let (authority, of_the_same_name) = (new(kind), new(KeyKind::default()));
+            let revoked = RevokedCertificates::default();
+            assert!(authority.revoked_in(&list(&authority, &revoked)).is_ok(), "{kind:?}");
+            let error = authority.revoked_in(&list(&of_the_same_name, &revoked)).unwrap_err();
+            assert!(error.to_string().contains("has not signed it"), "{kind:?}: {error}");
+        }
     }
 
     #[test]

@@ -78,13 +78,22 @@ impl Shown {
             return self.content(path, &content);
         }
         let before = self.count;
+        let mut failed = None;
         for file in files(path)? {
             match read(&file)? {
                 Ok(content) => self.content(&file, &content)?,
                 // A private key, for example.
                 Err(CredentialError::Missing { .. }) => {}
-                Err(error) => return Err(error).doing(file.display()),
+                Err(error) => {
+                    let failure = Failure::from(error).and_text(format!(" ({})", file.display()));
+                    if let Some(before) = failed.replace(failure) {
+                        tracing::error!("{}", before.text());
+                    }
+                }
             }
+        }
+        if let Some(failure) = failed {
+            return Err(failure);
         }
         if self.count == before {
             let shown = path.display();
@@ -104,8 +113,8 @@ impl Shown {
         }
         for (place, list) in content.lists.iter().enumerate() {
             let days = list.days_left(self.now_s);
-            let is_soon =
-                self.check_days.map_or_else(|| list.is_due(self.now_s), |least| days < least);
+            // Lists live for days: they are judged by their own time.
+            let is_soon = list.is_due(self.now_s);
             self.note(is_soon, path, &format!("revocation list of {}", list.issuer), days);
             self.show(path, list, &list_object(path, place, list, days), days)?;
         }

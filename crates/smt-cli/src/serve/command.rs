@@ -81,8 +81,9 @@ impl ExternalCommand {
         let began = Instant::now();
         let why_end = || self.why_end(began, is_useless);
         let exchanged = self.exchange(&mut child, request, &why_end);
-        // Not read to its end, or not wanted: it must not be left behind.
-        if exchanged.is_err() {
+        // Not read to its end, or not wanted: it must not be left behind. The number of one that has
+        // ended may be another's by now.
+        if exchanged.is_err() && matches!(child.try_wait(), Ok(None)) {
             kill_group(child.id());
         }
         let status = child.wait().doing(format!("waiting for {}", self.program))?;

@@ -26,7 +26,7 @@ pub(super) struct CommandPipes {
 }
 
 impl CommandPipes {
-    /// No more is read than `reply_max` bytes and one.
+    /// Once more than `reply_max` bytes have come, no more than a pipe's room is read.
     pub(super) fn new(
         input: ChildStdin,
         output: ChildStdout,

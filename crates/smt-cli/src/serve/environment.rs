@@ -41,10 +41,7 @@ impl Environment {
             for (name, values) in
                 [("SMT_PEER_NAMES", &caller.names), ("SMT_PEER_URIS", &caller.uris)]
             {
-                let values = spaced(values);
-                if !values.is_empty() {
-                    self.add(name, values);
-                }
+                self.add(name, spaced(values));
             }
         }
         if let Some(key) = &caller.public_key {

@@ -22,6 +22,10 @@ pub(super) fn check(text: &[u8]) -> Option<Defect> {
         for line in line.split(|byte| *byte == b'\r') {
             match label(line) {
                 Some(label) if !is_read(&label) => return Some(Defect::Unread { label }),
+                None if line.starts_with(BEGIN_TEXT.as_bytes()) => {
+                    let label = "with a malformed label".to_owned();
+                    return Some(Defect::Unread { label });
+                }
                 None if find(line, BEGIN_TEXT.as_bytes()).is_some_and(|place| place > 0) => {
                     return Some(Defect::NotAtLineStart { line: number + 1 });
                 }
@@ -56,7 +60,7 @@ pub(super) fn advice(label: &str, place: &str) -> String {
             `openssl x509 -in {place} -out FILE` converts it"
         ),
         "X509 CERTIFICATE" => format!("`openssl x509 -in {place} -out FILE` converts it"),
-        "PKCS7" | "CMS" => {
+        "PKCS7" => {
             format!("`openssl pkcs7 -in {place} -print_certs -out FILE` takes its certificates out")
         }
         _ => "take it out of the file, or convert it".to_owned(),

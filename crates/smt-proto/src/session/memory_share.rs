@@ -118,13 +118,19 @@ impl MemoryShare {
     /// for parts, so they do not wait for an acceptor. Parts can be read only in their order: a
     /// peer that withholds one of each call has a share of the memory by the others, and no more.
     pub(super) fn takes_part(&self, is_whole: bool, memory: Memory<'_>) -> bool {
-        if memory.account.has_too_many_parts(self.parts, memory.max) {
+        if self.has_too_many_parts(memory) {
             return false;
         }
         match is_whole {
             true => memory.account.has_room(memory.max),
             false => memory.account.may_begin(self.promised, memory.max),
         }
+    }
+
+    /// Whether so many parts of the peer wait that only one which the application needs next is
+    /// taken.
+    pub(super) fn has_too_many_parts(&self, memory: Memory<'_>) -> bool {
+        memory.account.has_too_many_parts(self.parts, memory.max)
     }
 
     /// Whether there is room for a message of this length until the application takes it.

@@ -23,8 +23,8 @@ pub(crate) struct Outbox {
     buffer: Option<TransmitBuffer>,
     /// A batch that the carrier had no room for, from this byte on.
     unsent: Option<(Transmit, usize)>,
-    /// When it was last told that this host sends nothing to a peer.
-    refusal_told: Option<Time>,
+    /// The peer of which it was last told that this host sends nothing to it, and when.
+    refusal_told: Option<(SocketAddr, Time)>,
 }
 
 /// Datagrams that leave together.
@@ -110,10 +110,13 @@ impl Outbox {
 
     /// Tells why calls of a session end by their deadlines.
     fn tell_refusal(&mut self, now: Time, peer: SocketAddr, error: SendError) {
-        if self.refusal_told.is_some_and(|told| now.since(told) < REFUSAL_TOLD_AGAIN_AFTER) {
+        let is_told = |(of, told): (SocketAddr, Time)| {
+            of == peer && now.since(told) < REFUSAL_TOLD_AGAIN_AFTER
+        };
+        if self.refusal_told.is_some_and(is_told) {
             return;
         }
-        self.refusal_told = Some(now);
+        self.refusal_told = Some((peer, now));
         tracing::warn!(target: "smt", %peer, %error, "this host does not send a session's packets");
     }
 

@@ -121,8 +121,12 @@ impl Session {
         };
         let newcomers = members.newcomers();
         let memory = self.lane.memory(shared);
-        let has_room = !self.lane.memory_share.serves_too_much(memory)
-            && self.lane.memory_share.has_room_for_whole(newcomers, memory);
+        let share = &self.lane.memory_share;
+        let takes_parts = !share.has_too_many_parts(memory)
+            || members.into_iter().all(|(member, _)| member.kind != Kind::Part);
+        let has_room = takes_parts
+            && !share.serves_too_much(memory)
+            && share.has_room_for_whole(newcomers, memory);
         if newcomers > 0 && !has_room {
             shared.statistics.memory_refusals += 1;
             self.liveness.answered(now);
