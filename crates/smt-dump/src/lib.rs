@@ -12,8 +12,8 @@
 //! 5. A capture with the plaintext is written (`decrypted_capture`).
 //! 6. Packets are shown (`view`, `row`, `packet_json`), or put together to RPCs (`rpcs`, `rpc`).
 //!
-//! A capture is believed as little as the network is: any bytes are told or refused. What was
-//! read before an error is shown like a whole capture. Not here:
+//! A capture is believed as little as the network is: any bytes are told or refused. All that
+//! was read before an error is shown like a whole capture. Not here:
 //! files' names and the command's options (`smt-cli`).
 
 #![forbid(unsafe_code)]
@@ -159,7 +159,7 @@ impl Reading {
     ) -> Result<(), DumpError> {
         while let Some(frame) = capture.next_frame()? {
             self.show(&frame, output)?;
-            // Who looks on would not learn before the end that messages are missing.
+            // The end may be far, and until then nobody would learn that messages are missing.
             if self.is_live && self.dissection.has_failed_to_write() {
                 break;
             }
