@@ -81,8 +81,8 @@ impl ExternalCommand {
         let began = Instant::now();
         let why_end = || self.why_end(began, is_useless);
         let exchanged = self.exchange(&mut child, request, &why_end);
-        // Not read to its end, or not wanted: it must not be left behind. The number of one that has
-        // ended may be another's by now.
+        // Not read to its end, or not wanted: it must not be left behind. The number of one that
+        // has ended may be another's by now.
         if exchanged.is_err() && matches!(child.try_wait(), Ok(None)) {
             kill_group(child.id());
         }
