@@ -5,7 +5,7 @@
 //!    or lists.
 //! 2. Each certificate and list is told, for people or as JSON. One that expires soon is warned of.
 //! 3. A file that cannot be shown does not hide the others: it is the failure at the end. With
-//!    --check-days a certificate or a list that expires before is one too.
+//!    --check-days a certificate that expires before is one too, and a list that is due.
 
 use std::fmt::Display;
 use std::fs;
@@ -27,7 +27,8 @@ pub(super) struct Arguments {
     /// PEM files, and directories, of which all .pem, .crt, .cer and .crl files are shown
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Fail with exit code 1 if a certificate or a list is not good for so many days more
+    /// Fail with exit code 1 if a certificate is not valid for so many days more, or two thirds of
+    /// a revocation list's time are over
     #[arg(long, value_name = "N")]
     check_days: Option<u32>,
     /// One JSON object per line and certificate or list
@@ -61,8 +62,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// The state over all files.
 struct Shown {
     now_s: i64,
-    /// Certificates and lists with fewer days are told apart; by default those that are to be
-    /// renewed.
+    /// Certificates with fewer days are told apart. Lists live for days, and are judged by their
+    /// own time.
     check_days: Option<i64>,
     is_json: bool,
     /// Certificates are told with their file.
@@ -113,7 +114,6 @@ impl Shown {
         }
         for (place, list) in content.lists.iter().enumerate() {
             let days = list.days_left(self.now_s);
-            // Lists live for days: they are judged by their own time.
             let is_soon = list.is_due(self.now_s);
             self.note(is_soon, path, &format!("revocation list of {}", list.issuer), days);
             self.show(path, list, &list_object(path, place, list, days), days)?;
@@ -161,7 +161,7 @@ impl Shown {
             return Ok(());
         }
         Err(Failure::finding(format!(
-            "{} of {} certificates and lists are not good for {days} days more: {}",
+            "{} of {} certificates and lists are to be renewed ({days} days were asked for): {}",
             self.expiring.len(),
             self.count,
             self.expiring.join(", ")

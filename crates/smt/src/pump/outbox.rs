@@ -89,7 +89,10 @@ impl Outbox {
             }
             _ => false,
         };
-        if let (true, Err(error), true) = (is_refused, outcome, flow != FlowId(0)) {
+        if let Err(error) = outcome
+            && is_refused
+            && flow != FlowId(0)
+        {
             self.tell_refusal(now, path.remote, error);
         }
         self.buffer = Some(batch.buffer);
