@@ -86,10 +86,14 @@ pub enum CallFailure {
     /// The server's state for this call is gone.
     #[error("peer: the server has forgotten this call")]
     Forgotten,
-    /// The reply's metadata breaks the rules of the protocol. It is a fault of the server's
-    /// implementation.
+    /// The reply's metadata breaks the rules of the protocol (SPEC §5.8). It is a fault of the
+    /// server's implementation.
     #[error("peer: the reply's metadata is malformed; its server breaks the protocol")]
     Malformed,
+    /// The parts of the reply break the rules of the protocol (SPEC §5.9). It is a fault of the
+    /// server's implementation.
+    #[error("peer: the server breaks the rules of calls in parts: {0}")]
+    MalformedParts(PartViolation),
     /// The server has no room for the request, which did not run: try again later, or try another
     /// server.
     #[error("peer: the server is overloaded; try again later, or another server")]
@@ -112,6 +116,27 @@ pub enum CallFailure {
         "limit: the reply is larger than this side accepts; raise its message limit, or ask for less at a time"
     )]
     ReplyTooLarge,
+}
+
+/// The rule of calls in parts that a peer has broken (SPEC §5.9).
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+pub enum PartViolation {
+    /// [5.9-10]
+    #[error("a part stands behind the end of the parts")]
+    BehindEnd,
+    /// [5.9-12]
+    #[error("a part is beyond the limit that its reader has given")]
+    BeyondWindow,
+    /// [5.9-7]
+    #[error("the number of parts that was said is not that of the parts that have come")]
+    Count,
+    /// [5.9-6]
+    #[error("a part says that none follows, which only the reply may say")]
+    EndsReply,
+    /// [5.9-10]
+    #[error("a part has the number of another")]
+    Repeated,
 }
 
 impl CallError {

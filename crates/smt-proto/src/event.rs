@@ -177,6 +177,15 @@ pub enum Event {
         /// How.
         outcome: OneWayOutcome,
     },
+    /// The parts of a reply that had come in order and were not taken when their call ended. The
+    /// call's end follows: [`Self::CallFailed`], or [`Self::Reply`] if nothing was missing. There
+    /// are none of a call that this side has cancelled.
+    PartsLeft {
+        /// The call.
+        rpc: RpcId,
+        /// The parts' bytes, in order.
+        parts: Vec<Bytes>,
+    },
     /// The next part of a call has come, or the end of its parts: [`crate::Endpoint::take_part`]
     /// gives it. Told again only after the parts that had come were taken.
     PartReady(RpcId),

@@ -56,8 +56,8 @@ mod time;
 pub use config::{Config, TransportConfig};
 pub use endpoint::{CallOptions, ConnectRequest, Endpoint, SessionFacts, TimerReason};
 pub use error::{
-    CallError, CallFailure, CloseCode, ConnectError, Execution, OneWayOutcome, Refused, SessionEnd,
-    Unavailability,
+    CallError, CallFailure, CloseCode, ConnectError, Execution, OneWayOutcome, PartViolation,
+    Refused, SessionEnd, Unavailability,
 };
 pub use establish::early::EarlyCall;
 pub use event::{ConnectId, Event, PeerMessage, RpcId};

@@ -95,6 +95,11 @@ impl<T> Completions<T> {
         self.in_progress.remove(&rpc).is_some()
     }
 
+    /// Whether a message is in progress that its sender waits for.
+    pub(crate) fn is_in_progress(&self, rpc: RpcId) -> bool {
+        self.in_progress.contains_key(&rpc)
+    }
+
     /// Messages in progress.
     pub(crate) fn len(&self) -> usize {
         self.in_progress.len()

@@ -53,7 +53,7 @@ use ending::Releases;
 pub(crate) use ending::SENT_WITHIN;
 use ending::{Closing, Socket};
 pub(crate) use parts::OutgoingPart;
-use parts::PartWaiters;
+use parts::{PartWaiters, PartsLeft};
 use peers::Peers;
 
 /// The state of an endpoint that its lock protects.
@@ -99,6 +99,7 @@ pub(crate) struct EndpointState {
     next_ticket: u64,
     cancel_waiters: CancelWaiters,
     part_waiters: PartWaiters,
+    parts_left: PartsLeft,
     /// Wakers that wait for all that is in progress to be finished.
     finishers: Vec<Waker>,
     /// Wakers that wait for what is in progress with a server.
@@ -159,6 +160,7 @@ impl EndpointState {
             next_ticket: 0,
             cancel_waiters: CancelWaiters::default(),
             part_waiters: PartWaiters::default(),
+            parts_left: PartsLeft::default(),
             finishers: Vec::new(),
             finishers_of_servers: Vec::new(),
             is_draining: false,
@@ -278,6 +280,7 @@ impl EndpointState {
 
     /// The caller has gone: the call is cancelled if it is in progress.
     pub(crate) fn forget_call(&mut self, now: Time, rpc: RpcId) {
+        self.parts_left.take(rpc);
         match self.calls.forget(rpc) {
             true => drop(self.endpoint.cancel(now, rpc)),
             false => self.untold(),
@@ -406,6 +409,10 @@ impl EndpointState {
                 self.unanswered = self.unanswered.saturating_sub(usize::from(is_given_up));
                 self.tell_cancelled(rpc);
                 self.woken.extend(self.part_waiters.call_is_over(rpc));
+            }
+            // A caller that is gone wants none.
+            Event::PartsLeft { rpc, parts } if self.calls.is_in_progress(rpc) => {
+                self.parts_left.keep(rpc, parts);
             }
             Event::PartReady(rpc) => self.woken.extend(self.part_waiters.part_is_ready(rpc)),
             Event::PartWindowRaised(rpc) => {

@@ -29,6 +29,7 @@ impl CallFailure {
             Self::ShuttingDown => 110,
             Self::Overloaded => 111,
             Self::Malformed => 112,
+            Self::MalformedParts(_) => 113,
             Self::SessionEnded(end) => end.code(),
         }
     }

@@ -6,7 +6,9 @@ use std::prelude::v1::*;
 
 use smt_record::ExportError;
 
-use super::{CallFailure, CloseCode, ConnectError, Refused, SessionEnd, Unavailability};
+use super::{
+    CallFailure, CloseCode, ConnectError, PartViolation, Refused, SessionEnd, Unavailability,
+};
 use crate::failure::Failure;
 use crate::key_exchange::{FailureKind, Fault};
 
@@ -50,6 +52,7 @@ fn of_calls() -> Vec<CallFailure> {
         CallFailure::Forgotten,
         CallFailure::Failed(Box::new(Failure::failed(5, "the disk is full"))),
         CallFailure::Malformed,
+        CallFailure::MalformedParts(PartViolation::Repeated),
         CallFailure::Overloaded,
         CallFailure::Refused(Box::new(Failure::refusal(2, ""))),
         CallFailure::ShuttingDown,

@@ -23,6 +23,7 @@ impl CallFailure {
             | Self::Failed(_)
             | Self::Forgotten
             | Self::Malformed
+            | Self::MalformedParts(_)
             | Self::Overloaded
             | Self::Refused(_)
             | Self::ShuttingDown => Fault::Peer,

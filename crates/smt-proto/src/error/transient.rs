@@ -28,6 +28,7 @@ impl CallFailure {
             | Self::Cancelled
             | Self::Failed(_)
             | Self::Malformed
+            | Self::MalformedParts(_)
             | Self::Refused(_)
             | Self::TooLarge
             | Self::ReplyTooLarge => false,

@@ -9,13 +9,17 @@
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use bytes::Bytes;
 use smt_wire::PART_OVERHEAD;
 
+use crate::error::PartViolation;
+
 /// The parts of a call on their way to the application of this side.
 #[derive(Debug)]
 pub(crate) struct PartReader {
+    of: PartsOf,
     /// Parts that have come and are not taken.
     waiting: BTreeMap<u32, Bytes>,
     /// The window that the parts that wait take.
@@ -32,6 +36,24 @@ pub(crate) struct PartReader {
     count: Option<u32>,
     /// The reply that came before the last part was taken.
     reply: Option<Box<HeldReply>>,
+}
+
+/// The direction of parts: it says how the window begins, and what ends the parts.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum PartsOf {
+    /// The window opens when the application begins to read; the last part ends them.
+    Request,
+    /// The window is open from the beginning; the reply ends them.
+    Reply,
+}
+
+/// The rest of a reply in parts, when its call ends before all was taken.
+#[derive(Debug, Default)]
+pub(crate) struct UntakenParts {
+    /// The parts that have come and were not taken, in order, up to the first that is missing.
+    pub(crate) parts: Vec<Bytes>,
+    /// The reply, if nothing is missing before it.
+    pub(crate) reply: Option<HeldReply>,
 }
 
 /// A reply whose parts have not all been taken.
@@ -51,10 +73,6 @@ pub(crate) struct NumberedPart {
     pub(crate) body: Bytes,
 }
 
-/// The peer has broken a rule of parts.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct PartViolation;
-
 /// The next thing that the reader of a call's parts gets.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum TakenPart {
@@ -65,15 +83,20 @@ pub enum TakenPart {
 }
 
 impl PartReader {
-    /// A reader with a window of `width` bytes that is open from the beginning, or opens later.
-    pub(crate) fn new(width: u32, is_open: bool) -> Self {
+    /// A reader with a window of `width` bytes.
+    pub(crate) fn new(width: u32, of: PartsOf) -> Self {
+        let limit = match of {
+            PartsOf::Request => 0,
+            PartsOf::Reply => u64::from(width),
+        };
         Self {
+            of,
             waiting: BTreeMap::new(),
             waiting_cost: 0,
             next: 0,
             taken_cost: 0,
             width,
-            limit: if is_open { u64::from(width) } else { 0 },
+            limit,
             count: None,
             reply: None,
         }
@@ -83,27 +106,31 @@ impl PartReader {
     /// before.
     ///
     /// # Errors
-    /// The part has the number of another, is beyond the window, or lies behind the end.
+    /// The part has the number of another, is beyond the window, lies behind the end, or ends what
+    /// only the reply ends.
     pub(crate) fn accept(&mut self, part: NumberedPart) -> Result<bool, PartViolation> {
         let NumberedPart { number, more, body } = part;
+        if !more && self.of == PartsOf::Reply {
+            return Err(PartViolation::EndsReply);
+        }
         if !more && body.is_empty() {
             // It says that there are no more, and is none itself.
             self.end_at(number)?;
             return Ok(self.is_read());
         }
         let cost = part_cost(body.len());
-        let is_new = number >= self.next && !self.waiting.contains_key(&number);
-        let is_within = self.taken_cost + self.waiting_cost + cost <= self.limit;
-        let is_before_end = self.count.is_none_or(|count| number < count);
-        let is_last = match more {
-            true => Ok(()),
-            false => self.check_count(number.checked_add(1)),
-        };
-        if !is_new || !is_within || !is_before_end || is_last.is_err() {
-            return Err(PartViolation);
+        if number < self.next || self.waiting.contains_key(&number) {
+            return Err(PartViolation::Repeated);
+        }
+        if self.taken_cost + self.waiting_cost + cost > self.limit {
+            return Err(PartViolation::BeyondWindow);
+        }
+        if self.count.is_some_and(|count| number >= count) {
+            return Err(PartViolation::BehindEnd);
         }
         if !more {
-            self.count = number.checked_add(1);
+            let count = number.checked_add(1).ok_or(PartViolation::Count)?;
+            self.end_at(count)?;
         }
         self.waiting.insert(number, body);
         self.waiting_cost += cost;
@@ -121,20 +148,14 @@ impl PartReader {
     /// # Errors
     /// There are more, or another number was said before.
     pub(crate) fn end_at(&mut self, count: u32) -> Result<(), PartViolation> {
-        self.check_count(Some(count))?;
-        self.count = Some(count);
-        Ok(())
-    }
-
-    fn check_count(&self, count: Option<u32>) -> Result<(), PartViolation> {
         let last = self.waiting.last_key_value().map(|(number, _)| *number);
-        let count = count.ok_or(PartViolation)?;
         let is_same = self.count.is_none_or(|known| known == count);
         let has_all = count >= self.next && last.is_none_or(|last| last < count);
-        match is_same && has_all {
-            true => Ok(()),
-            false => Err(PartViolation),
+        if !is_same || !has_all {
+            return Err(PartViolation::Count);
         }
+        self.count = Some(count);
+        Ok(())
     }
 
     /// The next part, if it has come; or the end.
@@ -195,6 +216,21 @@ impl PartReader {
         }
     }
 
+    /// Whether the reply and all parts before it have come, taken or not.
+    pub(crate) fn is_whole(&self) -> bool {
+        let missing = self.count.map(|count| count - self.next);
+        self.has_reply() && missing.is_some_and(|missing| missing as usize == self.waiting.len())
+    }
+
+    /// Ends the reading: what the application can still get.
+    pub(crate) fn into_untaken(mut self) -> UntakenParts {
+        let mut parts = Vec::new();
+        while let Some(TakenPart::Part(body)) = self.take() {
+            parts.push(body);
+        }
+        UntakenParts { parts, reply: self.take_reply() }
+    }
+
     /// Bytes of memory that parts take which wait.
     pub(crate) fn memory(&self) -> usize {
         let reply = self.reply.as_ref().map_or(0, |reply| reply.body.len());
@@ -218,6 +254,13 @@ mod tests {
         NumberedPart { number, more, body: Bytes::from(vec![number as u8; length]) }
     }
 
+    /// A reader of a request's parts whose application reads.
+    fn reads_request() -> PartReader {
+        let mut reader = PartReader::new(WIDTH, PartsOf::Request);
+        assert_eq!(reader.limit_to_tell(), Some(u64::from(WIDTH)));
+        reader
+    }
+
     fn taken(reader: &mut PartReader) -> Option<u8> {
         match reader.take()? {
             TakenPart::Part(body) => Some(body[0]),
@@ -228,7 +271,7 @@ mod tests {
     // SMT [5.9-9]
     #[test]
     fn parts_are_taken_in_the_order_of_their_numbers() {
-        let mut reader = PartReader::new(WIDTH, true);
+        let mut reader = PartReader::new(WIDTH, PartsOf::Reply);
         assert_eq!(reader.accept(part(1, true, 1)), Ok(false));
         assert_eq!(reader.take(), None);
         assert_eq!(reader.accept(part(0, true, 1)), Ok(true));
@@ -241,38 +284,38 @@ mod tests {
     // SMT [5.9-10]
     #[test]
     fn a_number_is_taken_once() {
-        let mut reader = PartReader::new(WIDTH, true);
+        let mut reader = PartReader::new(WIDTH, PartsOf::Reply);
         reader.accept(part(0, true, 1)).unwrap();
-        assert_eq!(reader.accept(part(0, true, 1)), Err(PartViolation));
+        assert_eq!(reader.accept(part(0, true, 1)), Err(PartViolation::Repeated));
         taken(&mut reader);
-        assert_eq!(reader.accept(part(0, true, 1)), Err(PartViolation));
+        assert_eq!(reader.accept(part(0, true, 1)), Err(PartViolation::Repeated));
     }
 
     // SMT [5.9-12]
     #[test]
     fn a_part_beyond_the_window_is_refused_whatever_its_number() {
-        let mut reader = PartReader::new(WIDTH, true);
+        let mut reader = PartReader::new(WIDTH, PartsOf::Reply);
         let most = (WIDTH - PART_OVERHEAD) as usize;
-        assert_eq!(reader.accept(part(0, true, most + 1)), Err(PartViolation));
+        assert_eq!(reader.accept(part(0, true, most + 1)), Err(PartViolation::BeyondWindow));
         assert_eq!(reader.accept(part(7, true, most)), Ok(false));
-        assert_eq!(reader.accept(part(0, true, 0)), Err(PartViolation));
+        assert_eq!(reader.accept(part(0, true, 0)), Err(PartViolation::BeyondWindow));
     }
 
     #[test]
     fn an_empty_part_counts_as_much_as_what_is_kept_for_it() {
-        let mut reader = PartReader::new(WIDTH, true);
+        let mut reader = PartReader::new(WIDTH, PartsOf::Reply);
         for number in 0..WIDTH / PART_OVERHEAD {
             reader.accept(part(number, true, 0)).unwrap();
         }
         let next = WIDTH / PART_OVERHEAD;
-        assert_eq!(reader.accept(part(next, true, 0)), Err(PartViolation));
+        assert_eq!(reader.accept(part(next, true, 0)), Err(PartViolation::BeyondWindow));
         assert_eq!(reader.memory(), WIDTH as usize);
     }
 
     // SMT [5.9-13]
     #[test]
     fn the_limit_is_told_when_half_of_the_window_was_taken() {
-        let mut reader = PartReader::new(WIDTH, true);
+        let mut reader = PartReader::new(WIDTH, PartsOf::Reply);
         assert_eq!(reader.limit_to_tell(), None);
         let quarter = (WIDTH / 4 - PART_OVERHEAD) as usize;
         for number in 0..4 {
@@ -289,7 +332,7 @@ mod tests {
     // SMT [5.9-14]
     #[test]
     fn a_peer_that_asks_is_told_all_that_it_may_send() {
-        let mut reader = PartReader::new(WIDTH, true);
+        let mut reader = PartReader::new(WIDTH, PartsOf::Reply);
         reader.accept(part(0, true, 100)).unwrap();
         taken(&mut reader);
         assert_eq!(reader.limit_to_tell(), None);
@@ -302,9 +345,9 @@ mod tests {
     // SMT [5.9-8]
     #[test]
     fn a_window_that_opens_later_permits_nothing_before() {
-        let mut reader = PartReader::new(WIDTH, false);
+        let mut reader = PartReader::new(WIDTH, PartsOf::Request);
         assert_eq!(reader.limit_asked(), None);
-        assert_eq!(reader.accept(part(0, true, 0)), Err(PartViolation));
+        assert_eq!(reader.accept(part(0, true, 0)), Err(PartViolation::BeyondWindow));
         assert_eq!(reader.limit_to_tell(), Some(u64::from(WIDTH)));
         assert_eq!(reader.accept(part(0, true, 0)), Ok(true));
     }
@@ -312,9 +355,9 @@ mod tests {
     // SMT [5.9-6]
     #[test]
     fn the_last_part_ends_the_parts() {
-        let mut reader = PartReader::new(WIDTH, true);
+        let mut reader = reads_request();
         reader.accept(part(1, false, 1)).unwrap();
-        assert_eq!(reader.accept(part(2, true, 1)), Err(PartViolation));
+        assert_eq!(reader.accept(part(2, true, 1)), Err(PartViolation::BehindEnd));
         reader.accept(part(0, true, 1)).unwrap();
         assert_eq!(taken(&mut reader), Some(0));
         assert!(!reader.is_read());
@@ -326,35 +369,54 @@ mod tests {
     // SMT [5.9-6]
     #[test]
     fn an_empty_last_part_is_an_end_and_no_part() {
-        let mut reader = PartReader::new(WIDTH, true);
+        let mut reader = reads_request();
         assert_eq!(reader.accept(part(1, false, 0)), Ok(false));
-        assert_eq!(reader.accept(part(1, true, 1)), Err(PartViolation));
+        assert_eq!(reader.accept(part(1, true, 1)), Err(PartViolation::BehindEnd));
         assert_eq!(reader.accept(part(0, true, 1)), Ok(true));
         assert_eq!(taken(&mut reader), Some(0));
         assert_eq!(reader.take(), Some(TakenPart::End));
-        let mut nothing = PartReader::new(WIDTH, true);
+        let mut nothing = reads_request();
         assert_eq!(nothing.accept(part(0, false, 0)), Ok(true));
         assert_eq!(nothing.take(), Some(TakenPart::End));
+    }
+
+    // SMT [5.9-6]
+    #[test]
+    fn a_part_of_a_reply_without_more_is_refused() {
+        let mut reader = PartReader::new(WIDTH, PartsOf::Reply);
+        for length in [0, 1] {
+            assert_eq!(reader.accept(part(0, false, length)), Err(PartViolation::EndsReply));
+        }
+        assert_eq!(reader.accept(part(0, true, 1)), Ok(true));
+    }
+
+    // SMT [5.9-6]
+    #[test]
+    fn a_last_part_before_others_that_have_come_is_refused() {
+        let mut reader = reads_request();
+        reader.accept(part(3, true, 1)).unwrap();
+        assert_eq!(reader.accept(part(2, false, 1)), Err(PartViolation::Count));
+        assert_eq!(reader.accept(part(u32::MAX, false, 1)), Err(PartViolation::Count));
     }
 
     // SMT [5.9-7]
     #[test]
     fn a_count_below_what_has_come_is_refused() {
-        let mut reader = PartReader::new(WIDTH, true);
+        let mut reader = PartReader::new(WIDTH, PartsOf::Reply);
         reader.accept(part(2, true, 1)).unwrap();
-        assert_eq!(reader.end_at(2), Err(PartViolation));
+        assert_eq!(reader.end_at(2), Err(PartViolation::Count));
         assert_eq!(reader.end_at(4), Ok(()));
-        assert_eq!(reader.end_at(5), Err(PartViolation));
-        assert_eq!(reader.accept(part(4, true, 1)), Err(PartViolation));
+        assert_eq!(reader.end_at(5), Err(PartViolation::Count));
+        assert_eq!(reader.accept(part(4, true, 1)), Err(PartViolation::BehindEnd));
         assert_eq!(reader.accept(part(3, true, 1)), Ok(false));
     }
 
     #[test]
     fn a_count_below_what_was_taken_is_refused() {
-        let mut reader = PartReader::new(WIDTH, true);
+        let mut reader = PartReader::new(WIDTH, PartsOf::Reply);
         reader.accept(part(0, true, 1)).unwrap();
         taken(&mut reader);
-        assert_eq!(reader.end_at(0), Err(PartViolation));
+        assert_eq!(reader.end_at(0), Err(PartViolation::Count));
         assert_eq!(reader.end_at(1), Ok(()));
         assert!(reader.is_read());
     }
@@ -362,7 +424,7 @@ mod tests {
     // SMT [5.9-7]
     #[test]
     fn a_reply_waits_until_all_its_parts_are_taken() {
-        let mut reader = PartReader::new(WIDTH, true);
+        let mut reader = PartReader::new(WIDTH, PartsOf::Reply);
         reader.accept(part(0, true, 1)).unwrap();
         reader.end_at(2).unwrap();
         reader.hold_reply(HeldReply {
@@ -381,7 +443,7 @@ mod tests {
 
     #[test]
     fn a_reader_is_starved_of_the_next_part_until_it_comes() {
-        let mut reader = PartReader::new(WIDTH, true);
+        let mut reader = PartReader::new(WIDTH, PartsOf::Reply);
         assert!(reader.is_starved_of(0) && !reader.is_starved_of(1));
         reader.accept(part(1, true, 1)).unwrap();
         assert!(reader.is_starved_of(0), "part 1 cannot be taken before");
@@ -391,10 +453,43 @@ mod tests {
 
     #[test]
     fn memory_follows_what_waits() {
-        let mut reader = PartReader::new(WIDTH, true);
+        let mut reader = PartReader::new(WIDTH, PartsOf::Reply);
         reader.accept(part(0, true, 100)).unwrap();
         assert_eq!(reader.memory(), 612);
         taken(&mut reader);
         assert_eq!(reader.memory(), 0);
+    }
+
+    // SMT [5.9-20]
+    #[test]
+    fn parts_that_have_come_in_order_are_left_when_the_reading_ends() {
+        let mut reader = PartReader::new(WIDTH, PartsOf::Reply);
+        for number in [0, 1, 2, 4] {
+            reader.accept(part(number, true, 1)).unwrap();
+        }
+        taken(&mut reader);
+        reader.end_at(5).unwrap();
+        reader.hold_reply(HeldReply { body: Bytes::new(), failure: None, has_metadata: false });
+        assert!(!reader.is_whole(), "part 3 is missing");
+        let left = reader.into_untaken();
+        assert_eq!(left.parts, [&[1][..], &[2]]);
+        assert!(left.reply.is_none());
+    }
+
+    // SMT [5.9-20]
+    #[test]
+    fn a_reply_of_which_nothing_is_missing_is_left_too() {
+        let mut reader = PartReader::new(WIDTH, PartsOf::Reply);
+        reader.accept(part(1, true, 1)).unwrap();
+        reader.end_at(2).unwrap();
+        reader.hold_reply(HeldReply { body: Bytes::new(), failure: None, has_metadata: false });
+        assert!(!reader.is_whole());
+        reader.accept(part(0, true, 1)).unwrap();
+        assert!(reader.is_whole());
+        taken(&mut reader);
+        assert!(reader.is_whole());
+        let left = reader.into_untaken();
+        assert_eq!(left.parts.len(), 1);
+        assert!(left.reply.is_some());
     }
 }

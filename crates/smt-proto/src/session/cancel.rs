@@ -27,6 +27,13 @@ impl Session {
         if self.tell_undecided(id, reason.clone(), shared) {
             return true;
         }
+        // An application that gives a call up wants nothing of it.
+        if reason != CallFailure::Cancelled {
+            if self.end_if_whole(id, shared) {
+                return true;
+            }
+            self.leave_parts(id, shared);
+        }
         let Some(live) = self.start_cancelling(now, id, None, shared) else {
             return false;
         };
@@ -38,6 +45,9 @@ impl Session {
     /// Gives up a message whose deadline has passed. The peer's answer to CANCEL shows whether the
     /// message has run; the application is told when it comes, and soon in any case (SPEC §9.7).
     pub(super) fn expire(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
+        if self.end_if_whole(id, shared) {
+            return;
+        }
         let Some(live) = self.lane.client.live(id) else {
             return;
         };
@@ -49,6 +59,7 @@ impl Session {
             until: now + self.recovery.rto.interval().min(CANCEL_ANSWER_MAX),
             is_request: live.is_request(),
         };
+        self.leave_parts(id, shared);
         self.start_cancelling(now, id, Some(untold), shared);
     }
 
@@ -232,6 +243,9 @@ impl Session {
     /// Ends a call, live or cancelling, that is over for the peer.
     fn end_call(&mut self, now: Time, id: MessageId, error: CallError, shared: &mut Shared) {
         self.cancel_answered(id, error.execution, shared);
+        if self.end_if_whole(id, shared) {
+            return;
+        }
         let Some(live) = self.lane.client.remove_live(id) else {
             return;
         };
@@ -239,7 +253,7 @@ impl Session {
             self.bundle_arrived(now, *members, Some(error), shared);
             return;
         }
-        self.lane.remove_parts(id, &mut shared.memory);
+        self.leave_parts(id, shared);
         self.release(id, &live, shared);
         self.part_over(&live, shared);
         if !live.is_part() {

@@ -250,18 +250,22 @@ impl Session {
         for id in untold {
             self.tell_undecided(id, CallFailure::DeadlineExceeded, shared);
         }
-        self.lane.clear_parts(&mut shared.memory);
         for (id, live) in self.lane.client.drain_live() {
             // Its members are told, and a part is no message of the application.
             if live.is_bundle() || live.is_part() {
                 continue;
             }
             self.release(id, &live, shared);
+            if self.end_if_whole(id, shared) {
+                continue;
+            }
+            self.leave_parts(id, shared);
             let execution =
                 if waiting.contains(&id) { Execution::DidNotRun } else { Execution::MayHaveRun };
             let error = CallError { reason: CallFailure::SessionEnded(end.clone()), execution };
             self.report_failure(id, live.is_request(), error, shared);
         }
+        self.lane.clear_parts(&mut shared.memory);
         for (number, served) in self.lane.server.drain() {
             let rpc = self.rpc(MessageId(number));
             match served.state {

@@ -7,11 +7,14 @@
 //! 3. A part that has come is put in order by its number; the application takes it, which moves the
 //!    window.
 //! 4. A reply that comes before the last of its parts is taken waits for that.
+//! 5. A call that ends otherwise leaves the parts that have come in order to its application; if
+//!    the reply and all parts have come, it ends by the reply.
 //!
 //! Not here: the memory of parts of replies until they are acknowledged (`kept_parts`).
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use bytes::Bytes;
 use smt_record::Body;
@@ -22,13 +25,15 @@ use smt_wire::{
 use super::Session;
 use super::lane::Lane;
 use super::receive::replies::Reply;
-use crate::error::{CallFailure, Refused};
+use crate::error::{CallFailure, PartViolation, Refused};
 use crate::event::Event;
 use crate::limits::RESEND_INTERVAL_MAX;
 use crate::memory::accounting::MemoryAccount;
 use crate::message::client_message::{Content, LiveMessage};
 use crate::message::outgoing::{Marks, Outgoing};
-use crate::message::part_reader::{HeldReply, NumberedPart, PartReader, PartViolation, TakenPart};
+use crate::message::part_reader::{
+    HeldReply, NumberedPart, PartReader, PartsOf, TakenPart, UntakenParts,
+};
 use crate::message::part_writer::{NoPart, PartWriter};
 use crate::message::server_rpc::ServerRpcState;
 use crate::recovery::retry_timer::RetryTimer;
@@ -48,9 +53,9 @@ struct CallInParts {
 }
 
 impl CallInParts {
-    /// Ends it. Returns the bytes that parts which wait for the application held.
-    fn end(self) -> usize {
-        self.reader.map_or(0, |reader| reader.memory())
+    /// The bytes that parts hold which wait for the application.
+    fn memory(&self) -> usize {
+        self.reader.as_ref().map_or(0, PartReader::memory)
     }
 }
 
@@ -109,15 +114,14 @@ impl CallsInParts {
         writer.map_or(0, PartWriter::count)
     }
 
-    /// Forgets a call that is over, and the parts that wait. Returns the bytes that they held.
-    #[must_use]
-    fn remove(&mut self, id: MessageId) -> usize {
-        let Some(calls) = self.0.as_mut() else { return 0 };
-        let held = calls.remove(&id).map_or(0, CallInParts::end);
+    /// Takes a call out that is over.
+    fn remove(&mut self, id: MessageId) -> Option<CallInParts> {
+        let calls = self.0.as_mut()?;
+        let call = calls.remove(&id);
         if calls.is_empty() {
             self.0 = None;
         }
-        held
+        call
     }
 
     /// Forgets all calls. Returns the bytes that their parts held.
@@ -126,7 +130,7 @@ impl CallsInParts {
         let Some(calls) = self.0.take() else { return 0 };
         let mut held = 0;
         for call in calls.into_values() {
-            held += call.end();
+            held += call.memory();
         }
         held
     }
@@ -144,8 +148,17 @@ impl CallsInParts {
 impl Lane {
     /// Forgets a call in parts that is over, and the parts that wait.
     pub(super) fn remove_parts(&mut self, id: MessageId, account: &mut MemoryAccount) {
-        let held = self.parts.remove(id);
+        let held = self.parts.remove(id).map_or(0, |call| call.memory());
         self.memory_share.change_parts(held, 0, account);
+    }
+
+    /// Ends the reading of a call's parts. Returns what the application can still get.
+    fn end_reading(&mut self, id: MessageId, account: &mut MemoryAccount) -> UntakenParts {
+        let Some(call) = self.parts.remove(id) else {
+            return UntakenParts::default();
+        };
+        self.memory_share.change_parts(call.memory(), 0, account);
+        call.reader.map(PartReader::into_untaken).unwrap_or_default()
     }
 
     /// Forgets all calls in parts.
@@ -188,7 +201,7 @@ impl Session {
         }
         let width = shared.config.part_window;
         let call = CallInParts {
-            reader: marks.reply_in_parts.then(|| PartReader::new(width, true)),
+            reader: marks.reply_in_parts.then(|| PartReader::new(width, PartsOf::Reply)),
             // The server tells how far parts may be sent when its application reads them.
             writer: marks.more.then(|| PartWriter::new(id, 0)),
         };
@@ -206,7 +219,9 @@ impl Session {
         }
         let limit = u64::from(self.agreement.peer_part_window);
         let call = CallInParts {
-            reader: (marks.more).then(|| PartReader::new(shared.config.part_window, false)),
+            reader: marks
+                .more
+                .then(|| PartReader::new(shared.config.part_window, PartsOf::Request)),
             writer: marks.reply_in_parts.then(|| PartWriter::new(id, limit)),
         };
         self.lane.parts.insert(id, call);
@@ -343,7 +358,7 @@ impl Session {
                     shared.events.push_back(Event::PartReady(rpc));
                 }
             }
-            Err(_) => self.end_for_violation(now, request, shared),
+            Err(violation) => self.end_for_violation(now, request, violation, shared),
         }
     }
 
@@ -356,10 +371,16 @@ impl Session {
     }
 
     /// Ends a call whose peer has broken a rule of parts.
-    fn end_for_violation(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
+    fn end_for_violation(
+        &mut self,
+        now: Time,
+        id: MessageId,
+        violation: PartViolation,
+        shared: &mut Shared,
+    ) {
         shared.statistics.violations += 1;
         if self.is_own(id) {
-            self.cancel(now, id, CallFailure::Malformed, shared);
+            self.cancel(now, id, CallFailure::MalformedParts(violation), shared);
             return;
         }
         let Some(ServerRpcState::Working { is_delivered, .. }) =
@@ -434,6 +455,36 @@ impl Session {
         }
     }
 
+    /// Leaves the parts of a call of this side that ends without its reply to the application, as
+    /// far as they have come in order (SPEC §5.9).
+    pub(super) fn leave_parts(&mut self, id: MessageId, shared: &mut Shared) {
+        if self.is_own(id) {
+            let UntakenParts { parts, .. } = self.lane.end_reading(id, &mut shared.memory);
+            self.tell_parts_left(id, parts, shared);
+        }
+    }
+
+    /// Ends a call of this side by its reply if that and all parts have come, taken or not.
+    pub(super) fn end_if_whole(&mut self, id: MessageId, shared: &mut Shared) -> bool {
+        let reader = self.lane.parts.reader(id).filter(|_| self.is_own(id));
+        if !reader.is_some_and(PartReader::is_whole) {
+            return false;
+        }
+        let UntakenParts { parts, reply } = self.lane.end_reading(id, &mut shared.memory);
+        self.tell_parts_left(id, parts, shared);
+        if let Some(reply) = reply {
+            self.end_by_held_reply(id, reply, shared);
+        }
+        true
+    }
+
+    fn tell_parts_left(&self, id: MessageId, parts: Vec<Bytes>, shared: &mut Shared) {
+        if !parts.is_empty() {
+            let rpc = self.rpc(id);
+            shared.events.push_back(Event::PartsLeft { rpc, parts });
+        }
+    }
+
     /// Ends a call whose reply has come, if all parts of the reply are taken.
     fn end_if_read(&mut self, id: MessageId, shared: &mut Shared) {
         let Some(reader) = self.lane.parts.reader_mut(id) else {
@@ -443,10 +494,15 @@ impl Session {
         let reply = reader.take_reply();
         let held = reader.memory();
         self.lane.memory_share.change_parts(before, held, &mut shared.memory);
-        let Some(HeldReply { body, failure, has_metadata }) = reply else {
+        let Some(reply) = reply else {
             return;
         };
         self.lane.remove_parts(id, &mut shared.memory);
+        self.end_by_held_reply(id, reply, shared);
+    }
+
+    fn end_by_held_reply(&mut self, id: MessageId, reply: HeldReply, shared: &mut Shared) {
+        let HeldReply { body, failure, has_metadata } = reply;
         self.lane.client.remove_live(id);
         let reply = Reply { body, failure, has_metadata, parts: 0 };
         shared.statistics.messages_delivered += 1;

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use smt_proto::{
-    CallError, CallFailure, CallOptions, Config, Event, Execution, Failure, PartMarks, Refused,
-    RpcId, TakenPart,
+    CallError, CallFailure, CallOptions, CloseCode, Config, Event, Execution, Failure, PartMarks,
+    Refused, RpcId, TakenPart,
 };
-use smt_wire::{AbortCode, PacketType, SessionIndex};
+use smt_wire::{Abort, AbortCode, Body, PacketType, SessionIndex};
 
+use super::support::rogue::Rogue;
 use super::support::{Answer, Verdict, World, body, ms, us};
 
 pub(crate) const REPLY: PartMarks = PartMarks { reply_in_parts: true, more: false, number: 0 };
@@ -62,6 +63,14 @@ pub(crate) fn take(world: &mut World, node: usize, rpc: RpcId) -> (Vec<Bytes>, b
             Ok(None) | Err(_) => return (parts, false),
         }
     }
+}
+
+/// The parts that a call of node 0 has left to its application at its end.
+pub(crate) fn left(world: &mut World, call: RpcId) -> Option<Vec<Bytes>> {
+    world.nodes[0].event(|event| match event {
+        Event::PartsLeft { rpc, parts } if *rpc == call => Some(parts.clone()),
+        _ => None,
+    })
 }
 
 /// Sends all of these parts while the other side takes them, and returns what it took.
@@ -340,6 +349,7 @@ fn a_call_that_is_given_up_ends_its_parts_on_both_sides() {
     let now = world.now;
     assert!(world.nodes[0].endpoint.cancel(now, call));
     assert_eq!(world.nodes[0].endpoint.memory(), 0, "parts that wait are dropped");
+    assert_eq!(left(&mut world, call), None, "whoever gives up wants none");
     world.run_for(ms(5));
     let cancelled =
         |event: &Event| matches!(event, Event::Cancelled(rpc) if *rpc == request).then_some(());
@@ -376,7 +386,7 @@ fn parts_of_a_call_that_is_over_are_acknowledged_and_dropped() {
 
 // SMT [5.9-20]
 #[test]
-fn an_answer_without_a_reply_ends_the_parts_at_once() {
+fn an_answer_without_a_reply_leaves_the_parts_that_have_come() {
     let (mut world, session, _) = World::connected();
     let (call, request) = begin(&mut world, session, REPLY);
     send(&mut world, 1, request, "part".into(), true).unwrap();
@@ -386,7 +396,32 @@ fn an_answer_without_a_reply_ends_the_parts_at_once() {
     endpoint.abort(now, request, AbortCode::Dropped).unwrap();
     let error = world.outcome(0, call).unwrap_err();
     assert_eq!(error.reason, CallFailure::Dropped);
+    assert_eq!(left(&mut world, call).unwrap(), ["part"]);
     assert_eq!(world.nodes[0].endpoint.take_part(call), Err(Refused::NoRpc));
+    assert_eq!(world.nodes[0].endpoint.memory(), 0);
+}
+
+// SMT [5.9-20]
+#[test]
+fn a_session_that_ends_leaves_the_parts_that_have_come_and_were_not_taken() {
+    let (mut world, session, _) = World::connected();
+    let (call, request) = begin(&mut world, session, REPLY);
+    let (other, _) = begin(&mut world, session, REPLY);
+    for part in ["zero", "one", "two"] {
+        send(&mut world, 1, request, part.into(), true).unwrap();
+    }
+    world.run_for(ms(5));
+    assert!(world.nodes[0].endpoint.take_part(call).unwrap().is_some());
+    world.nodes[1].endpoint.close_all(CloseCode::ShuttingDown);
+    world.run_for(ms(5));
+    let place = |fits: &dyn Fn(&Event) -> bool| world.nodes[0].events.iter().position(fits);
+    let parts = place(&|event| matches!(event, Event::PartsLeft { rpc, .. } if *rpc == call));
+    let end = place(&|event| matches!(event, Event::CallFailed { rpc, .. } if *rpc == call));
+    assert!(parts.unwrap() < end.unwrap(), "the parts come before the end");
+    let error = world.outcome(0, call).unwrap_err();
+    assert!(matches!(error.reason, CallFailure::SessionEnded(_)), "{error:?}");
+    assert_eq!(left(&mut world, call).unwrap(), ["one", "two"]);
+    assert_eq!(left(&mut world, other), None);
     assert_eq!(world.nodes[0].endpoint.memory(), 0);
 }
 
@@ -406,18 +441,45 @@ fn a_failure_comes_behind_the_parts_before_it() {
     assert_eq!(error.reason, CallFailure::Failed(Box::new(failure)));
 }
 
+// SMT [5.9-20]
 #[test]
-fn a_deadline_passes_though_the_reply_has_come_and_its_parts_are_not_taken() {
+fn a_deadline_leaves_the_parts_that_have_come() {
     let (mut world, session, _) = World::connected();
-    let deadline = Some(ms(50));
-    let (call, request) = begin_with(&mut world, session, REPLY, deadline);
+    let (call, request) = begin_with(&mut world, session, REPLY, Some(ms(50)));
     send(&mut world, 1, request, "part".into(), true).unwrap();
-    let now = world.now;
-    world.nodes[1].endpoint.reply(now, request, "end").unwrap();
     let CallError { reason, execution } = world.outcome(0, call).unwrap_err();
     assert_eq!(reason, CallFailure::DeadlineExceeded);
     assert_eq!(execution, Execution::MayHaveRun);
+    assert_eq!(left(&mut world, call).unwrap(), ["part"]);
     assert_eq!(world.nodes[0].endpoint.memory(), 0);
+}
+
+// SMT [5.9-20]
+#[test]
+fn a_reply_that_has_come_whole_ends_its_call_whatever_comes_before_its_parts_are_taken() {
+    let deadline = |world: &mut World, _: RpcId| world.run_for(ms(100));
+    let close = |world: &mut World, _: RpcId| {
+        world.nodes[1].endpoint.close_all(CloseCode::ShuttingDown);
+        world.run_for(ms(5));
+    };
+    let abort = |world: &mut World, call: RpcId| {
+        let code = AbortCode::Dropped.code();
+        let abort = Body::Abort(Abort { id: call.id, code });
+        Rogue::server(call.session).say(world, &[abort]);
+    };
+    let ends: [&dyn Fn(&mut World, RpcId); 3] = [&deadline, &close, &abort];
+    for end in ends {
+        let (mut world, session, _) = World::connected();
+        let (call, request) = begin_with(&mut world, session, REPLY, Some(ms(50)));
+        send(&mut world, 1, request, "part".into(), true).unwrap();
+        let now = world.now;
+        world.nodes[1].endpoint.reply(now, request, "end").unwrap();
+        world.run_for(ms(5));
+        end(&mut world, call);
+        assert_eq!(left(&mut world, call).unwrap(), ["part"]);
+        assert_eq!(world.outcome(0, call).unwrap(), "end");
+        assert_eq!(world.nodes[0].endpoint.memory(), 0);
+    }
 }
 
 // SMT [5.9-18]

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A reader of parts and a peer with the keys that sends them as it likes (SPEC §5.9).
 
-use smt_proto::{CallFailure, CallOptions, Event, PartMarks, RpcId};
-use smt_wire::{Body, Kind, List, MessageId, PartWindow};
+use smt_proto::{CallFailure, CallOptions, Event, PartMarks, PartViolation, RpcId};
+use smt_wire::{Abort, AbortCode, Body, Kind, List, MessageId, PartWindow};
 
-use super::calls_come_in_parts::{REPLY, REQUEST, begin};
+use super::calls_come_in_parts::{REPLY, REQUEST, begin, left};
 use super::support::rogue::{Rogue, layout};
 use super::support::{World, ms};
 
@@ -13,6 +13,10 @@ fn part(rogue: &mut Rogue, world: &mut World, rpc: RpcId, number: u32, body: &[u
     rogue.parts = PartMarks { more: true, number, ..PartMarks::default() };
     let bytes = [&rpc.id.0.to_be_bytes(), body].concat();
     rogue.message(world, Kind::Part, &bytes);
+}
+
+fn violation(rule: PartViolation) -> Option<CallFailure> {
+    Some(CallFailure::MalformedParts(rule))
 }
 
 fn failure_of(world: &mut World, call: RpcId) -> Option<CallFailure> {
@@ -30,7 +34,8 @@ fn a_number_that_comes_twice_ends_the_call() {
     let mut rogue = Rogue::server(session);
     part(&mut rogue, &mut world, call, 0, b"one");
     part(&mut rogue, &mut world, call, 0, b"two");
-    assert_eq!(failure_of(&mut world, call), Some(CallFailure::Malformed));
+    assert_eq!(failure_of(&mut world, call), violation(PartViolation::Repeated));
+    assert_eq!(left(&mut world, call).unwrap(), ["one"]);
     assert_eq!(world.nodes[0].endpoint.statistics().violations, 1);
     assert_eq!(world.nodes[0].endpoint.memory(), 0);
     world.run_for(ms(5));
@@ -48,7 +53,36 @@ fn a_part_beyond_the_window_ends_the_call() {
     }
     assert_eq!(failure_of(&mut world, call), None);
     part(&mut rogue, &mut world, call, 512, b"");
-    assert_eq!(failure_of(&mut world, call), Some(CallFailure::Malformed));
+    assert_eq!(failure_of(&mut world, call), violation(PartViolation::BeyondWindow));
+}
+
+// SMT [5.9-6]
+#[test]
+fn a_part_of_a_reply_that_says_none_follows_ends_the_call() {
+    let (mut world, session, _) = World::connected();
+    let (call, _) = begin(&mut world, session, REPLY);
+    let mut rogue = Rogue::server(session);
+    part(&mut rogue, &mut world, call, 0, b"one");
+    rogue.parts = PartMarks { number: 1, ..PartMarks::default() };
+    rogue.message(&mut world, Kind::Part, &[&call.id.0.to_be_bytes(), &b"last"[..]].concat());
+    assert_eq!(failure_of(&mut world, call), violation(PartViolation::EndsReply));
+    assert_eq!(left(&mut world, call).unwrap(), ["one"]);
+}
+
+// SMT [5.9-20]
+#[test]
+fn parts_behind_one_that_is_missing_are_not_left() {
+    let (mut world, session, _) = World::connected();
+    let (call, _) = begin(&mut world, session, REPLY);
+    let mut rogue = Rogue::server(session);
+    for (number, body) in [(0, "zero"), (1, "one"), (3, "three")] {
+        part(&mut rogue, &mut world, call, number, body.as_bytes());
+    }
+    let abort = Abort { id: call.id, code: AbortCode::Dropped.code() };
+    rogue.say(&mut world, &[Body::Abort(abort)]);
+    assert_eq!(failure_of(&mut world, call), Some(CallFailure::Dropped));
+    assert_eq!(left(&mut world, call).unwrap(), ["zero", "one"]);
+    assert_eq!(world.nodes[0].endpoint.memory(), 0);
 }
 
 /// Without room one part of several packets is let in, not as many as claim to be the one that is
@@ -114,7 +148,7 @@ fn a_reply_of_fewer_parts_than_have_come_ends_the_call_as_malformed() {
     part(&mut rogue, &mut world, call, 3, b"part");
     rogue.parts = PartMarks { number: 3, ..PartMarks::default() };
     rogue.answer(&mut world, (call.id, Kind::Reply), b"end");
-    assert_eq!(failure_of(&mut world, call), Some(CallFailure::Malformed));
+    assert_eq!(failure_of(&mut world, call), violation(PartViolation::Count));
     assert_eq!(world.nodes[0].endpoint.memory(), 0);
 }
 

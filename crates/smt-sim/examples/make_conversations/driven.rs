@@ -182,6 +182,10 @@ impl Driven {
                 json!({ "request": of })
             }
             Event::PartReady(rpc) => json!({ "part_ready": { "id": id_text(rpc.id) } }),
+            Event::PartsLeft { rpc, parts } => {
+                let parts: Vec<_> = parts.iter().map(|part| described(part)).collect();
+                json!({ "parts_left": { "id": id_text(rpc.id), "parts": parts } })
+            }
             Event::PartWindowRaised(rpc) => {
                 json!({ "part_window_raised": { "id": id_text(rpc.id) } })
             }

@@ -46,6 +46,7 @@ mod emit {
         assert_eq!(emitted(&InnerHeader { ack: None, ..REQUEST })[24..], [0; 16]);
     }
 
+    // SMT [5.2-1]
     #[test]
     fn what_is_for_requests_is_zero_in_other_kinds() {
         for kind in [Kind::Reply, Kind::Bundle] {
@@ -119,6 +120,7 @@ mod parse {
         assert_eq!(InnerHeader::parse(&BYTES), Ok(REQUEST));
     }
 
+    // SMT [5.2-1]
     #[test]
     fn reserved_bytes_are_ignored() {
         let mut bytes = BYTES;
@@ -162,6 +164,7 @@ mod parse {
         assert_eq!(InnerHeader::parse(&bytes), Ok(InnerHeader { ack: None, ..REQUEST }));
     }
 
+    // SMT [5.2-1]
     #[test]
     fn what_is_for_requests_is_ignored_in_other_kinds() {
         let mut bytes = BYTES;

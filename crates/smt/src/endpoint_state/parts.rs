@@ -41,6 +41,22 @@ impl PartWaiters {
     }
 }
 
+/// The parts of replies whose calls have ended otherwise: their readers get them before the error.
+#[derive(Debug, Default)]
+pub(super) struct PartsLeft(BTreeMap<RpcId, Vec<Bytes>>);
+
+impl PartsLeft {
+    /// Keeps the parts of a call until its reader takes them.
+    pub(super) fn keep(&mut self, rpc: RpcId, parts: Vec<Bytes>) {
+        self.0.insert(rpc, parts);
+    }
+
+    /// Takes the parts of a call out.
+    pub(super) fn take(&mut self, rpc: RpcId) -> Option<Vec<Bytes>> {
+        self.0.remove(&rpc)
+    }
+}
+
 /// A part to be sent.
 #[derive(Debug)]
 pub(crate) struct OutgoingPart {
@@ -59,6 +75,10 @@ impl EndpointState {
         parts: &mut VecDeque<Bytes>,
         waker: &Waker,
     ) -> Poll<Result<bool, Refused>> {
+        if let Some(left) = self.parts_left.take(rpc) {
+            parts.extend(left);
+            return Poll::Ready(Ok(false));
+        }
         let mut bytes = 0;
         while bytes < TAKEN_BYTES_MAX && parts.len() < TAKEN_MAX {
             match self.endpoint.take_part(rpc) {

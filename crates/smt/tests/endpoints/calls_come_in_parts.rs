@@ -275,6 +275,43 @@ fn a_call_whose_server_gives_up_fails_behind_what_has_come() {
     });
 }
 
+// SMT [5.9-20]
+#[test]
+fn parts_that_have_come_are_read_before_the_error_whatever_has_ended_the_call() {
+    #[derive(Clone, Copy)]
+    enum End {
+        Dropped,
+        Failed,
+        Closed,
+    }
+    on_every_runtime(async || {
+        let credentials = Credentials::new();
+        for end in [End::Dropped, End::Failed, End::Closed] {
+            let (server, client) = pair(&credentials).await;
+            let mut reply = client.call("watch").reply_in_parts().await.unwrap();
+            let request = server.accept_request().await.unwrap();
+            let mut sender = request.part_sender();
+            for part in parts(5) {
+                sender.send(part).await.unwrap();
+            }
+            while client.statistics().protocol.parts_delivered < 5 {
+                tokio::task::yield_now().await;
+            }
+            match end {
+                End::Dropped => drop(request),
+                End::Failed => request.fail(7, "disk full"),
+                End::Closed => server.close(Duration::ZERO).await,
+            }
+            for part in parts(5) {
+                assert!(reply.next_part().await.unwrap().unwrap() == part);
+            }
+            for _ in 0..2 {
+                reply.next_part().await.unwrap_err();
+            }
+        }
+    });
+}
+
 #[test]
 fn a_failure_stays_however_often_a_reader_asks() {
     on_every_runtime(async || {

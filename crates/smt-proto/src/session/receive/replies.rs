@@ -16,7 +16,6 @@ use crate::message::arrived_data::ArrivedData;
 use crate::message::client_message::Content;
 use crate::message::incoming::{Incoming, Message, Piece};
 use crate::message::outgoing::Outgoing;
-use crate::message::part_reader::PartViolation;
 use crate::metadata::Metadata;
 use crate::session::Session;
 use crate::shared::Shared;
@@ -194,14 +193,16 @@ impl Session {
         let Some(bundle) = self.lane.client.take_request(id, |live| Some(live.bundle)) else {
             return;
         };
-        self.lane.remove_parts(id, &mut shared.memory);
+        self.leave_parts(id, shared);
         self.answered_whole(id, bundle, shared);
         match reply {
             Ok(reply) => {
                 shared.statistics.messages_delivered += 1;
                 self.tell_reply(id, reply, shared);
             }
-            Err(PartViolation) => self.tell_malformed(id, shared),
+            Err(violation) => {
+                self.tell_malformed(id, CallFailure::MalformedParts(violation), shared);
+            }
         }
     }
 
@@ -224,15 +225,15 @@ impl Session {
                 rpc,
                 error: CallError::failed(Failure::from_reply(mark, &text, metadata)),
             },
-            (Err(_), _) => return self.tell_malformed(id, shared),
+            (Err(_), _) => return self.tell_malformed(id, CallFailure::Malformed, shared),
         };
         shared.events.push_back(event);
     }
 
     /// Tells the application that a call has ended by a reply that breaks a rule.
-    fn tell_malformed(&self, id: MessageId, shared: &mut Shared) {
+    fn tell_malformed(&self, id: MessageId, reason: CallFailure, shared: &mut Shared) {
         shared.statistics.violations += 1;
-        let error = CallError { reason: CallFailure::Malformed, execution: Execution::MayHaveRun };
+        let error = CallError { reason, execution: Execution::MayHaveRun };
         let rpc = self.rpc(id);
         shared.events.push_back(Event::CallFailed { rpc, error });
     }

@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use bytes::Bytes;
 use smt_proto::{Endpoint, Event, PartMarks, Refused, RpcId, TakenPart, Time};
 use smt_wire::{PART_OVERHEAD, PART_PREFIX_LEN, SessionIndex};
 
@@ -206,6 +207,7 @@ impl Player {
         match event {
             Event::Cancelled(rpc) => self.end_parts(*rpc, endpoint),
             Event::PartReady(rpc) => self.part_ready(now, *rpc, endpoint),
+            Event::PartsLeft { rpc, parts } => self.parts_left(*rpc, parts),
             Event::PartWindowRaised(rpc) => self.part_window_raised(now, *rpc, endpoint),
             Event::Unblocked(session) => self.unblocked(now, *session, endpoint),
             _ => {}
@@ -218,6 +220,17 @@ impl Player {
         let reading = call.and_then(|call| call.reading.as_ref());
         if reading.is_some_and(|reading| !reading.is_waiting) {
             self.do_part(now, rpc, PartTask::Take, endpoint);
+        }
+    }
+
+    /// A call ends, and leaves the parts that have come in order.
+    fn parts_left(&mut self, rpc: RpcId, parts: &[Bytes]) {
+        let call = self.parts.calls.get(&rpc);
+        let Some(reading) = call.and_then(|call| call.reading.as_ref()) else {
+            return;
+        };
+        for part in parts {
+            self.reports.push(Report::Part(reading.stream, PartReport::Taken(part.clone())));
         }
     }
 
