@@ -124,6 +124,15 @@ impl Tree {
         });
     }
 
+    /// Waits until the last line of a node's log about this has these words.
+    pub(crate) fn wait_for_last_of(&self, number: usize, about: &str, words: &str) {
+        wait_until(&format!("node {number}: {words} as the last of {about}"), || {
+            let text = fs::read_to_string(self.errors(number)).unwrap_or_default();
+            let last = text.lines().rfind(|line| line.contains(about));
+            last.is_some_and(|line| line.contains(words))
+        });
+    }
+
     /// Waits until these nodes have the whole stream.
     pub(crate) fn wait_for_stream(&self, nodes: &[usize]) {
         let stream = fs::read(self.path("stream")).unwrap();

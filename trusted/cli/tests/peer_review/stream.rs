@@ -62,10 +62,10 @@ fn a_node_that_is_gone_is_suspected_and_trusted_again_once_it_is_back() {
     tree.wait_for_words(2, &shown);
     tree.wait_for_words(3, &shown);
     tree.start(1);
-    tree.wait_for_words(2, &["trusted again", "node=1"]);
-    tree.wait_for_words(3, &["trusted again", "node=1"]);
-    let metrics = tree.end(2);
-    assert!(metrics["suspected"].as_array().unwrap().is_empty(), "{metrics}");
+    // On a busy machine it may have been suspected, and trusted again, before it was killed.
+    for witness in [2, 3] {
+        tree.wait_for_last_of(witness, "node=1", "trusted again");
+    }
 }
 
 #[test]
