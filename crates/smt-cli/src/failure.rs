@@ -13,8 +13,8 @@ use std::io;
 use std::process::ExitCode;
 
 use smt::Fault;
+use smt_wire::Harmless;
 
-use crate::foreign_words::harmless;
 use crate::{exit_code, standard_error};
 
 /// Why a subcommand failed, in one line.
@@ -171,7 +171,7 @@ fn one_line(error: &dyn Error) -> String {
         source = error.source();
     }
     // Some of the words may be another host's.
-    harmless(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+    Harmless(&text.split_whitespace().collect::<Vec<_>>().join(" ")).to_string()
 }
 
 #[cfg(test)]

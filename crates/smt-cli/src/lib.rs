@@ -28,7 +28,6 @@ mod exit_code;
 mod failure;
 mod file_range;
 mod fingerprint;
-mod foreign_words;
 #[cfg(all(target_os = "linux", feature = "esp"))]
 mod handover_socket;
 #[cfg(any(feature = "dns", feature = "esp"))]

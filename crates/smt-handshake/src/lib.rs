@@ -73,5 +73,5 @@ pub use ticket::{
 };
 pub use tls::algorithms::{Algorithms, Group};
 pub use tls::entropy::EntropySources;
-pub use tls::{ALPN, ClientAuth, ClientTls, ServerTls, TlsConfigError, TlsProvider};
+pub use tls::{ALPN, ClientAuth, ClientTls, PeerJudge, ServerTls, TlsConfigError, TlsProvider};
 pub use trust::Trust;

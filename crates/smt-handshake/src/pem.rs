@@ -9,6 +9,7 @@
 
 mod sections;
 
+use std::fmt;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -193,7 +194,7 @@ pub enum KeyEncryption<'a> {
 
 /// Why a certificate, key or root could not be used. All of it is local: a wrong path or file.
 #[non_exhaustive]
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum CredentialError {
     /// The operating system refused the file: check the path and its permissions.
     #[error("cannot read {}: {source}; check the path and its permissions", .path.display())]
@@ -329,6 +330,13 @@ pub enum CredentialError {
         /// Where the key came from.
         key_place: String,
     },
+}
+
+/// Its text, since that is what a `main` shows that returns it.
+impl fmt::Debug for CredentialError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// The first header of a section that openssl's traditional form encrypts (RFC 1421).

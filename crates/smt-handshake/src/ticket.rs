@@ -16,6 +16,7 @@
 //!
 //! Not here: how tickets are published and found (`smt-dns`).
 
+mod accepted;
 mod codec;
 mod eraser;
 mod exchange;

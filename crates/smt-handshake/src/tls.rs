@@ -12,6 +12,7 @@ mod client_side;
 pub(crate) mod entropy;
 mod exchange;
 pub(crate) mod failure;
+mod peer_judge;
 mod resumption;
 pub(crate) mod verifiers;
 pub(crate) mod verify;
@@ -19,9 +20,12 @@ mod verify_chain;
 pub(crate) mod verify_pinned;
 pub(crate) mod verify_server_id;
 
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use rustls::crypto::CryptoProvider;
+use rustls::server::danger::ClientCertVerifier;
 use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
 use rustls::version::TLS13;
 use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection};
@@ -33,6 +37,7 @@ use self::algorithms::Algorithms;
 use self::client_side::ClientSide;
 use self::entropy::EntropySources;
 use self::exchange::{Dates, Terms, TlsExchange};
+pub use self::peer_judge::PeerJudge;
 use self::resumption::{ResumingClient, ResumingServer, SessionsPlan};
 use self::verifiers::{client_verifier, server_verifier};
 use self::verify::Form;
@@ -172,10 +177,16 @@ impl ServerTls {
     fn side(self, library: &Library) -> Result<ServerSide, TlsConfigError> {
         let dates = Dates { of_peer: self.client_auth.judges_dates(), own: None };
         let peer_form = self.client_auth.form();
-        Ok(ServerSide { config: self.config(library)?, dates, peer_form })
+        let clients = client_verifier(self.client_auth.clone(), &library.provider)?;
+        let config = self.config(clients.clone(), library)?;
+        Ok(ServerSide { config, clients, dates, peer_form })
     }
 
-    fn config(self, library: &Library) -> Result<ResumingServer, TlsConfigError> {
+    fn config(
+        self,
+        clients: Option<Arc<dyn ClientCertVerifier>>,
+        library: &Library,
+    ) -> Result<ResumingServer, TlsConfigError> {
         let plan = SessionsPlan {
             memory: self.client_auth.sessions_memory(self.sessions_memory),
             // A ticket is a name of its own.
@@ -186,7 +197,7 @@ impl ServerTls {
         let builder = ServerConfig::builder_with_details(Arc::clone(provider), library.time())
             .with_protocol_versions(&[&TLS13])
             .map_err(TlsConfigError::Unusable)?;
-        let builder = match client_verifier(self.client_auth, provider)? {
+        let builder = match clients {
             None => builder.with_no_client_auth(),
             Some(verifier) => builder.with_client_cert_verifier(verifier),
         };
@@ -240,6 +251,8 @@ impl ClientAuth {
 pub struct TlsProvider {
     client: Option<RwLock<ClientSide>>,
     server: Option<RwLock<ServerSide>>,
+    /// How often the client's configuration was replaced.
+    client_replaced: AtomicU64,
     suites: Vec<Suite>,
     library: Library,
 }
@@ -300,6 +313,7 @@ impl TlsProvider {
         Ok(Self {
             client: client.map(RwLock::new),
             server: server.map(RwLock::new),
+            client_replaced: AtomicU64::new(0),
             suites: suites.to_vec(),
             library,
         })
@@ -329,7 +343,29 @@ impl TlsProvider {
         let present = self.client.as_ref().ok_or(TlsConfigError::NoClient)?;
         let side = client.side(&self.library)?;
         *present.write().unwrap_or_else(PoisonError::into_inner) = side;
+        self.client_replaced.fetch_add(1, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// How often [`Self::set_client`] has put a configuration in the place of another.
+    pub(crate) fn client_replaced(&self) -> u64 {
+        self.client_replaced.load(Ordering::Relaxed)
+    }
+
+    /// Returns the trust of this moment in both roles, to judge the peers of live sessions by
+    /// after it was replaced.
+    #[must_use]
+    pub fn peer_judge(&self) -> PeerJudge {
+        let server = self.server.as_ref();
+        let server = server.map(|side| side.read().unwrap_or_else(PoisonError::into_inner));
+        let client = self.client.as_ref();
+        let client = client.map(|side| side.read().unwrap_or_else(PoisonError::into_inner));
+        PeerJudge {
+            clients: server.and_then(|side| side.clients.clone()),
+            servers: client.map(|side| side.trust.clone()),
+            provider: Arc::clone(&self.library.provider),
+            time: Arc::clone(&self.library.time),
+        }
     }
 }
 
@@ -343,7 +379,12 @@ impl KeyExchangeProvider for TlsProvider {
         let (call, tickets) = side.to_call(server_name, is_retry, &self.library)?;
         self.library.time.set(wall);
         let connection = ClientConnection::new(call.config, call.name).map_err(not_begun)?;
-        let terms = Terms { dates: side.dates, tickets, peer_form: side.trust.form() };
+        let terms = Terms {
+            dates: side.dates,
+            tickets,
+            peer_form: side.trust.form(),
+            server_name: Some(server_name.into()),
+        };
         Ok(self.attempt(TlsExchange::client(connection, terms)))
     }
 
@@ -366,7 +407,8 @@ impl KeyExchangeProvider for TlsProvider {
         let side = side.read().unwrap_or_else(PoisonError::into_inner).clone();
         let (config, tickets) = side.config.for_attempt();
         let connection = ServerConnection::new(config).map_err(not_begun)?;
-        let terms = Terms { dates: side.dates, tickets, peer_form: side.peer_form };
+        let (dates, peer_form) = (side.dates, side.peer_form);
+        let terms = Terms { dates, tickets, peer_form, server_name: None };
         let exchange = TlsExchange::server(connection, client_params, terms);
         Ok(self.attempt(exchange))
     }
@@ -384,8 +426,8 @@ impl TlsProvider {
     }
 }
 
-impl std::fmt::Debug for TlsProvider {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for TlsProvider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TlsProvider")
             .field("client", &self.client.is_some())
             .field("server", &self.server.is_some())
@@ -398,6 +440,8 @@ impl std::fmt::Debug for TlsProvider {
 #[derive(Clone)]
 struct ServerSide {
     config: ResumingServer,
+    /// Judges its clients, if it asks who they are.
+    clients: Option<Arc<dyn ClientCertVerifier>>,
     dates: Dates,
     peer_form: Form,
 }
@@ -416,7 +460,7 @@ impl Library {
 
 /// Why TLS cannot be set up so. All of it is local.
 #[non_exhaustive]
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum TlsConfigError {
     /// A list of suites or groups is empty: name at least one of each.
     #[error(
@@ -439,6 +483,13 @@ pub enum TlsConfigError {
     /// The library refuses the combination.
     #[error("caller: this TLS configuration cannot be used: {0}")]
     Unusable(rustls::Error),
+}
+
+/// Its text, since that is what a `main` shows that returns it.
+impl fmt::Debug for TlsConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// The protocol that both sides must name in TLS (SPEC §6.1).

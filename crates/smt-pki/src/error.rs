@@ -3,11 +3,13 @@
 
 use smt_handshake::CredentialError;
 
+use std::fmt;
+
 use crate::limits::CERTIFICATE_DAYS_MAX;
 
 /// Why a certificate could not be made. All of it is local.
 #[non_exhaustive]
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum MakeCertificateError {
     /// A name is no DNS name, IP address or URI.
     #[error("{name:?} is no DNS name, IP address or URI")]
@@ -44,4 +46,11 @@ pub enum MakeCertificateError {
     /// The library refused; the text says why.
     #[error("the certificate could not be made: {0}")]
     Refused(#[from] rcgen::Error),
+}
+
+/// Its text, since that is what a `main` shows that returns it.
+impl fmt::Debug for MakeCertificateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }

@@ -194,7 +194,7 @@ pub enum CloseCode {
     Violation,
     /// The peer's application does not serve this side, though its credentials are in order.
     Refused,
-    /// A certificate of the handshake has ended, or is about to.
+    /// A certificate of the handshake has ended, or is about to, or is accepted no more.
     Expired,
     /// A code that this version does not know.
     Unknown(u16),
@@ -240,7 +240,9 @@ impl core::fmt::Display for CloseCode {
             Self::ShuttingDown => f.write_str("shutting down"),
             Self::UsedUp => f.write_str("ids or keys used up"),
             Self::Violation => f.write_str("it says that we broke a rule"),
-            Self::Expired => f.write_str("a certificate of its handshake ends"),
+            Self::Expired => {
+                f.write_str("a certificate of its handshake ends, or is accepted no more")
+            }
             Self::Refused => f.write_str("its application does not serve this side"),
             Self::Unknown(code) => write!(f, "code {code}"),
         }

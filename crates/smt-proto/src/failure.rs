@@ -8,7 +8,7 @@ use alloc::string::String;
 
 use crate::metadata::Metadata;
 use bytes::Bytes;
-use smt_wire::{FAILURE_TEXT_MAX, FailureMark};
+use smt_wire::{FAILURE_TEXT_MAX, FailureMark, Harmless};
 
 /// The answer of a server's application that a request has failed.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -59,12 +59,13 @@ impl Failure {
     }
 }
 
-/// Text and code, without a judgement on them.
+/// Text and code, without a judgement on them. Characters that would control a terminal or begin a
+/// line of a log are replaced: the words are a peer's.
 impl core::fmt::Display for Failure {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self.text.is_empty() {
             true => write!(f, "code {}", self.code),
-            false => write!(f, "{} (code {})", self.text, self.code),
+            false => write!(f, "{} (code {})", Harmless(&self.text), self.code),
         }
     }
 }
@@ -91,6 +92,14 @@ mod tests {
         assert_eq!(text, long.as_bytes()[..1_023]);
         let text = Failure::refusal(7, "éé").into_text(3);
         assert_eq!(text, "é".as_bytes());
+    }
+
+    #[test]
+    fn words_of_a_peer_neither_control_a_terminal_nor_forge_a_line() {
+        let hostile = Failure::failed(7, "no \u{1b}[2J\u{7}\u{202e}gnp\u{2066}\nforged ü");
+        let shown = "no \u{fffd}[2J\u{fffd}\u{fffd}gnp\u{fffd}\u{fffd}forged ü (code 7)";
+        assert_eq!(hostile.to_string(), shown);
+        assert_eq!(Failure::failed(7, "").to_string(), "code 7");
     }
 
     // SMT [5.2-9]

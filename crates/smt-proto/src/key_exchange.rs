@@ -128,6 +128,8 @@ pub struct Finished {
 /// The identity that the peer has proved.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct PeerIdentity {
+    /// The name by which this side has called the peer, a server, and which the peer has proved.
+    pub server_name: Option<Box<str>>,
     /// Certificates in DER, leaf first; empty if the peer showed none.
     pub certificates: Vec<Vec<u8>>,
     /// Public key in DER that the peer showed in the place of certificates, if it did (RFC 7250).

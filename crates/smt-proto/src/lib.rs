@@ -67,7 +67,7 @@ pub use grant::policy::{GrantBudget, GrantPolicy, Grantable, Granted, PullPolicy
 pub use grant::srpt::ShortestRemainingFirst;
 pub use message::part_reader::TakenPart;
 pub use metadata::{Metadata, MetadataError};
-pub use outgoing_message::OutgoingMessage;
+pub use outgoing_message::{IntoMessage, OutgoingMessage};
 pub use send::buffer::TransmitBuffer;
 pub use smt_record::Body;
 pub use smt_wire::PartMarks;

@@ -42,3 +42,31 @@ impl<B: Into<Body>> From<B> for OutgoingMessage {
         Self::new(body)
     }
 }
+
+/// A value that can be sent as a message: bytes of any kind, or an [`OutgoingMessage`].
+///
+/// It is another name of `Into<OutgoingMessage>`, for the sake of the compiler's words about a
+/// value that is none:
+///
+/// ```compile_fail,E0277
+/// struct Order { number: u32 }
+/// fn send(message: impl smt_proto::IntoMessage) {}
+/// send(Order { number: 7 });
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no message",
+    label = "not bytes",
+    note = "a message is bytes: give text, `Vec<u8>`, `Bytes`, an array or a slice of bytes",
+    note = "encode a value of your own first, for example with serde_json or postcard"
+)]
+pub trait IntoMessage {
+    /// Makes the message.
+    fn into_message(self) -> OutgoingMessage;
+}
+
+#[diagnostic::do_not_recommend]
+impl<M: Into<OutgoingMessage>> IntoMessage for M {
+    fn into_message(self) -> OutgoingMessage {
+        self.into()
+    }
+}

@@ -35,6 +35,12 @@ impl Body {
         Self(Buffers::One(Bytes::new()))
     }
 
+    /// A body of bytes that live as long as the program: they are not copied.
+    #[must_use]
+    pub const fn from_static(bytes: &'static [u8]) -> Self {
+        Self(Buffers::One(Bytes::from_static(bytes)))
+    }
+
     /// Number of bytes.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -185,15 +191,24 @@ impl From<String> for Body {
     }
 }
 
-impl From<&'static [u8]> for Body {
-    fn from(bytes: &'static [u8]) -> Self {
-        Bytes::from_static(bytes).into()
+/// Copied; [`Body::from_static`] copies nothing.
+impl From<&[u8]> for Body {
+    fn from(bytes: &[u8]) -> Self {
+        Bytes::copy_from_slice(bytes).into()
     }
 }
 
-impl<const N: usize> From<&'static [u8; N]> for Body {
-    fn from(bytes: &'static [u8; N]) -> Self {
-        Bytes::from_static(bytes).into()
+/// Copied; [`Body::from_static`] copies nothing.
+impl<const N: usize> From<&[u8; N]> for Body {
+    fn from(bytes: &[u8; N]) -> Self {
+        Bytes::copy_from_slice(bytes).into()
+    }
+}
+
+/// Copied; a `Vec` that is given away is not.
+impl From<&Vec<u8>> for Body {
+    fn from(bytes: &Vec<u8>) -> Self {
+        Bytes::copy_from_slice(bytes).into()
     }
 }
 
@@ -203,9 +218,17 @@ impl<const N: usize> From<[u8; N]> for Body {
     }
 }
 
-impl From<&'static str> for Body {
-    fn from(text: &'static str) -> Self {
-        Bytes::from_static(text.as_bytes()).into()
+/// Copied; [`Body::from_static`] copies nothing.
+impl From<&str> for Body {
+    fn from(text: &str) -> Self {
+        text.as_bytes().into()
+    }
+}
+
+/// Copied; a `String` that is given away is not.
+impl From<&String> for Body {
+    fn from(text: &String) -> Self {
+        text.as_bytes().into()
     }
 }
 
@@ -240,6 +263,19 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn bytes_that_are_borrowed_are_copied_and_static_ones_need_not_be() {
+        let (text, bytes) = ("text".to_owned(), vec![1, 2, 3]);
+        let of_text = [Body::from(&text), Body::from(text.as_str())];
+        let of_bytes = [Body::from(&bytes), Body::from(&bytes[..]), Body::from(&[1, 2, 3])];
+        drop((text, bytes));
+        assert!(of_text.iter().all(|body| body.contiguous(0, 4) == Some(&b"text"[..])));
+        assert!(of_bytes.iter().all(|body| body.contiguous(0, 3) == Some(&[1, 2, 3][..])));
+        static LONG_LIVED: [u8; 3] = [7; 3];
+        let body = Body::from_static(&LONG_LIVED);
+        assert_eq!(body.contiguous(0, 3).map(<[u8]>::as_ptr), Some(LONG_LIVED.as_ptr()));
     }
 
     #[test]

@@ -28,6 +28,7 @@ mod error;
 mod failure;
 mod field;
 mod flight;
+mod foreign_words;
 mod handshake;
 mod ids;
 mod inner_header;
@@ -59,6 +60,7 @@ pub use entry::{Abort, AbortCode, Ack, AssociationFields, Grant, PartWindow, Res
 pub use error::ParseError;
 pub use failure::FailureMark;
 pub use flight::FlightBody;
+pub use foreign_words::Harmless;
 pub use handshake::Handshake;
 pub use ids::{ControlNumber, MessageId, SessionIndex};
 pub use inner_header::{InnerHeader, Kind};

@@ -24,6 +24,7 @@ use smt_proto::{Failure, TransportConfig};
 use smt_record::{KeyLimits, KeyLog, Padding, Suite};
 
 use crate::authorization::{Authorization, MessageAuthorization, MessageHead};
+use crate::distrust::Distrusted;
 use crate::operation::CallDefaults;
 use crate::peer::Peer;
 use crate::retry::Retry;
@@ -119,6 +120,7 @@ pub struct Builder<R> {
     state_file: Option<PathBuf>,
     authorization: Option<Authorization>,
     message_authorization: Option<MessageAuthorization>,
+    distrusted: Distrusted,
 }
 
 impl<R> Builder<R> {
@@ -139,6 +141,7 @@ impl<R> Builder<R> {
             state_file: None,
             authorization: None,
             message_authorization: None,
+            distrusted: Distrusted::default(),
         }
     }
 
@@ -160,6 +163,7 @@ impl<R> Builder<R> {
             state_file: self.state_file,
             authorization: self.authorization,
             message_authorization: self.message_authorization,
+            distrusted: self.distrusted,
         }
     }
 
@@ -358,6 +362,14 @@ impl<R: ClientRole> Builder<R> {
 }
 
 impl<R: TlsRole> Builder<R> {
+    /// Chooses what becomes of live sessions whose peers would not be accepted any more, when the
+    /// trust in them is replaced: by default they end at once. Peers with registered keys are not
+    /// meant.
+    pub fn distrusted(mut self, choice: Distrusted) -> Self {
+        self.distrusted = choice;
+        self
+    }
+
     /// Sets the cipher suites, preferred first. By default AES-128-GCM, AES-256-GCM,
     /// ChaCha20-Poly1305.
     pub fn suites(mut self, suites: impl IntoIterator<Item = Suite>) -> Self {

@@ -5,8 +5,11 @@
 
 use std::sync::Arc;
 
-use smt_handshake::{ClientTls, Identity, TicketClient, TlsConfigError, TlsProvider, Trust};
+use smt_handshake::{
+    ClientTls, Identity, PeerJudge, TicketClient, TlsConfigError, TlsProvider, Trust,
+};
 
+use crate::distrust::Sharers;
 use crate::sync::{Mutex, PoisonError};
 
 /// The TLS side of a client, and what it was made of.
@@ -14,6 +17,8 @@ pub(crate) struct ClientCredentials {
     provider: Arc<TlsProvider>,
     tickets: Option<Arc<TicketClient>>,
     present: Mutex<ClientTls>,
+    /// The endpoints that call servers by them.
+    pub(crate) sharers: Sharers,
 }
 
 impl ClientCredentials {
@@ -23,7 +28,12 @@ impl ClientCredentials {
         tickets: Option<Arc<TicketClient>>,
         present: ClientTls,
     ) -> Arc<Self> {
-        Arc::new(Self { provider, tickets, present: Mutex::new(present) })
+        Arc::new(Self {
+            provider,
+            tickets,
+            present: Mutex::new(present),
+            sharers: Sharers::default(),
+        })
     }
 
     pub(crate) fn set_trust(&self, trust: Trust) -> Result<(), TlsConfigError> {
@@ -32,7 +42,13 @@ impl ClientCredentials {
             // They were verified by the trust before.
             tickets.store().clear();
         }
+        self.sharers.judge(self.provider.peer_judge());
         Ok(())
+    }
+
+    /// Judges what the peer of a live session has proved by the trust of today.
+    pub(crate) fn judge(&self) -> PeerJudge {
+        self.provider.peer_judge()
     }
 
     pub(crate) fn set_identity(&self, identity: Option<Identity>) -> Result<(), TlsConfigError> {

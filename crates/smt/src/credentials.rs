@@ -2,12 +2,13 @@
 //! The key exchanges of an endpoint, and the credentials among them that may be replaced while it
 //! runs.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use smt_handshake::TlsConfigError;
+use smt_handshake::{PeerJudge, TlsConfigError};
 use smt_proto::key_exchange::KeyExchangeProvider;
 
 use crate::client_credentials::ClientCredentials;
+use crate::distrust::HasPeers;
 use crate::error::OpenError;
 use crate::server_credentials::ServerCredentials;
 
@@ -32,6 +33,23 @@ pub(crate) struct Credentials {
 }
 
 impl Credentials {
+    /// Takes an endpoint in that was opened with them: its sessions are judged again whenever they
+    /// are replaced.
+    pub(crate) fn opened(&self, endpoint: &Weak<dyn HasPeers>) {
+        if let Some(server) = &self.server {
+            server.sharers.add(Weak::clone(endpoint));
+        }
+        if let Some(client) = &self.client {
+            client.sharers.add(Weak::clone(endpoint));
+        }
+    }
+
+    /// The trust of today, to judge the peers of live sessions by; `None` if no TLS is there.
+    pub(crate) fn judge(&self) -> Option<PeerJudge> {
+        let server = self.server.as_ref().map(|server| server.judge());
+        server.or_else(|| self.client.as_ref().map(|client| client.judge()))
+    }
+
     /// Those by which it takes clients.
     ///
     /// # Errors

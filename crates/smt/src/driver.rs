@@ -21,6 +21,7 @@ pub(crate) mod background;
 mod background_thread;
 mod changes;
 mod ending;
+mod judging;
 #[cfg(feature = "async")]
 pub(crate) mod leader;
 mod receiving;
@@ -31,7 +32,7 @@ pub(crate) mod watch;
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 #[cfg(feature = "async")]
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -48,6 +49,7 @@ use crate::accept_queue::AcceptQueue;
 use crate::answer_queue::AnswerQueue;
 use crate::clock::Clock;
 use crate::credentials::Credentials;
+use crate::distrust::HasPeers;
 use crate::driver_signal::DriverSignal;
 use crate::endpoint_state::EndpointState;
 use crate::error::OpenError;
@@ -138,6 +140,8 @@ impl Driver {
             messages_dropped: AtomicU64::new(0),
         });
         driver.look(|state| state.set_driver(Arc::downgrade(&driver)));
+        let weak: Weak<dyn HasPeers> = Arc::<Self>::downgrade(&driver);
+        driver.credentials.opened(&weak);
         if is_for_threads {
             let weak = Arc::downgrade(&driver);
             let background_thread = thread::Builder::new().spawn(move || look_after(&weak));
@@ -167,6 +171,7 @@ impl Driver {
             messages_dropped: self.messages_dropped.load(Ordering::Relaxed),
             messages_refused: state.messages_refused,
             sessions_refused: state.sessions_refused,
+            sessions_distrusted: state.sessions_distrusted,
         })
     }
 

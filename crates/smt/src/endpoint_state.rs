@@ -9,6 +9,7 @@
 mod accepting;
 mod cancellation;
 mod connecting;
+mod distrusting;
 mod ending;
 mod parts;
 mod peers;
@@ -37,6 +38,7 @@ use crate::builder::endpoint_parts::OpenedEndpoint;
 use crate::clock::WallTimeTold;
 use crate::completion::{Completion, Completions};
 use crate::cork::Cork;
+use crate::distrust::Distrusted;
 use crate::driver::Driver;
 use crate::error::ErrorKind;
 use crate::peer::Peer;
@@ -48,6 +50,7 @@ use crate::state_lock::StateLock;
 use crate::turn::Turn;
 
 use cancellation::CancelWaiters;
+use distrusting::NewcomersJudge;
 #[cfg(feature = "async")]
 use ending::Releases;
 pub(crate) use ending::SENT_WITHIN;
@@ -85,6 +88,10 @@ pub(crate) struct EndpointState {
     /// Sessions of clients that are not served, and when they are closed.
     refused: VecDeque<(Time, SessionIndex)>,
     pub(crate) sessions_refused: u64,
+    /// How sessions end whose peers are accepted no more.
+    pub(crate) distrusted: Distrusted,
+    newcomers_judge: Option<NewcomersJudge>,
+    pub(crate) sessions_distrusted: u64,
     peer_log: PeerLog,
     /// Callers that wait for ids.
     admission: Vec<Waker>,
@@ -150,6 +157,9 @@ impl EndpointState {
             messages_refused: 0,
             refused: VecDeque::new(),
             sessions_refused: 0,
+            distrusted: Distrusted::default(),
+            newcomers_judge: None,
+            sessions_distrusted: 0,
             peer_log: PeerLog::default(),
             admission: Vec::new(),
             acceptors: Acceptors::default(),
@@ -447,6 +457,7 @@ impl EndpointState {
         if let Some(peer) = self.peer_of(session, identity) {
             PeerLog::began(session, &peer);
             self.peers.insert(session, peer);
+            self.judge_newcomer(session);
         }
     }
 

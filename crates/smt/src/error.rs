@@ -12,8 +12,9 @@ use std::sync::Arc;
 use smt_handshake::TlsConfigError;
 use smt_proto::{CallError, ConnectError, Execution, OneWayOutcome, Refused};
 
-/// An operation with a peer failed.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+/// An operation with a peer failed. Its `Debug` is its text, since that is what a `main` shows that
+/// returns it.
+#[derive(Clone, Eq, PartialEq, thiserror::Error)]
 #[error("{phase} {peer}: {kind}{}", before_text(*.attempt_before_may_have_run))]
 pub struct Error {
     phase: Phase,
@@ -21,6 +22,12 @@ pub struct Error {
     kind: ErrorKind,
     /// The message was repeated, and this is the error of its last attempt.
     pub(crate) attempt_before_may_have_run: bool,
+}
+
+impl std::fmt::Debug for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
 }
 
 fn before_text(may_have_run: bool) -> &'static str {
@@ -141,9 +148,9 @@ impl Error {
     }
 }
 
-/// An endpoint could not be opened. No message was sent.
+/// An endpoint could not be opened. No message was sent. Its `Debug` is its text, as of [`Error`].
 #[non_exhaustive]
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum OpenError {
     /// The text is no address (the caller's fault), or does not resolve (the environment's).
     #[error("{}", address_text(.address, .reason))]
@@ -198,11 +205,32 @@ pub enum OpenError {
     },
 }
 
+impl std::fmt::Debug for OpenError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
+}
+
 fn address_text(address: &str, reason: &std::io::Error) -> String {
     match reason.kind() {
         std::io::ErrorKind::InvalidInput => {
             format!("caller: invalid address {address:?}: {reason}")
         }
         _ => format!("environment: the address {address:?} does not resolve: {reason}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_main_that_returns_an_error_shows_its_text() {
+        let address: SocketAddr = ([127, 0, 0, 1], 9).into();
+        let error = Error::new(Phase::Connect, address, ConnectError::NoServer);
+        assert_eq!(format!("{error:?}"), error.to_string());
+        let error = OpenError::from(error);
+        assert_eq!(format!("{error:?}"), error.to_string());
+        assert!(error.to_string().starts_with("connect to 127.0.0.1:9: environment: "), "{error}");
     }
 }

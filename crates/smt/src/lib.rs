@@ -95,8 +95,9 @@
 //! replace what a server shows to its clients and asks of them while it runs: clients that connect
 //! from then on meet it, and sessions go on. [`Client::set_trust`] and
 //! [`Client::set_client_identity`] do the same at the other side. Revocation lists
-//! ([`RevocationLists`]) go with the trust, and are replaced with it. A session does not end
-//! because a peer is no longer trusted: close it, or the endpoint.
+//! ([`RevocationLists`]) go with the trust, and are replaced with it. Live sessions of peers that
+//! the new trust does not accept end at once, or as [`Builder::distrusted`] says: a key that was
+//! stolen is of no use from then on. Owners of [`polled`] endpoints judge and end them themselves.
 //!
 //! A session ends when a certificate of its handshake does, unless that is pinned. The client
 //! begins no calls in it from five minutes before, or a tenth of what was left, and connects anew
@@ -131,6 +132,7 @@ mod clock;
 mod completion;
 mod cork;
 mod credentials;
+mod distrust;
 mod driver;
 mod driver_signal;
 mod early_call;
@@ -181,6 +183,7 @@ pub use builder::{
     KeyServer, Role, ServerRole, TlsClient, TlsRole, TlsServer, client, client_by_handover,
     client_by_key, server, server_by_handover, server_by_keys,
 };
+pub use distrust::Distrusted;
 pub use error::{Error, ErrorKind, OpenError, Phase};
 pub use key_log::KeyLogFile;
 pub use message::{Incoming, Message, Request};
@@ -209,8 +212,8 @@ pub use smt_io::{NativeOptions, XdpOptions};
 pub use smt_pki as pki;
 pub use smt_proto::key_exchange::{FailureKind, Fault};
 pub use smt_proto::{
-    Body, CallError, CallFailure, CloseCode, ConnectError, Execution, Failure, Metadata,
-    MetadataError, OneWayOutcome, OutgoingMessage, Refused, SessionEnd, SessionFacts,
+    Body, CallError, CallFailure, CloseCode, ConnectError, Execution, Failure, IntoMessage,
+    Metadata, MetadataError, OneWayOutcome, OutgoingMessage, Refused, SessionEnd, SessionFacts,
     TransportConfig, Unavailability, WallTime,
 };
 pub use smt_record::{ExportError, KeyLimits, KeyLog, KeyLogEntry, Padding, Side, Suite};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use smt_proto::{Failure, Metadata, OutgoingMessage, PartMarks, PeerMessage, RpcId, Time};
+use smt_proto::{Failure, IntoMessage, Metadata, PartMarks, PeerMessage, RpcId, Time};
 use smt_wire::AbortCode;
 
 use crate::driver::Guard;
@@ -168,10 +168,10 @@ impl Request {
     /// # Errors
     /// The reply is too large for the caller (the caller then learns that), the caller has given
     /// up, or the session has ended.
-    pub fn reply(mut self, message: impl Into<OutgoingMessage>) -> Result<(), Error> {
+    pub fn reply(mut self, message: impl IntoMessage) -> Result<(), Error> {
         self.is_answered = true;
         let limit = self.peer.message_max;
-        let outcome = self.guard.driver().reply(self.rpc, message.into(), limit);
+        let outcome = self.guard.driver().reply(self.rpc, message.into_message(), limit);
         outcome.map_err(|why| Error::new(Phase::Reply, self.peer.address, why))
     }
 
@@ -269,6 +269,14 @@ impl Request {
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         !self.guard.driver().is_wanted(self.rpc)
+    }
+
+    /// Whether the server takes no more requests, since it closes: it waits for this one to be
+    /// answered, within its limit. A handler without an end of its own looks at it between steps,
+    /// and answers.
+    #[must_use]
+    pub fn is_closing(&self) -> bool {
+        self.guard.driver().look(|state| state.is_closing())
     }
 
     /// Returns the sender of the message.

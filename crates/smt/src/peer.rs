@@ -27,6 +27,8 @@ pub struct Peer {
     /// The moment from which what it has proved its identity by counts no more, if that was judged
     /// by a date. The session ends then (SPEC §10).
     pub expires: Option<WallTime>,
+    /// Name by which this side has called the peer, a server, and which the peer has proved.
+    pub server_name: Option<Box<str>>,
     /// Whether it has proved its identity in an earlier session, which this one resumes (SPEC
     /// §6.10).
     pub is_resumed: bool,
@@ -41,8 +43,15 @@ pub struct Peer {
 
 impl Peer {
     pub(crate) fn new(address: SocketAddr, identity: PeerIdentity, message_max: u32) -> Self {
-        let PeerIdentity { certificates, public_key, key_name, key_identity, expires, is_resumed } =
-            identity;
+        let PeerIdentity {
+            server_name,
+            certificates,
+            public_key,
+            key_name,
+            key_identity,
+            expires,
+            is_resumed,
+        } = identity;
         Self {
             address,
             certificates,
@@ -50,6 +59,7 @@ impl Peer {
             key_name,
             key_identity,
             expires,
+            server_name,
             is_resumed,
             message_max,
             refusal: None,
@@ -89,6 +99,19 @@ impl Peer {
     #[must_use]
     pub fn message_limit(&self) -> u32 {
         self.message_max
+    }
+
+    /// The identity that the peer has proved.
+    pub(crate) fn identity(&self) -> PeerIdentity {
+        PeerIdentity {
+            server_name: self.server_name.clone(),
+            certificates: self.certificates.clone(),
+            public_key: self.public_key.clone(),
+            key_name: self.key_name.clone(),
+            key_identity: self.key_identity.clone(),
+            expires: self.expires,
+            is_resumed: self.is_resumed,
+        }
     }
 
     /// A name of the peer for logs: the identity that its registered key gives it, or the first of

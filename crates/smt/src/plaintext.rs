@@ -8,7 +8,7 @@
 
 use std::net::SocketAddr;
 
-use smt_proto::OutgoingMessage;
+use smt_proto::IntoMessage;
 
 use crate::blocking::{CallBuilder, Client, Server};
 use crate::builder::{Address, Builder, Unprotected};
@@ -64,7 +64,7 @@ impl PlaintextClient {
     }
 
     /// Calls the server.
-    pub fn call(&self, message: impl Into<OutgoingMessage>) -> CallBuilder {
+    pub fn call(&self, message: impl IntoMessage) -> CallBuilder {
         self.0.call(message)
     }
 

@@ -37,7 +37,7 @@ use crate::state_lock::StateLock;
 use batch_window::BatchWindow;
 
 use smt_proto::ConnectRequest;
-pub use smt_proto::key_exchange::PeerIdentity;
+pub use smt_proto::key_exchange::{HandshakeFailure, PeerIdentity};
 pub use smt_proto::{ConnectId, EarlyCall, Event, RpcId};
 pub use smt_wire::{MessageId, SessionIndex};
 
@@ -107,7 +107,8 @@ impl Endpoint {
     }
 
     /// Asks TLS clients that connect from now on for other certificates, or for none, at all shards
-    /// of the server. Sessions go on, also of clients that would not be let in any more.
+    /// of the server. Live sessions of clients that would not be let in any more end, as
+    /// [`Builder::distrusted`](crate::Builder::distrusted) says.
     ///
     /// # Errors
     /// The endpoint takes no clients by TLS, or the trust cannot be used; then nothing
@@ -324,6 +325,25 @@ impl Endpoint {
         self.endpoint.export(session, label, context, out)
     }
 
+    /// Judges what the peer of a live session has proved ([`Event::Accepted`],
+    /// [`Event::Connected`]) by the trust of today, after that was replaced: a peer that is refused
+    /// would not be accepted any more, and its session may be closed or [expired](Self::expire).
+    ///
+    /// # Errors
+    /// It says why a handshake would not accept the peer now.
+    pub fn check_peer(&self, peer: &PeerIdentity) -> Result<(), HandshakeFailure> {
+        let judge = self.credentials.judge();
+        judge.map_or(Ok(()), |judge| judge.check(peer, Clock::wall_time()))
+    }
+
+    /// Ends a session in good order: nothing begins in it, requests that come are refused and did
+    /// not run, and it closes once nothing is in progress.
+    pub fn expire(&mut self, session: SessionIndex) {
+        let now = self.clock.now();
+        self.endpoint.expire(now, session);
+        self.settle(now);
+    }
+
     /// Closes a session.
     pub fn close(&mut self, session: SessionIndex) {
         let now = self.clock.now();
@@ -348,6 +368,7 @@ impl Endpoint {
             messages_dropped: 0,
             messages_refused: 0,
             sessions_refused: 0,
+            sessions_distrusted: 0,
         }
     }
 

@@ -5,8 +5,11 @@
 
 use std::sync::Arc;
 
-use smt_handshake::{ClientAuth, Identity, ServerTls, TicketServer, TlsConfigError, TlsProvider};
+use smt_handshake::{
+    ClientAuth, Identity, PeerJudge, ServerTls, TicketServer, TlsConfigError, TlsProvider,
+};
 
+use crate::distrust::Sharers;
 use crate::sync::{Mutex, PoisonError};
 
 /// The TLS side of a server, and what it was made of.
@@ -14,6 +17,8 @@ pub(crate) struct ServerCredentials {
     provider: Arc<TlsProvider>,
     tickets: Option<Arc<TicketServer>>,
     present: Mutex<ServerTls>,
+    /// The endpoints that take clients by them.
+    pub(crate) sharers: Sharers,
 }
 
 impl ServerCredentials {
@@ -23,7 +28,12 @@ impl ServerCredentials {
         tickets: Option<Arc<TicketServer>>,
         present: ServerTls,
     ) -> Arc<Self> {
-        Arc::new(Self { provider, tickets, present: Mutex::new(present) })
+        Arc::new(Self {
+            provider,
+            tickets,
+            present: Mutex::new(present),
+            sharers: Sharers::default(),
+        })
     }
 
     pub(crate) fn set_identity(&self, identity: Identity) -> Result<(), TlsConfigError> {
@@ -32,8 +42,16 @@ impl ServerCredentials {
 
     pub(crate) fn set_client_auth(&self, client_auth: ClientAuth) -> Result<(), TlsConfigError> {
         self.replace(|present| present.with_client_auth(client_auth.clone()))?;
-        let tickets = self.tickets.as_ref();
-        tickets.map_or(Ok(()), |tickets| tickets.set_client_auth(client_auth))
+        if let Some(tickets) = &self.tickets {
+            tickets.set_client_auth(client_auth)?;
+        }
+        self.sharers.judge(self.provider.peer_judge());
+        Ok(())
+    }
+
+    /// Judges what the peer of a live session has proved by the trust of today.
+    pub(crate) fn judge(&self) -> PeerJudge {
+        self.provider.peer_judge()
     }
 
     fn replace(&self, change: impl FnOnce(ServerTls) -> ServerTls) -> Result<(), TlsConfigError> {

@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use smt_handshake::{EXPORTED_LEN, HANDOVER_LABEL, Handover, HandoverError, HandoverTerms};
-use smt_proto::{CloseCode, OutgoingMessage, SessionFacts};
+use smt_proto::{CloseCode, IntoMessage, OutgoingMessage, SessionFacts};
 use smt_record::Side;
 use smt_wire::SessionIndex;
 use zeroize::Zeroizing;
@@ -42,33 +42,27 @@ impl Session {
     /// 250 ms only: use [`Self::call_blocking`] there. The memory of the body must not change until
     /// the message has ended.
     #[cfg(feature = "async")]
-    pub fn call(&self, message: impl Into<OutgoingMessage>) -> crate::CallBuilder {
-        crate::CallBuilder::new(self.operation(message.into(), false))
+    pub fn call(&self, message: impl IntoMessage) -> crate::CallBuilder {
+        crate::CallBuilder::new(self.operation(message.into_message(), false))
     }
 
     /// Sends a one-way message; see [`Self::call`] on blocking endpoints.
     /// The memory of the body must not change until the message has ended.
     #[cfg(feature = "async")]
-    pub fn send(&self, message: impl Into<OutgoingMessage>) -> crate::SendBuilder {
-        crate::SendBuilder::new(self.operation(message.into(), true))
+    pub fn send(&self, message: impl IntoMessage) -> crate::SendBuilder {
+        crate::SendBuilder::new(self.operation(message.into_message(), true))
     }
 
     /// Calls the peer; waits in this thread.
     /// The memory of the body must not change until the message has ended.
-    pub fn call_blocking(
-        &self,
-        message: impl Into<OutgoingMessage>,
-    ) -> crate::blocking::CallBuilder {
-        crate::blocking::CallBuilder::new(self.operation(message.into(), false))
+    pub fn call_blocking(&self, message: impl IntoMessage) -> crate::blocking::CallBuilder {
+        crate::blocking::CallBuilder::new(self.operation(message.into_message(), false))
     }
 
     /// Sends a one-way message; waits in this thread.
     /// The memory of the body must not change until the message has ended.
-    pub fn send_blocking(
-        &self,
-        message: impl Into<OutgoingMessage>,
-    ) -> crate::blocking::SendBuilder {
-        crate::blocking::SendBuilder::new(self.operation(message.into(), true))
+    pub fn send_blocking(&self, message: impl IntoMessage) -> crate::blocking::SendBuilder {
+        crate::blocking::SendBuilder::new(self.operation(message.into_message(), true))
     }
 
     /// Fills `out` with a secret of the session for a use of the application's own, such as

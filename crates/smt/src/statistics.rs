@@ -21,4 +21,7 @@ pub struct Statistics {
     pub messages_refused: u64,
     /// Sessions of clients whom the application's rule has refused ([`crate::Builder::authorize`]).
     pub sessions_refused: u64,
+    /// Sessions that were to end since their peers would not be accepted any more
+    /// ([`crate::Distrusted`]).
+    pub sessions_distrusted: u64,
 }

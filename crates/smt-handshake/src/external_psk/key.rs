@@ -175,7 +175,7 @@ impl fmt::Debug for RegisteredKey {
 
 /// Why keys cannot be registered so. All of it is local.
 #[non_exhaustive]
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum RegisteredKeyError {
     /// An identity is empty, or does not fit where it goes.
     #[error(
@@ -249,6 +249,13 @@ pub enum RegisteredKeyError {
         /// The suite of another.
         other: Suite,
     },
+}
+
+/// Its text, since that is what a `main` shows that returns it.
+impl fmt::Debug for RegisteredKeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 /// A name in quotes, whatever bytes it has.

@@ -12,6 +12,7 @@ use smt_proto::key_exchange::{Attempt, ClientRequest, HandshakeFailure, KeyExcha
 use smt_record::{Side, Suite};
 use smt_wire::KeyExchange;
 
+use super::accepted::AcceptedTickets;
 use super::exchange::client::{ClientExchange, ClientSide};
 use super::exchange::server::{ServerExchange, ServerSide};
 use super::keys::TicketKeys;
@@ -29,6 +30,7 @@ use crate::tls::{ClientAuth, TlsConfigError, TlsProvider};
 pub struct TicketClient {
     tls: Arc<TlsProvider>,
     store: TicketStore,
+    accepted: AcceptedTickets,
     identity: RwLock<Option<CertifiedKey>>,
     suites: Vec<Suite>,
     forward_secrecy: bool,
@@ -42,6 +44,7 @@ impl TicketClient {
         Self {
             tls,
             store,
+            accepted: AcceptedTickets::default(),
             identity: RwLock::new(None),
             suites: Algorithms::default().suites,
             forward_secrecy: true,
@@ -98,6 +101,11 @@ impl TicketClient {
 
     fn by_ticket(&self, request: &ClientRequest<'_>) -> Option<Attempt> {
         let ticket = self.store.get(request.server_name, now(request.wall)?)?;
+        if self.accepted.check(&ticket, &self.tls, request.wall).is_err() {
+            // TLS will say why the server is not trusted.
+            self.store.remove(&ticket);
+            return None;
+        }
         let content = &ticket.ticket.content;
         if self.requires_post_quantum && content.group != Group::X25519MlKem768 {
             return None;

@@ -71,7 +71,7 @@ impl ClientSide {
 
 /// A DNS name that stands for an ID where TLS's library wants one. It is never sent, and no two IDs
 /// have one, in case that the library keeps something by name.
-fn name_for(id: &SpiffeId) -> ServerName<'static> {
+pub(super) fn name_for(id: &SpiffeId) -> ServerName<'static> {
     let hash = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, id.as_str().as_bytes());
     let hex: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
     let (one, other) = hex.split_at(hex.len() / 2);

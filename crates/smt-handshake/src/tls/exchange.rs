@@ -38,6 +38,7 @@ pub(crate) struct TlsExchange {
     state: State,
     dates: Dates,
     peer_form: Form,
+    server_name: Option<Box<str>>,
     own_params: Option<Vec<u8>>,
     peer_params: Option<Vec<u8>>,
     /// The alert that a failed attempt still has to send.
@@ -53,6 +54,8 @@ pub(crate) struct Terms {
     pub(crate) tickets: Tickets,
     /// The form in which the peer shows its key.
     pub(crate) peer_form: Form,
+    /// The name by which the peer is called, if it is a server.
+    pub(crate) server_name: Option<Box<str>>,
 }
 
 /// The dates that bound the session.
@@ -98,13 +101,14 @@ impl TlsExchange {
             Connection::Client(_) => Side::Client,
             Connection::Server(_) => Side::Server,
         };
-        let Terms { dates, tickets, peer_form } = terms;
+        let Terms { dates, tickets, peer_form, server_name } = terms;
         Self {
             connection,
             side,
             state: State::Exchanging,
             dates,
             peer_form,
+            server_name,
             own_params: None,
             peer_params,
             alert: Alert::None,
@@ -298,7 +302,11 @@ impl TlsExchange {
     fn peer(&self) -> PeerIdentity {
         let shown = self.connection.peer_certificates().unwrap_or_default();
         let first = shown.first();
-        let identity = PeerIdentity { is_resumed: self.is_resumed(), ..PeerIdentity::default() };
+        let identity = PeerIdentity {
+            server_name: self.server_name.clone(),
+            is_resumed: self.is_resumed(),
+            ..PeerIdentity::default()
+        };
         match self.peer_form {
             Form::Certificate => PeerIdentity {
                 certificates: shown.iter().map(|der| der.to_vec()).collect(),

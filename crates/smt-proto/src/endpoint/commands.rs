@@ -305,6 +305,17 @@ impl Endpoint {
         self.reschedule(session);
     }
 
+    /// Takes what the peer of a session has proved its identity by as ended (SPEC §10), since it is
+    /// accepted no more: nothing begins in the session, requests that come are refused, and it
+    /// closes once nothing is in progress.
+    pub fn expire(&mut self, now: Time, session: SessionIndex) {
+        let Some(live) = self.sessions.get_mut(session.0) else {
+            return;
+        };
+        live.expire_peer(now);
+        self.reschedule(session);
+    }
+
     /// Closes all sessions.
     pub fn close_all(&mut self, code: CloseCode) {
         let all: Vec<SessionIndex> =

@@ -64,6 +64,11 @@ impl Expiry {
         Self { retires_at: retires_at.min(ends_at), ends_at }
     }
 
+    /// Those of a session whose peer's credentials have ended.
+    fn at(now: Time) -> Self {
+        Self { retires_at: now, ends_at: now }
+    }
+
     /// Whether this side begins nothing more.
     pub(super) fn is_retired(self, now: Time) -> bool {
         self.retires_at <= now
@@ -81,6 +86,12 @@ impl Expiry {
 }
 
 impl Session {
+    /// Takes the credentials of the peer as ended.
+    pub(crate) fn expire_peer(&mut self, now: Time) {
+        self.expiry = Expiry::at(now);
+        self.pass_timer.set(now);
+    }
+
     /// Closes the session once its certificates end and nothing is in progress.
     pub(super) fn close_if_expired(&mut self, now: Time, shared: &mut Shared) {
         if !self.expiry.is_retired(now) {

@@ -91,6 +91,30 @@ fn a_client_does_the_same_before_its_own_certificate_ends() {
     client_retires([[Some(1_000), Some(100)], [None, None]]);
 }
 
+// SMT [10-22], [10-20]
+#[test]
+fn a_peer_that_is_accepted_no_more_is_served_nothing_more_and_what_runs_is_finished() {
+    let (mut world, client, server) = connected([[None; 2]; 2]);
+    world.nodes[1].application = Box::new(|_| Answer::Hold);
+    let held = world.call(0, client, body(1, 10));
+    world.run_for(Duration::from_millis(5));
+    let now = world.now;
+    world.nodes[1].endpoint.expire(now, server);
+    let late = world.call(0, client, body(1, 20));
+    let error = world.outcome(0, late).unwrap_err();
+    assert_eq!(error.execution, Execution::DidNotRun);
+    assert_eq!(world.nodes[1].delivered.len(), 1);
+    reply_held(&mut world);
+    assert_eq!(world.outcome(0, held), Ok(body(2, 5)));
+    assert_eq!(end_of(&mut world, 0), SessionEnd::ClosedByPeer(CloseCode::Expired));
+    // One that is not in use closes at once.
+    let (_, server) = world.connect(0, 1).unwrap();
+    let now = world.now;
+    world.nodes[1].endpoint.expire(now, server);
+    world.run_for(Duration::from_millis(5));
+    assert!(world.nodes[1].endpoint.session(server).is_none());
+}
+
 // SMT [10-18], [10-21]
 #[test]
 fn a_session_that_is_not_in_use_closes_when_its_certificate_is_about_to_end() {

@@ -65,7 +65,46 @@ impl Drop for CancelPlace<'_> {
     }
 }
 
+/// The place of a task that waits for an endpoint to begin to close.
+struct ClosingPlace<'a> {
+    guard: &'a Guard,
+    ticket: Option<u64>,
+}
+
+impl Drop for ClosingPlace<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket {
+            self.guard.driver().look(|state| state.stop_waiting_for_closing(ticket));
+        }
+    }
+}
+
 impl Request {
+    /// Waits until the server begins to close ([`Server::close`](crate::Server::close)). It then
+    /// waits for this request to be answered, within its limit: a handler without an end of its
+    /// own, a watch for example, selects on it, and answers.
+    ///
+    /// ```no_run
+    /// # async fn next_event() -> smt::Bytes { smt::Bytes::new() }
+    /// # async fn watch(request: smt::Request) -> Result<(), smt::Error> {
+    /// let mut events = request.part_sender();
+    /// loop {
+    ///     tokio::select! {
+    ///         event = next_event() => events.send(event).await?,
+    ///         () = request.closing() => return request.reply("the server closes"),
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    pub fn closing(&self) -> impl Future<Output = ()> + Send + use<> {
+        let guard = Arc::clone(&self.guard);
+        async move {
+            let mut place = ClosingPlace { guard: &guard, ticket: None };
+            let ticket = &mut place.ticket;
+            polled(guard.driver(), |state, _, waker| state.poll_closing(ticket, waker)).await;
+        }
+    }
+
     /// Waits until the caller has given up, or its session has ended: a reply would not be read any
     /// more. To be selected against the work:
     ///

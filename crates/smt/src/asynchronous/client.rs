@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use smt_handshake::{Identity, Trust};
-use smt_proto::{CloseCode, OutgoingMessage};
+use smt_proto::{CloseCode, IntoMessage, OutgoingMessage};
 
 use super::accept::{accept, accept_request};
 use super::call::{CallBuilder, SendBuilder};
@@ -86,14 +86,14 @@ impl Client {
 
     /// Calls the server: `client.call(request).deadline(limit).await`.
     /// The memory of the body must not change until the message has ended.
-    pub fn call(&self, message: impl Into<OutgoingMessage>) -> CallBuilder {
-        CallBuilder::new(self.operation(message.into(), false))
+    pub fn call(&self, message: impl IntoMessage) -> CallBuilder {
+        CallBuilder::new(self.operation(message.into_message(), false))
     }
 
     /// Sends a one-way message: `client.send(message).await`.
     /// The memory of the body must not change until the message has ended.
-    pub fn send(&self, message: impl Into<OutgoingMessage>) -> SendBuilder {
-        SendBuilder::new(self.operation(message.into(), true))
+    pub fn send(&self, message: impl IntoMessage) -> SendBuilder {
+        SendBuilder::new(self.operation(message.into_message(), true))
     }
 
     /// The next message that a peer of this client's endpoint has started; `None` once it is

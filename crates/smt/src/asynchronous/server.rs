@@ -67,7 +67,8 @@ impl Server {
     }
 
     /// Asks TLS clients that connect from now on for other certificates, or for none, at all shards
-    /// of the server. Sessions go on, also of clients that would not be let in any more.
+    /// of the server. Live sessions of clients that would not be let in any more end, as
+    /// [`Builder::distrusted`](crate::Builder::distrusted) says.
     ///
     /// # Errors
     /// The server takes clients by registered keys alone, or the trust cannot be used; then nothing

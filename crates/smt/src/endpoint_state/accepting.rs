@@ -61,6 +61,7 @@ impl EndpointState {
     /// the application, and servers are not called.
     pub(crate) fn drain(&mut self, now: Time) {
         self.is_draining = true;
+        self.tell_closing();
         for delivered in self.accepted.take_if(|delivered| !delivered.message.is_one_way) {
             self.unanswered = self.unanswered.saturating_sub(1);
             // Without success where its caller has given up.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Waiting for requests to be given up by their callers.
+//! Waiting for requests to be given up by their callers, and for the endpoint to begin to close.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -12,10 +12,12 @@ use smt_wire::{MessageId, SessionIndex};
 
 use super::EndpointState;
 
-/// Tasks that wait for a request to be given up, by request and ticket.
+/// Tasks that wait for a request to be given up, by request and ticket; and those that wait for the
+/// endpoint to begin to close, by ticket.
 #[derive(Default)]
 pub(super) struct CancelWaiters {
     waiting: BTreeMap<(RpcId, u64), Waker>,
+    closing: BTreeMap<u64, Waker>,
 }
 
 impl CancelWaiters {
@@ -64,6 +66,36 @@ impl EndpointState {
         self.cancel_waiters.waiting.remove(&(rpc, ticket));
     }
 
+    /// Ready when the endpoint takes no more requests, since it closes. `ticket` is this waiter's
+    /// place.
+    #[cfg(feature = "async")]
+    pub(crate) fn poll_closing(&mut self, ticket: &mut Option<u64>, waker: &Waker) -> Poll<()> {
+        if self.is_closing() {
+            return Poll::Ready(());
+        }
+        let ticket = *ticket.get_or_insert(self.next_ticket);
+        self.next_ticket = self.next_ticket.max(ticket + 1);
+        self.cancel_waiters.closing.insert(ticket, waker.clone());
+        Poll::Pending
+    }
+
+    /// A waiter for the endpoint's closing has gone.
+    #[cfg(feature = "async")]
+    pub(crate) fn stop_waiting_for_closing(&mut self, ticket: u64) {
+        self.cancel_waiters.closing.remove(&ticket);
+    }
+
+    /// Whether the endpoint takes no more requests, since it closes.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.is_draining || self.is_left.is_some()
+    }
+
+    /// The endpoint begins to close.
+    pub(super) fn tell_closing(&mut self) {
+        let closing = std::mem::take(&mut self.cancel_waiters.closing);
+        self.woken.extend(closing.into_values());
+    }
+
     /// A request was given up.
     pub(super) fn tell_cancelled(&mut self, rpc: RpcId) {
         let woken = self.cancel_waiters.take(rpc);
@@ -80,6 +112,7 @@ impl EndpointState {
     pub(super) fn tell_all_cancelled(&mut self) {
         let waiting = std::mem::take(&mut self.cancel_waiters.waiting);
         self.woken.extend(waiting.into_values());
+        self.tell_closing();
         self.woken.extend(self.part_waiters.take_all());
     }
 }

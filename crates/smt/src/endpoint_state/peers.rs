@@ -33,6 +33,10 @@ impl Peers {
         self.of.insert(session, Arc::new(peer));
     }
 
+    pub(super) fn iter(&self) -> impl Iterator<Item = (SessionIndex, Arc<Peer>)> {
+        self.of.iter().map(|(session, peer)| (*session, Arc::clone(peer)))
+    }
+
     pub(super) fn get(&self, session: SessionIndex) -> Option<&Arc<Peer>> {
         self.of.get(&session)
     }

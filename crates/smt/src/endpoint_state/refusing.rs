@@ -31,6 +31,7 @@ impl EndpointState {
             self.sessions_refused += 1;
         }
         self.peers.insert(session, peer);
+        self.judge_newcomer(session);
     }
 
     /// Ends a message of a client that is not served: a request is refused, and a one-way message

@@ -47,6 +47,39 @@ fn a_shutdown_of_threads_finishes_what_runs() {
     assert_eq!(server.statistics().sessions, 0);
 }
 
+/// A handler whose reply has no end of its own.
+async fn watch(request: smt::Request) {
+    let mut events = request.part_sender();
+    loop {
+        tokio::select! {
+            sent = events.send("event") => sent.unwrap(),
+            () = request.closing() => break,
+        }
+    }
+    assert!(request.is_closing());
+    request.reply("the server closes").unwrap();
+}
+
+#[test]
+fn an_endless_reply_ends_when_its_server_closes() {
+    on_every_runtime(async || {
+        let credentials = Credentials::new();
+        let server = credentials.server().bind("127.0.0.1:0").await.unwrap();
+        let client = credentials.client().connect(server.local_address()).await.unwrap();
+        let mut events = client.call("watch").reply_in_parts().await.unwrap();
+        let request = server.accept_request().await.unwrap();
+        assert!(!request.is_closing());
+        let watching = tokio::spawn(watch(request));
+        assert_eq!(events.next_part().await.unwrap().unwrap(), "event");
+        let shutting = server.clone();
+        let shutdown = tokio::spawn(async move { shutting.close(LONG).await });
+        while events.next_part().await.unwrap().is_some() {}
+        assert_eq!(events.reply().await.unwrap().body, "the server closes");
+        watching.await.unwrap();
+        shutdown.await.unwrap();
+    });
+}
+
 #[test]
 fn a_shutdown_of_tasks_finishes_what_runs() {
     on_every_runtime(async || {

@@ -3,7 +3,7 @@
 //! sessions go on.
 
 use smt::pki::EphemeralCa;
-use smt::{ClientAuth, KeyEnds, RegisteredKey, Suite};
+use smt::{ClientAuth, Distrusted, KeyEnds, RegisteredKey, Suite};
 
 use crate::support::{assert_echo, echo, serve};
 
@@ -37,7 +37,8 @@ fn new_clients_meet_the_new_certificate_at_every_shard_and_sessions_go_on() {
 #[tokio::test]
 async fn new_clients_are_asked_for_a_certificate_and_others_go_on_without() {
     let (authority, identity) = authority();
-    let server = smt::server(identity).bind("127.0.0.1:0").await.unwrap();
+    let server = smt::server(identity).distrusted(Distrusted::Keep);
+    let server = server.bind("127.0.0.1:0").await.unwrap();
     let serving = server.clone();
     tokio::spawn(async move {
         while let Some(request) = serving.accept_request().await {

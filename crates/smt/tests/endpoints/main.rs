@@ -50,6 +50,7 @@ mod sessions_are_resumed;
 mod sessions_begin_by_tickets;
 mod sessions_end_before_their_certificates;
 mod sessions_export_secrets;
+mod sessions_without_trust_end;
 mod shards_work_side_by_side;
 mod spiffe_ids_name_peers;
 mod tasks_send_together;

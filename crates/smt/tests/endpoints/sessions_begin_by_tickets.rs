@@ -69,12 +69,16 @@ fn another_trust_forgets_the_tickets_of_the_one_before() {
     let (_server, address) = server(&credentials, keys);
     let client = credentials.client().tickets(store.clone()).connect_blocking(address).unwrap();
     call(&client);
+    let old = store.get(NAME, now()).unwrap();
     client.set_trust(Credentials::new().authority().trust().unwrap()).unwrap();
     assert_eq!(store.len(), 0);
-    client.connect().unwrap().close();
     let error = client.call("by ticket").wait().unwrap_err();
     assert!(error.to_string().contains("unknown issuer"), "{error}");
-    assert_eq!(store.handshakes(), 1);
+    // A verifier that was told of no other trust puts it back.
+    store.insert((*old).clone());
+    let error = client.connect().unwrap_err();
+    assert!(error.to_string().contains("unknown issuer"), "{error}");
+    assert_eq!((store.len(), store.handshakes()), (0, 1));
 }
 
 /// A client of a ticket that permits early data, which connects with its first call, and the

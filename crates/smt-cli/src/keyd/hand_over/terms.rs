@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 use smt::{Fault, HandoverTerms, Suite, WallTime};
+use smt_wire::Harmless;
 
 use crate::failure::Failure;
-use crate::foreign_words::harmless;
 use crate::handover_socket::HexId;
 
 /// The connecting end's terms, but for the adopter that the other end chooses.
@@ -93,7 +93,7 @@ impl Reply {
 /// Words of the other host as a terminal may show them: one line, not long, and without characters
 /// that move others.
 pub(super) fn shown(text: &str) -> String {
-    let mut line: String = harmless(text).chars().take(SHOWN_MAX).collect();
+    let mut line: String = Harmless(text).to_string().chars().take(SHOWN_MAX).collect();
     if text.chars().nth(SHOWN_MAX).is_some() {
         line.pop();
         line.push('…');

@@ -175,6 +175,7 @@ impl ClientExchange {
         Ok(Finished {
             secrets: both.session_secrets(&secret, &hellos),
             peer: PeerIdentity {
+                server_name: Some(side.ticket.server_name().into()),
                 certificates: chain.map(|der| der.to_vec()).collect(),
                 public_key: None,
                 key_name: None,

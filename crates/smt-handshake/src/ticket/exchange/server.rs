@@ -161,6 +161,7 @@ impl ServerExchange {
         let finished = Finished {
             secrets: self.params.session_secrets(&secret, &hellos),
             peer: PeerIdentity {
+                server_name: None,
                 certificates: chain.map(|der| der.to_vec()).collect(),
                 public_key: None,
                 key_name: None,
