@@ -30,9 +30,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use smt::blocking::Server;
-use smt::{Group, KeyLogFile, KeyPairPool, Shards};
+use smt::{Distrusted, Group, KeyLogFile, KeyPairPool, Shards};
 use smt_wire::Shard;
 
 use crate::credentials::ServerCredentials;
@@ -58,7 +58,8 @@ use worker::Worker;
 /// and the server ends with exit code 0. A second signal kills the commands of --exec and closes
 /// all sessions at once; the exit code is then 128 and the signal's number. On SIGHUP the files of
 /// --cert, --key, --client-ca, --client-pin and --crl are read again: new clients meet what is in
-/// them, sessions go on, and if they cannot be used all stays as it was. Docs: docs/SERVE.md.
+/// them, sessions of clients that would not be let in any more end as --distrusted says, the others
+/// go on, and if the files cannot be used all stays as it was. Docs: docs/SERVE.md.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// The address to listen on; port 0 lets the system choose
@@ -72,6 +73,11 @@ pub(crate) struct Arguments {
     /// to be said, and without any of them a server that other hosts reach warns
     #[arg(long, conflicts_with_all = ["client_ca", "client_pin"])]
     anyone: bool,
+    /// What SIGHUP does to live sessions of clients that would not be let in any more, since they
+    /// were revoked, for example: end them at once; finish, when their requests in progress are
+    /// answered; or keep them
+    #[arg(long, value_name = "CHOICE", value_enum, default_value_t = DistrustedChoice::End)]
+    distrusted: DistrustedChoice,
     /// Kill a command of --exec that runs for longer, and all that it has started; its caller
     /// learns that it may have run
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time_span::parse_nonzero, requires = "exec")]
@@ -109,6 +115,24 @@ pub(crate) struct Arguments {
     socket: SocketArguments,
 }
 
+/// The words of --distrusted.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum DistrustedChoice {
+    End,
+    Finish,
+    Keep,
+}
+
+impl From<DistrustedChoice> for Distrusted {
+    fn from(choice: DistrustedChoice) -> Self {
+        match choice {
+            DistrustedChoice::End => Self::End,
+            DistrustedChoice::Finish => Self::Finish,
+            DistrustedChoice::Keep => Self::Keep,
+        }
+    }
+}
+
 /// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.check_access()?;
@@ -133,7 +157,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let publisher = publishing.map(|publishing| publishing.start(&arguments.credentials, listens));
     let (publisher, ticket_identity) = publisher.transpose()?.unzip();
     signals.serve(Files {
-        server: shards[0].clone(),
+        shards: shards.iter().cloned().collect(),
         credentials: arguments.credentials.clone(),
         access_log: access_log.clone(),
         ticket_identity,
@@ -220,7 +244,8 @@ fn tell_counts(shards: &Shards<Server>, tallies: &[Tally], elapsed: Duration) {
 
 fn open(arguments: &Arguments, publishing: Option<&Publishing>) -> Result<Shards<Server>, Failure> {
     let builder = arguments.socket.apply(arguments.credentials.builder()?);
-    let mut builder = builder.message_limit(arguments.message_limit);
+    let builder = builder.message_limit(arguments.message_limit);
+    let mut builder = builder.distrusted(arguments.distrusted.into());
     if let Some(publishing) = publishing {
         builder = builder.tickets(publishing.keys());
     }

@@ -101,6 +101,10 @@ pub struct TransportConfig {
     pub memory_max: usize,
     /// Sessions at once.
     pub sessions_max: usize,
+    /// Sessions at once of clients with one identity: a certificate, a public key or a registered
+    /// key. `None` is a quarter of `sessions_max`, and one at least. Beyond it the longest unused
+    /// session of the same identity closes, or the new one if all are in use.
+    pub sessions_of_identity_max: Option<usize>,
     /// Sessions that keep the tables of their ciphers: 1.3 KB each, 2.6 KB with those for control
     /// packets. Other sessions in use make their tables again each time, in half a microsecond. The
     /// default is about what the second-level cache holds.
@@ -138,6 +142,12 @@ pub struct TransportConfig {
 }
 
 impl TransportConfig {
+    /// Sessions at once of clients with one identity.
+    pub(crate) fn sessions_of_identity(&self) -> usize {
+        let share = self.sessions_max / limits::IDENTITY_SHARE;
+        self.sessions_of_identity_max.unwrap_or(share).max(1)
+    }
+
     /// Panics if a field is out of its range: nothing that is built on the configuration would
     /// hold.
     pub(crate) fn assert_valid(&self) {
@@ -170,6 +180,7 @@ impl Default for TransportConfig {
             incoming_max: limits::INCOMING_MAX,
             memory_max: limits::MEMORY_MAX,
             sessions_max: limits::SESSIONS_MAX,
+            sessions_of_identity_max: None,
             cipher_cache_sessions: limits::CIPHER_CACHE_SESSIONS,
             incast_calls: 512,
             datagram_limit: limits::DATAGRAM_LIMIT,

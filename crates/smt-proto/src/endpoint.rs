@@ -38,6 +38,7 @@ use crate::config::Config;
 use crate::establish::address_shares::AddressShares;
 use crate::establish::agreement::OwnIndex;
 use crate::establish::client::ClientHandshake;
+use crate::establish::identity_shares::IdentityShares;
 use crate::establish::non_smt_packets::NonSmtPackets;
 use crate::establish::server::ServerHandshake;
 use crate::establish::session_factory::CryptoContext;
@@ -80,6 +81,7 @@ pub struct Endpoint {
     by_remote: BTreeSet<(SocketAddr, SessionIndex, SessionIndex)>,
     /// Sessions of clients, by address.
     session_shares: AddressShares,
+    identity_shares: IdentityShares,
     /// Where the next search for a session to close begins, see `eviction`.
     eviction_from: (SocketAddr, SessionIndex, SessionIndex),
     /// Boot number of the index that is issued next.
@@ -159,6 +161,7 @@ impl Endpoint {
             accepts_early: 0,
             by_remote: BTreeSet::new(),
             session_shares: AddressShares::default(),
+            identity_shares: IdentityShares::default(),
             eviction_from: eviction::START,
             boot,
             next_serial,

@@ -196,6 +196,8 @@ pub enum CloseCode {
     Refused,
     /// A certificate of the handshake has ended, or is about to, or is accepted no more.
     Expired,
+    /// This side has as many sessions with the peer as one identity may.
+    TooMany,
     /// A code that this version does not know.
     Unknown(u16),
 }
@@ -212,6 +214,7 @@ impl CloseCode {
             4 => Self::Violation,
             5 => Self::Refused,
             6 => Self::Expired,
+            7 => Self::TooMany,
             other => Self::Unknown(other),
         }
     }
@@ -227,6 +230,7 @@ impl CloseCode {
             Self::Violation => 4,
             Self::Refused => 5,
             Self::Expired => 6,
+            Self::TooMany => 7,
             Self::Unknown(code) => code,
         }
     }
@@ -243,6 +247,7 @@ impl core::fmt::Display for CloseCode {
             Self::Expired => {
                 f.write_str("a certificate of its handshake ends, or is accepted no more")
             }
+            Self::TooMany => f.write_str("it has as many sessions of this identity as it takes"),
             Self::Refused => f.write_str("its application does not serve this side"),
             Self::Unknown(code) => write!(f, "code {code}"),
         }

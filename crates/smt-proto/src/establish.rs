@@ -25,6 +25,7 @@ pub(crate) mod confirm;
 pub(crate) mod early;
 pub(crate) mod established;
 pub(crate) mod flight;
+pub(crate) mod identity_shares;
 pub(crate) mod non_smt_packets;
 pub(crate) mod server;
 pub(crate) mod session_factory;

@@ -263,6 +263,8 @@ pub(crate) const TRANSMITTING_KEPT: usize = 256;
 pub(crate) const CIPHER_CACHE_SESSIONS: usize = 1_024;
 /// Default of [`crate::TransportConfig::sessions_max`].
 pub(crate) const SESSIONS_MAX: usize = 65_536;
+/// The sessions of one identity are at most this part of all, if nothing else is chosen.
+pub(crate) const IDENTITY_SHARE: usize = 4;
 /// Default of [`crate::TransportConfig::record_size`], the largest that TLS permits.
 pub(crate) const RECORD_SIZE: u16 = 16_384;
 /// Default of [`crate::TransportConfig::first_record_size`]: the floor less DATA header (36) and

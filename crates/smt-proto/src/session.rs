@@ -193,6 +193,11 @@ impl Session {
         self.liveness.answered(now);
     }
 
+    /// Whether no message of either side is in progress.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.lane.is_idle()
+    }
+
     pub(crate) fn last_used(&self) -> Time {
         self.liveness.used_at()
     }

@@ -46,6 +46,8 @@ pub struct ExchangeSettings {
     pub early: Early,
     /// When the credentials of the peer end, and those of this side.
     pub expires: [Option<WallTime>; 2],
+    /// The certificate that the peer is to have shown, if it is to have one.
+    pub certificate: Option<Vec<u8>>,
     /// How many sessions may still begin, if that is bounded: more are refused once the peer has
     /// confirmed.
     pub sessions_left: Option<Arc<AtomicU64>>,
@@ -93,6 +95,7 @@ impl FakeKeyExchange {
                 observer: |_| {},
                 early: Early::None,
                 expires: [None; 2],
+                certificate: None,
                 sessions_left: None,
                 parting: Vec::new(),
                 is_proven: true,
@@ -282,7 +285,11 @@ impl Exchange {
             (self.settings.observer)(&transcript);
             Finished {
                 secrets: transcript.secrets(),
-                peer: PeerIdentity { expires: self.settings.expires[0], ..PeerIdentity::default() },
+                peer: PeerIdentity {
+                    certificates: self.settings.certificate.iter().cloned().collect(),
+                    expires: self.settings.expires[0],
+                    ..PeerIdentity::default()
+                },
                 own_expires: self.settings.expires[1],
                 key_exchange: "none",
                 early_taken: self.early.is_some(),

@@ -170,6 +170,7 @@ impl Driver {
             memory: state.endpoint.memory(),
             messages_dropped: self.messages_dropped.load(Ordering::Relaxed),
             messages_refused: state.messages_refused,
+            clients_refused: state.clients_refused(),
             sessions_refused: state.sessions_refused,
             sessions_distrusted: state.sessions_distrusted,
         })

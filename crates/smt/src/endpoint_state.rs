@@ -198,6 +198,11 @@ impl EndpointState {
         self.changed
     }
 
+    /// Clients whose handshakes were refused.
+    pub(crate) fn clients_refused(&self) -> u64 {
+        self.peer_log.clients_refused()
+    }
+
     /// Messages that one acceptor has taken for the next ones.
     pub(crate) fn accepted(&self) -> &Arc<AcceptQueue> {
         &self.accepted

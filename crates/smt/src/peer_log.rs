@@ -4,7 +4,8 @@
 //!
 //! A client that is refused tries a few times, and anybody may send from forged addresses: a line
 //! is not repeated for some seconds, and there are a few in a second at most. Those left out are
-//! counted, and the next line tells how many.
+//! counted, and the next line tells how many. Where level info is off, a line at level warn tells
+//! once a minute how many clients were refused, and the last reason.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -23,6 +24,46 @@ pub(crate) struct PeerLog {
     second: Time,
     in_second: u32,
     left_out: u64,
+    /// Clients that were refused: the attempts of one within some seconds count once.
+    clients: u64,
+    minute: Minute,
+}
+
+/// The refusals since a line at level warn has told of some.
+#[derive(Debug, Default)]
+struct Minute {
+    told: Option<Time>,
+    count: u64,
+    last: Option<(SocketAddr, Box<str>)>,
+}
+
+impl Minute {
+    /// Takes a refusal in; it is told at once if none was told for a minute.
+    fn note(&mut self, now: Time, client: SocketAddr, reason: Box<str>) {
+        self.count += 1;
+        self.last = Some((client, reason));
+        self.tell_due(now);
+    }
+
+    /// When refusals are to be told.
+    fn due(&self) -> Option<Time> {
+        let due = self.told.map_or(Time::default(), |told| told + MINUTE);
+        (self.count > 0).then_some(due)
+    }
+
+    fn tell_due(&mut self, now: Time) {
+        if self.due().is_some_and(|due| due <= now) {
+            self.told = Some(now);
+            self.tell();
+        }
+    }
+
+    fn tell(&mut self) {
+        let clients = std::mem::take(&mut self.count);
+        if let Some((peer, reason)) = self.last.take() {
+            tracing::warn!(target: TARGET, clients, last = %peer, %reason, "clients were refused");
+        }
+    }
 }
 
 /// A client, why it was refused, and when that was told.
@@ -53,40 +94,77 @@ impl PeerLog {
 
     /// A client was not taken.
     pub(crate) fn refused(&mut self, now: Time, client: SocketAddr, reason: Box<str>) {
-        if !is_on() || !self.is_told(now, client, &reason) {
-            return;
+        match self.judge(now, client, &reason) {
+            Line::Repeated => return,
+            Line::TooMany => self.left_out += 1,
+            Line::Told => {
+                if is_on() {
+                    let left_out = std::mem::take(&mut self.left_out);
+                    let left_out = Some(left_out).filter(|count| *count > 0);
+                    tracing::info!(target: TARGET, peer = %client, %reason, left_out, "client refused");
+                }
+                self.recent.push_back(Refusal { at: now, client, reason: reason.clone() });
+            }
         }
-        let left_out = Some(std::mem::take(&mut self.left_out)).filter(|count| *count > 0);
-        tracing::info!(target: TARGET, peer = %client, %reason, left_out, "client refused");
-        self.recent.push_back(Refusal { at: now, client, reason });
+        self.clients += 1;
+        if !is_on() {
+            self.minute.note(now, client, reason);
+        }
+    }
+
+    /// Clients that were refused so far: the attempts of one within some seconds count once.
+    pub(crate) fn clients_refused(&self) -> u64 {
+        self.clients
+    }
+
+    /// When something is to be told although nothing happens.
+    pub(crate) fn due(&self) -> Option<Time> {
+        self.minute.due()
+    }
+
+    /// Tells what is due.
+    pub(crate) fn tell_due(&mut self, now: Time) {
+        self.minute.tell_due(now);
     }
 
     /// The endpoint ends: refusals that were left out since the last line are told.
     pub(crate) fn finish(&mut self) {
         let left_out = std::mem::take(&mut self.left_out);
-        if left_out > 0 {
+        if left_out > 0 && is_on() {
             tracing::info!(target: TARGET, left_out, "clients refused");
         }
+        self.minute.tell();
     }
 
-    /// Whether a refusal is told now. One that is too much is counted.
-    fn is_told(&mut self, now: Time, client: SocketAddr, reason: &str) -> bool {
+    /// Whether a refusal is told now.
+    fn judge(&mut self, now: Time, client: SocketAddr, reason: &str) -> Line {
         let is_old = |refusal: &Refusal| now.since(refusal.at) >= REPEATED_AFTER;
         while self.recent.front().is_some_and(is_old) {
             self.recent.pop_front();
         }
         let is_it = |told: &Refusal| told.client == client && *told.reason == *reason;
         if self.recent.iter().any(is_it) {
-            return false;
+            return Line::Repeated;
         }
         if now.since(self.second) >= SECOND {
             (self.second, self.in_second) = (now, 0);
         }
-        let is_told = self.in_second < IN_SECOND;
-        self.in_second += u32::from(is_told);
-        self.left_out += u64::from(!is_told);
-        is_told
+        if self.in_second >= IN_SECOND {
+            return Line::TooMany;
+        }
+        self.in_second += 1;
+        Line::Told
     }
+}
+
+/// Whether there is a line about a refusal.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Line {
+    Told,
+    /// It was told just now.
+    Repeated,
+    /// There are too many in this second: it is counted.
+    TooMany,
 }
 
 /// Whether somebody reads the log: certificates are not parsed in vain.
@@ -97,6 +175,8 @@ fn is_on() -> bool {
 /// The target of what a user of the library wants to know, wherever it happens.
 const TARGET: &str = "smt";
 const SECOND: Duration = Duration::from_secs(1);
+/// Time between lines at level warn.
+const MINUTE: Duration = Duration::from_secs(60);
 /// Lines about refused clients in a second: enough for people to read. They also bound what is
 /// remembered.
 const IN_SECOND: u32 = 10;
@@ -115,41 +195,46 @@ mod tests {
         Time::from_nanos(60_000_000_000 + ms * 1_000_000)
     }
 
-    /// Tells it if it is to be told.
-    fn tell(log: &mut PeerLog, ms: u64, port: u16, reason: &str) -> bool {
-        let is_told = log.is_told(at(ms), client(port), reason);
-        if is_told {
-            log.recent.push_back(Refusal {
-                at: at(ms),
-                client: client(port),
-                reason: reason.into(),
-            });
-        }
-        is_told
-    }
-
     #[test]
-    fn the_attempts_of_a_client_are_one_line() {
+    fn the_attempts_of_a_client_are_one_line_and_one_client() {
         let mut log = PeerLog::default();
-        assert!(tell(&mut log, 0, 1, "no"));
-        assert!(!tell(&mut log, 200, 1, "no") && !tell(&mut log, 400, 1, "no"));
-        assert!(tell(&mut log, 400, 2, "no") && tell(&mut log, 400, 1, "other"));
-        assert!(tell(&mut log, 5_000, 1, "no"));
+        let mut refuse = |ms, port, reason: &str| {
+            log.refused(at(ms), client(port), reason.into());
+            (log.clients, log.recent.len())
+        };
+        assert_eq!([refuse(0, 1, "no"), refuse(200, 1, "no"), refuse(400, 1, "no")], [(1, 1); 3]);
+        assert_eq!([refuse(400, 2, "no"), refuse(400, 1, "other")], [(2, 2), (3, 3)]);
+        assert_eq!(refuse(6_000, 1, "no"), (4, 1));
         assert_eq!(log.left_out, 0);
     }
 
     #[test]
     fn a_flood_has_a_few_lines_in_a_second_and_the_others_are_counted() {
         let mut log = PeerLog::default();
-        let told = (0..1_000).filter(|port| tell(&mut log, 0, *port, "no"));
-        assert_eq!(told.count(), 10);
-        assert_eq!(log.left_out, 990);
-        assert!(tell(&mut log, 1_000, 1_001, "no"));
-        for second in 2..100 {
+        for port in 0..1_000 {
+            log.refused(at(0), client(port), "no".into());
+        }
+        assert_eq!((log.recent.len(), log.left_out, log.clients), (10, 990, 1_000));
+        for second in 1..100 {
             for port in 0..100 {
-                tell(&mut log, second * 1_000, port, "no");
+                log.refused(at(second * 1_000), client(port), "no".into());
             }
         }
         assert!(log.recent.len() <= 60, "{}", log.recent.len());
+    }
+
+    #[test]
+    fn a_minute_has_one_warning_the_first_at_once() {
+        let mut minute = Minute::default();
+        assert_eq!(minute.due(), None);
+        minute.note(at(0), client(1), "no".into());
+        assert_eq!((minute.count, minute.due()), (0, None), "it was told");
+        minute.note(at(1_000), client(2), "no".into());
+        minute.note(at(59_999), client(3), "other".into());
+        assert_eq!((minute.count, minute.due()), (2, Some(at(60_000))));
+        minute.tell_due(at(59_999));
+        assert_eq!(minute.count, 2);
+        minute.tell_due(at(60_000));
+        assert_eq!((minute.count, minute.due()), (0, None));
     }
 }

@@ -367,6 +367,7 @@ impl Endpoint {
             memory: self.endpoint.memory(),
             messages_dropped: 0,
             messages_refused: 0,
+            clients_refused: 0,
             sessions_refused: 0,
             sessions_distrusted: 0,
         }

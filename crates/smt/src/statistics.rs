@@ -19,6 +19,9 @@ pub struct Statistics {
     /// Messages of clients that the application's rule has refused
     /// ([`crate::Builder::authorize_messages`]).
     pub messages_refused: u64,
+    /// Clients whose handshakes were refused: the attempts of one within some seconds count once.
+    /// 0 at a polled endpoint, whose owner has events of them.
+    pub clients_refused: u64,
     /// Sessions of clients whom the application's rule has refused ([`crate::Builder::authorize`]).
     pub sessions_refused: u64,
     /// Sessions that were to end since their peers would not be accepted any more

@@ -3,6 +3,7 @@
 //! SIGUSR1 for the access log. Neither ever ends the server.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGUSR1};
 use signal_hook::iterator::Signals;
@@ -19,8 +20,8 @@ pub(super) struct OperatorSignals(Signals);
 
 /// The files that the signals are about.
 pub(super) struct Files {
-    /// One of the shards, which share their credentials.
-    pub(super) server: Server,
+    /// All shards, which share their credentials.
+    pub(super) shards: Vec<Server>,
     pub(super) credentials: ServerCredentials,
     pub(super) access_log: Option<Arc<AccessLog>>,
     /// The identity of the tickets, if some are published.
@@ -38,6 +39,14 @@ impl OperatorSignals {
 
     /// From now on a thread does what they ask for.
     pub(super) fn serve(mut self, files: Files) {
+        let files = Arc::new(files);
+        let daily = Arc::clone(&files);
+        std::thread::spawn(move || {
+            loop {
+                std::thread::sleep(DAY);
+                daily.warn();
+            }
+        });
         std::thread::spawn(move || {
             for signal in self.0.forever() {
                 match signal {
@@ -59,8 +68,17 @@ impl Files {
             );
             return;
         }
+        let before = self.sessions_distrusted();
         match self.try_reload() {
-            Ok(()) => tracing::info!("SIGHUP: certificates were read again; new clients meet them"),
+            Ok(()) => {
+                tracing::info!("SIGHUP: certificates were read again; new clients meet them");
+                let ended = self.sessions_distrusted() - before;
+                if ended > 0 {
+                    tracing::warn!(
+                        "SIGHUP: {ended} sessions of clients that would not be let in any more end"
+                    );
+                }
+            }
             Err(failure) => tracing::error!(
                 "SIGHUP: the certificates so far stay in use, since those now in the files cannot be used: {}",
                 failure.text()
@@ -71,15 +89,36 @@ impl Files {
     fn try_reload(&self) -> Result<(), Failure> {
         let identity = self.credentials.identity()?;
         let client_auth = self.credentials.client_auth()?;
-        let mut warnings = startup_checks::certificate_warnings(&self.credentials.cert)?;
-        warnings.extend(startup_checks::list_warnings(self.credentials.revocation_lists())?);
-        self.server.set_client_auth(client_auth)?;
+        let warnings = self.warnings()?;
+        let Some(server) = self.shards.first() else {
+            return Ok(());
+        };
+        // The steps that may fail come before the trust, which ends sessions.
         if let Some(tickets) = &self.ticket_identity {
             tickets.set(&identity)?;
         }
-        self.server.set_identity(identity)?;
+        server.set_identity(identity)?;
+        server.set_client_auth(client_auth)?;
         warnings.iter().for_each(|line| tracing::warn!("{line}"));
         Ok(())
+    }
+
+    fn sessions_distrusted(&self) -> u64 {
+        self.shards.iter().map(|shard| shard.statistics().sessions_distrusted).sum()
+    }
+
+    /// Warnings about the certificate and the revocation lists.
+    fn warnings(&self) -> Result<Vec<String>, Failure> {
+        let mut warnings = startup_checks::certificate_warnings(&self.credentials.cert)?;
+        warnings.extend(startup_checks::list_warnings(self.credentials.revocation_lists())?);
+        Ok(warnings)
+    }
+
+    /// Tells what has come near its end, or has ended. Files that cannot be read now are told of
+    /// when they are used.
+    fn warn(&self) {
+        let warnings = self.warnings().unwrap_or_default();
+        warnings.iter().for_each(|line| tracing::warn!("{line}"));
     }
 
     fn open_log_again(&self) {
@@ -89,3 +128,6 @@ impl Files {
         }
     }
 }
+
+/// Certificates and revocation lists are looked at as often.
+const DAY: Duration = Duration::from_secs(86_400);

@@ -50,7 +50,7 @@ pub(super) fn summary(tallies: &[Tally], elapsed: Duration, statistics: &[Statis
     let total = |count: fn(&Statistics) -> u64| -> u64 { statistics.iter().map(count).sum() };
     format!(
         "served {} requests and {} one-way messages in {}: {} bytes in, {} bytes out, {} dropped; {} sessions, \
-         {} handshakes failed, {} packets resent",
+         {} clients refused, {} packets resent, {} came twice",
         sum(|tally| &tally.replies),
         sum(|tally| &tally.one_ways),
         time_span::display(elapsed),
@@ -58,8 +58,9 @@ pub(super) fn summary(tallies: &[Tally], elapsed: Duration, statistics: &[Statis
         sum(|tally| &tally.bytes_out),
         sum(|tally| &tally.dropped),
         total(|shard| shard.protocol.sessions_begun),
-        total(|shard| shard.protocol.handshakes_failed),
+        total(|shard| shard.clients_refused),
         total(|shard| shard.protocol.packets_resent),
+        total(|shard| shard.protocol.packets_duplicate),
     )
 }
 

@@ -2,7 +2,7 @@
 //! SIGHUP: a server reads its certificates again, and its sessions go on.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use rustix::process::Signal;
 
@@ -157,4 +157,45 @@ fn a_revocation_list_is_read_again_and_a_bad_one_changes_nothing() {
     serving.next_words_with("SIGHUP: certificates were read again");
     assert_eq!(call().text(), "hi");
     assert!(serving.end().0.success());
+}
+
+/// The output of a call of Alice's that is in progress while she is revoked.
+fn revoked_during_a_call(choice: &[&str]) -> Output {
+    let files = Files::new();
+    let (directory, authority) = (files.path(""), files.path("ca.pem"));
+    let (alice, key, list) = (files.path("alice.pem"), files.path("alice.key"), files.path("crl"));
+    let crl = ["keys", "crl", "--ca", &directory, "--out", &list];
+    smt_with_input(&crl, b"").text();
+    let fifo = fifo(&files);
+    let script = wait_or_not(&fifo);
+    let options = ["--client-ca", &authority, "--crl", &list];
+    let exec = ["--exec", "sh", "-c", &script];
+    let mut serving = Serving::start(&files, &[&options[..], choice, &exec].concat());
+    let request = files.write("request", "wait\n");
+    let call = ["--in", &request, "--cert", &alice, "--key", &key];
+    let call = files.call(serving.address(), &call);
+    let call: Vec<&str> = call.iter().map(String::as_str).collect();
+    let waiting = command(&call).stdin(Stdio::null()).spawn().unwrap();
+    serving.next_words_with("begun");
+    smt_with_input(&[&crl[..], &[&alice]].concat(), b"").text();
+    serving.signal(Signal::HUP);
+    serving.next_words_with("SIGHUP: 1 sessions of clients that would not be let in any more end");
+    if !choice.is_empty() {
+        fs::write(&fifo, "done\n").unwrap();
+    }
+    waiting.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_client_that_is_revoked_is_out_at_once() {
+    let output = revoked_during_a_call(&[]);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(4), "{errors}");
+    assert!(errors.contains("is accepted no more"), "{errors}");
+}
+
+#[test]
+fn a_client_that_is_revoked_may_finish_its_calls_where_that_is_chosen() {
+    let output = revoked_during_a_call(&["--distrusted", "finish"]);
+    assert_eq!(output.stdout, b"done\n");
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Room for a new client's session when the endpoint has as many as it may (SPEC §10): a session of
-//! the addresses that have most is closed.
+//! Room for a new client's session (SPEC §10). When the endpoint has as many as it may, a session
+//! of the addresses that have most is closed; when an identity has as many as one may, an unused
+//! one of its own.
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use core::ops::Bound;
@@ -11,6 +12,7 @@ use smt_wire::SessionIndex;
 use super::Endpoint;
 use crate::error::CloseCode;
 use crate::establish::address_shares::Excess;
+use crate::establish::identity_shares::IdentityHash;
 use crate::limits::EVICTION_CANDIDATES;
 
 /// A live session, by the address of its peer.
@@ -37,6 +39,33 @@ impl Endpoint {
         tracing::debug!(%index, %newcomer, "a session is closed for a newcomer");
         self.close(index, CloseCode::Idle);
         true
+    }
+
+    /// Counts the session of a client that has just begun to its identity. If that has too many,
+    /// the longest unused one of them is closed; if all are in use, the newcomer.
+    pub(super) fn bound_identity(
+        &mut self,
+        identity: Option<IdentityHash>,
+        newcomer: SessionIndex,
+    ) {
+        let Some(identity) = identity else {
+            return;
+        };
+        let count = self.identity_shares.add(identity, newcomer);
+        if count <= self.shared.config.sessions_of_identity() {
+            return;
+        }
+        let candidates = self.identity_shares.look_at(&identity, EVICTION_CANDIDATES);
+        let others = candidates.into_iter().filter(|index| *index != newcomer);
+        let unused = others.filter_map(|index| {
+            let session = self.sessions.get(index.0)?;
+            let is_unused = session.is_idle() && !session.has_ended();
+            is_unused.then(|| (session.last_used(), index))
+        });
+        match unused.min() {
+            Some((_, index)) => self.close(index, CloseCode::Idle),
+            None => self.close(newcomer, CloseCode::TooMany),
+        }
     }
 
     /// The longest unused session, among some at least: the next search goes on behind those.

@@ -232,7 +232,11 @@ impl Session {
         if self.ended.is_some() {
             return;
         }
+        // A peer whose handshake has come to its end here learns of that first: else CLOSE would be
+        // of a session that it does not have.
+        let confirm_due = self.confirm_due;
         self.end(SessionEnd::ClosedHere, shared);
+        self.confirm_due = confirm_due;
         let code = code.code();
         self.lane.control.push(0, smt_wire::Body::Close { code });
     }

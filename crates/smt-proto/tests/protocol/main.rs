@@ -58,6 +58,7 @@ mod sessions_do_not_mix;
 mod sessions_end_before_their_certificates;
 mod sessions_end_in_order;
 mod sessions_export_secrets;
+mod sessions_of_an_identity_are_bounded;
 mod shards_answer_for_themselves_alone;
 mod slow_messages_of_one_peer_hold_up_no_other;
 mod small_calls_take_one_datagram_each_way;

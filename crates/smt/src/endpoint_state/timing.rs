@@ -40,6 +40,7 @@ impl EndpointState {
         }
         self.handle_servers_timeout(now);
         self.close_refused(now);
+        self.peer_log.tell_due(now);
         while let Some(alarm) = self.alarms.first_entry()
             && alarm.key().0 <= now
         {
@@ -65,7 +66,7 @@ impl EndpointState {
         let timer = self.endpoint.poll_timeout().map(|(due, _)| due);
         let alarm = self.alarms.keys().next().map(|(due, _)| *due);
         let servers = self.servers.due();
-        let due = [timer, alarm, servers, self.refused_due()];
+        let due = [timer, alarm, servers, self.refused_due(), self.peer_log.due()];
         let due = due.into_iter().flatten().min();
         let timer = due.map(|due| due.since(now));
         let has_more = self.outbox.has_unsent() || !self.has_closed(now);
