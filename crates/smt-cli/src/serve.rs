@@ -73,9 +73,9 @@ pub(crate) struct Arguments {
     /// to be said, and without any of them a server that other hosts reach warns
     #[arg(long, conflicts_with_all = ["client_ca", "client_pin"])]
     anyone: bool,
-    /// What SIGHUP does to live sessions of clients that would not be let in any more, since they
-    /// were revoked, for example: end them at once; finish, when their requests in progress are
-    /// answered; or keep them
+    /// End live sessions of clients that would not be let in by the files that SIGHUP has read,
+    /// since they were revoked, for example: at once, when their requests in progress are answered
+    /// (finish), or not (keep)
     #[arg(long, value_name = "CHOICE", value_enum, default_value_t = DistrustedChoice::End)]
     distrusted: DistrustedChoice,
     /// Kill a command of --exec that runs for longer, and all that it has started; its caller
