@@ -51,7 +51,10 @@ pub async fn serve(endpoint: Endpoint, folder: Arc<Path>) {
 }
 
 async fn serve_one(incoming: Incoming, folder: Arc<Path>) -> Result<(), Failure> {
-    let connecting = incoming.accept().doing("accepting a connection")?;
+    let mut connecting = incoming.accept().doing("accepting a connection")?;
+    // A `ClientHello` of several packets is not whole yet. Before it is, the client's limits are
+    // unknown, and quinn wakes nobody who has begun a stream by then. 0-RTT packets come behind it.
+    connecting.handshake_data().await.doing("waiting for a whole ClientHello")?;
     let connection = match connecting.into_0rtt() {
         Ok((connection, _)) => connection,
         Err(connecting) => connecting.await.doing("accepting a connection")?,

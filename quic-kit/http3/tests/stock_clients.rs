@@ -17,14 +17,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
+use h3::error::ConnectionError;
 use http::{Request, StatusCode};
 use kit_http3::server;
 use kit_offload::{Device, DeviceConfig, OffloadCounts, SharedDevice};
 use kit_process::tls;
 use quinn::crypto::rustls::QuicClientConfig;
-use quinn::{ClientConfig, Endpoint};
-use rustls::crypto::aws_lc_rs::{cipher_suite, default_provider};
+use quinn::{ClientConfig, Connection, Endpoint};
+use rustls::crypto::aws_lc_rs::{cipher_suite, default_provider, kx_group};
+use rustls::quic::{ClientConnection, Version};
 use smt_nic::quic::AdmissionPolicy;
+use tokio::net::UdpSocket;
+use tokio::task::JoinHandle;
 
 use crate::files::Files;
 
@@ -52,9 +56,8 @@ impl Served {
         let config =
             DeviceConfig { connections_max: 16, policy: AdmissionPolicy::ALL, is_compared: true };
         let device = SharedDevice::new(Device::new(config).unwrap());
-        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let pem = (&*certificates.certificate, &*certificates.key);
-        let endpoint = server::endpoint(any, pem, &device).unwrap();
+        let endpoint = server::endpoint(any(), pem, &device).unwrap();
         let address = endpoint.local_addr().unwrap();
         tokio::spawn(server::serve(endpoint, Arc::from(folder.as_path())));
         Self { device, address, certificates, folder }
@@ -266,17 +269,33 @@ async fn aioquics_client_resumes_a_session_with_early_requests() {
     }
 }
 
-/// A stock client in this process.
-async fn client(authority: &Path) -> Endpoint {
+/// TLS of a stock client in this process.
+fn client_tls(authority: &Path) -> rustls::ClientConfig {
     let mut of_tls = tls::client_config(default_provider(), authority).unwrap();
     of_tls.alpn_protocols = vec![b"h3".to_vec()];
+    of_tls
+}
+
+fn client(of_tls: rustls::ClientConfig) -> Endpoint {
     let of_tls = QuicClientConfig::try_from(of_tls).unwrap();
-    let mut client = Endpoint::client(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
+    let mut client = Endpoint::client(any()).unwrap();
     client.set_default_client_config(ClientConfig::new(Arc::new(of_tls)));
     client
 }
 
+fn any() -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
+}
+
 type Sender = h3::client::SendRequest<h3_quinn::OpenStreams, Bytes>;
+
+/// A client of HTTP/3 on a connection, which a task drives to its end.
+async fn begin_http3(connection: Connection) -> (Sender, JoinHandle<ConnectionError>) {
+    let connection = h3_quinn::Connection::new(connection);
+    let (mut driver, sender) = h3::client::new(connection).await.unwrap();
+    let driven = tokio::spawn(async move { poll_fn(|cx| driver.poll_close(cx)).await });
+    (sender, driven)
+}
 
 /// The status, the length that the answer names, and its body.
 async fn get(sender: &mut Sender, method: &str, url: &str) -> (StatusCode, u64, Vec<u8>) {
@@ -296,11 +315,9 @@ async fn get(sender: &mut Sender, method: &str, url: &str) -> (StatusCode, u64, 
 async fn h3s_client_fetches_files_through_the_engine() {
     let served = Served::begin();
     let before = served.device.counts();
-    let endpoint = client(&served.certificates.authority).await;
+    let endpoint = client(client_tls(&served.certificates.authority));
     let connecting = endpoint.connect(served.address, "127.0.0.1").unwrap();
-    let connection = h3_quinn::Connection::new(connecting.await.unwrap());
-    let (mut driver, mut sender) = h3::client::new(connection).await.unwrap();
-    let driven = tokio::spawn(async move { poll_fn(|cx| driver.poll_close(cx)).await });
+    let (mut sender, driven) = begin_http3(connecting.await.unwrap()).await;
     for size in SIZES {
         let (status, length, fetched) = get(&mut sender, "GET", &served.url(size)).await;
         assert_eq!((status, length), (StatusCode::OK, size as u64));
@@ -319,4 +336,145 @@ async fn h3s_client_fetches_files_through_the_engine() {
     served.assert_offloaded("h3's client", before, 2_000);
     drop(sender);
     let _ = driven.await;
+}
+
+/// TLS of a client that prefers X25519MLKEM768, as browsers and Go do. Its key share alone has
+/// 1,216 bytes.
+fn large_tls(authority: &Path) -> rustls::ClientConfig {
+    let mut provider = default_provider();
+    provider.kx_groups = vec![kx_group::X25519MLKEM768, kx_group::X25519];
+    let mut of_tls = tls::client_config(provider, authority).unwrap();
+    of_tls.alpn_protocols = vec![b"h3".to_vec()];
+    of_tls.enable_early_data = true;
+    of_tls
+}
+
+/// Bytes of the first message of a handshake.
+fn client_hello_bytes(of_tls: rustls::ClientConfig) -> usize {
+    let name = "127.0.0.1".try_into().unwrap();
+    let mut connection =
+        ClientConnection::new(Arc::new(of_tls), Version::V1, name, Vec::new()).unwrap();
+    let mut hello = Vec::new();
+    connection.write_hs(&mut hello);
+    hello.len()
+}
+
+/// The way of a relay with a client's datagrams.
+#[derive(Clone, Copy)]
+enum Relayed {
+    /// All but the first wait until the server has answered the first.
+    InParts,
+    /// As in parts, and packets of the kind Handshake are lost: the handshake is never complete for
+    /// the server.
+    WithoutFinished,
+}
+
+/// A relay between one client and the server. Returns its address.
+async fn relay(server: SocketAddr, relayed: Relayed) -> SocketAddr {
+    let of_client = UdpSocket::bind(any()).await.unwrap();
+    let of_server = UdpSocket::bind(any()).await.unwrap();
+    of_server.connect(server).await.unwrap();
+    let address = of_client.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut up, mut down) = ([0; 2_048], [0; 2_048]);
+        let (mut client, mut is_answered, mut waiting) = (None, false, Vec::new());
+        loop {
+            tokio::select! {
+                received = of_client.recv_from(&mut up) => {
+                    let (length, from) = received.unwrap();
+                    let datagram = &up[..length];
+                    match (relayed, client.replace(from)) {
+                        (Relayed::WithoutFinished, _) if has_handshake_packet(datagram) => {}
+                        (_, Some(_)) if !is_answered => waiting.push(datagram.to_vec()),
+                        _ => drop(of_server.send(datagram).await.unwrap()),
+                    }
+                }
+                received = of_server.recv(&mut down) => {
+                    let length = received.unwrap();
+                    is_answered = true;
+                    for datagram in waiting.drain(..) {
+                        of_server.send(&datagram).await.unwrap();
+                    }
+                    of_client.send_to(&down[..length], client.unwrap()).await.unwrap();
+                }
+            }
+        }
+    });
+    address
+}
+
+/// Whether one of the packets of a datagram is of the kind Handshake (RFC 9000 §17.2).
+fn has_handshake_packet(datagram: &[u8]) -> bool {
+    let mut rest = datagram;
+    while let [first, ..] = *rest
+        && first & 0x80 != 0
+    {
+        let kind = first & 0x30;
+        if kind == 0x20 {
+            return true;
+        }
+        let ids = &rest[5..];
+        let ids = &ids[1 + usize::from(ids[0])..];
+        rest = &ids[1 + usize::from(ids[0])..];
+        if kind == 0 {
+            let (token, behind) = variable_length(rest);
+            rest = &behind[token..];
+        }
+        let (length, behind) = variable_length(rest);
+        rest = &behind[length..];
+    }
+    false
+}
+
+/// An integer of RFC 9000 §16, and what is behind it.
+fn variable_length(bytes: &[u8]) -> (usize, &[u8]) {
+    let length = 1 << (bytes[0] >> 6);
+    let rest = bytes[1..length].iter();
+    let value =
+        rest.fold(usize::from(bytes[0] & 0x3f), |value, &byte| value << 8 | usize::from(byte));
+    (value, &bytes[length..])
+}
+
+/// A request by a client whose `ClientHello` does not fit into one datagram. The server has
+/// accepted the connection before the second one comes.
+#[tokio::test]
+async fn a_client_hello_of_two_datagrams_does_not_hang() {
+    let served = Served::begin();
+    let of_tls = large_tls(&served.certificates.authority);
+    let hello = client_hello_bytes(of_tls.clone());
+    assert!(hello > 1_200, "quinn's first datagrams have 1,200 bytes, and this has {hello}");
+    let address = relay(served.address, Relayed::InParts).await;
+    let endpoint = client(of_tls);
+    let asked = async {
+        let connection = endpoint.connect(address, "127.0.0.1").unwrap().await.unwrap();
+        let (mut sender, _driven) = begin_http3(connection).await;
+        let (status, _, fetched) = get(&mut sender, "GET", &served.url(100_003)).await;
+        assert_eq!(status, StatusCode::OK);
+        assert_eq!(sha_256(&fetched), sha_256(&body(100_003)));
+    };
+    tokio::time::timeout(HANGS_AFTER, asked).await.expect("the server answers");
+}
+
+/// The same with a ticket: the request is in 0-RTT packets, and is answered although the client's
+/// part of the handshake never comes.
+#[tokio::test]
+async fn an_early_request_behind_a_client_hello_of_two_datagrams_is_answered_early() {
+    let served = Served::begin();
+    let endpoint = client(large_tls(&served.certificates.authority));
+    let asked = async {
+        let connection = endpoint.connect(served.address, "127.0.0.1").unwrap().await.unwrap();
+        let (mut sender, _driven) = begin_http3(connection).await;
+        assert_eq!(get(&mut sender, "GET", &served.url(1)).await.0, StatusCode::OK);
+
+        let address = relay(served.address, Relayed::WithoutFinished).await;
+        let connecting = endpoint.connect(address, "127.0.0.1").unwrap();
+        let Ok((connection, is_accepted)) = connecting.into_0rtt() else {
+            panic!("the server has given a ticket");
+        };
+        let (mut sender, _driven) = begin_http3(connection).await;
+        let (status, _, fetched) = get(&mut sender, "GET", &served.url(1_000)).await;
+        assert_eq!((status, fetched), (StatusCode::OK, body(1_000)));
+        assert!(is_accepted.await, "the server has taken the 0-RTT packets");
+    };
+    tokio::time::timeout(HANGS_AFTER, asked).await.expect("the server answers");
 }

@@ -61,9 +61,15 @@ impl Both {
         let (say, accepted) = unbounded_channel();
         tokio::spawn(async move {
             while let Some(incoming) = endpoint.accept().await {
-                let (connection, _) = incoming.accept().unwrap().into_0rtt().unwrap();
-                let _ = say.send(connection.clone());
-                tokio::spawn(async move { server::answer_all(&connection).await });
+                let say = say.clone();
+                tokio::spawn(async move {
+                    let mut connecting = incoming.accept().unwrap();
+                    // Before the `ClientHello` is whole the client's limits are unknown.
+                    connecting.handshake_data().await.unwrap();
+                    let (connection, _) = connecting.into_0rtt().unwrap();
+                    let _ = say.send(connection.clone());
+                    server::answer_all(&connection).await;
+                });
             }
         });
         let provider = tls::provider(Cipher::Aes128);
