@@ -189,8 +189,8 @@ STEPS = [
     ),
     step(
         "valkey",
-        "Valkey with kills, and its module fuzzed",
-        "integrations/valkey/test",
+        "Valkey in three versions with kills, and its module fuzzed",
+        "integrations/valkey/test --valkey all",
         rooms={"integrations/valkey"},
         environment={"SMT_VALKEY_KILLS": "20", "SMT_VALKEY_FUZZ": "180"},
     ),

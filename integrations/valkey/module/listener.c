@@ -8,6 +8,8 @@
 #include "listener.h"
 
 static int64_t last_tick_ms;
+/* The server's listener, as far as its layout is known. */
+static connection_listener opened;
 #define TICK_MS 500
 
 static void update_time(void) {
@@ -26,6 +28,13 @@ static void in_child(void) {
 int listener_listen(connection_listener *listener) {
     smt_error error;
     update_time();
+    if (module.endpoint || listener->bindaddr != module.addresses) {
+        /* 9.1, whose `rdma-port` and `rdma-bind` mean the listener at this place. */
+        module.api.Log(NULL, "warning",
+                       "caller: rdma-port and rdma-bind are for RDMA, which this server has not: "
+                       "leave them out. SMT listens where `loadmodule` says");
+        return C_ERR;
+    }
     module.endpoint = smt_server_open(&module.options, &error);
     if (!module.endpoint) {
         module.api.Log(NULL, "warning", "cannot listen at %s: %s", module.options.address,
@@ -38,8 +47,15 @@ int listener_listen(connection_listener *listener) {
     listener->fd[0] = fd;
     listener->count = 1;
     listener->port = smt_endpoint_port(module.endpoint);
+    opened = *listener;
     pthread_atfork(NULL, NULL, in_child);
     return C_OK;
+}
+
+/* The server closes listeners that it then opens elsewhere, which this one is not: it stays, under
+ * its own address, and the server's call of `listen` that follows is refused. */
+void listener_close(connection_listener *listener) {
+    if (module.endpoint) *listener = opened;
 }
 
 /* Looks after sessions by time, twice a second. The server wakes the loop more often by itself. */

@@ -7,6 +7,8 @@
 
 /* Opens the endpoint, whose descriptor becomes the listener's. */
 int listener_listen(connection_listener *listener);
+/* Gives a listener its own address back: the endpoint lives as long as the server. */
+void listener_close(connection_listener *listener);
 /* The descriptor is readable, in a loop whose sleep the module may delay. */
 void listener_ready(struct event_loop *loop, int fd, void *data, int mask);
 /* Receives all that has come, and gives messages to their connections. */

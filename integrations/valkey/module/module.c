@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "generation.h"
 #include "module.h"
 
 module_state module;
@@ -29,18 +30,6 @@ static const char *find_server(void) {
     EXPORT(aeSetDontWait);
     EXPORT(beforeSleep);
     return NULL;
-}
-
-/* Whether the server's own type "tcp" looks as in the version that is known: the functions that a
- * socket has and has not. */
-static int has_known_layout(void) {
-    connection_type *tcp = module.server.connectionByType("tcp");
-    return tcp && tcp->get_type && !strcmp(tcp->get_type(NULL), "tcp") && !tcp->init &&
-           !tcp->cleanup && !tcp->configure && tcp->ae_handler && tcp->accept_handler &&
-           tcp->addr && tcp->is_local && tcp->listen && tcp->close && tcp->accept && tcp->writev &&
-           tcp->read && tcp->set_read_handler && tcp->sync_readline && !tcp->has_pending_data &&
-           !tcp->process_pending_data && !tcp->postpone_update_state && !tcp->update_state &&
-           !tcp->get_peer_cert;
 }
 
 /* ---- what the server tells ---- */
@@ -81,20 +70,19 @@ void module_inform(module_info *info, int is_crash_report) {
 
 /* ---- entry ---- */
 
-static int set_listener(module_context *context) {
-    connection_listener *listener = module.server.listenerByType("smt");
+static int set_listener(module_context *context, const generation *generation) {
+    connection_listener *listener = generation->listener(&module.server);
     char *colon = strrchr(module.options.address, ':');
     if (!listener || !colon) {
         module.api.Log(context, "warning", "caller: listen needs HOST:PORT");
         return 0;
     }
-    static char *addresses[1];
-    addresses[0] = strndup(module.options.address, colon - module.options.address);
-    listener->bindaddr = addresses;
+    module.addresses[0] = strndup(module.options.address, colon - module.options.address);
+    listener->bindaddr = module.addresses;
     listener->bindaddr_count = 1;
     listener->port = atoi(colon + 1);
-    listener->ct = module.server.connectionByType("smt");
-    return addresses[0] && listener->ct;
+    listener->ct = module.type;
+    return module.addresses[0] != NULL;
 }
 
 EXPORTED int ValkeyModule_OnLoad(module_context *context, module_string **arguments, int count) {
@@ -107,9 +95,10 @@ EXPORTED int ValkeyModule_OnLoad(module_context *context, module_string **argume
     }
     module.api.SetModuleAttribs(context, "smt", 1, MODULE_API_VERSION);
     int version = module.api.GetServerVersion();
-    if (version != VALKEY_VERSION_KNOWN) {
+    const generation *generation = generation_of(version);
+    if (!generation) {
         module.api.Log(context, "warning",
-                       "environment: this module is for valkey-server " VALKEY_VERSION_TEXT
+                       "environment: this module is for " GENERATIONS_TEXT
                        ", and this one is %d.%d.%d: connection types have no stable interface",
                        version >> 16 & 0xff, version >> 8 & 0xff, version & 0xff);
         return MODULE_ERR;
@@ -119,21 +108,22 @@ EXPORTED int ValkeyModule_OnLoad(module_context *context, module_string **argume
         module.api.Log(context, "warning", "environment: this server does not export %s", missing);
         return MODULE_ERR;
     }
-    if (!has_known_layout()) {
-        module.api.Log(context, "warning",
-                       "environment: connections of this server are laid out otherwise than in "
-                       "Valkey " VALKEY_VERSION_TEXT);
-        return MODULE_ERR;
-    }
     if (!(module.api.GetContextFlags(context) & MODULE_FLAG_SERVER_STARTUP)) {
         module.api.Log(context, "warning",
                        "caller: connection types are registered when the server starts: use "
                        "`loadmodule` in valkey.conf, or --loadmodule");
         return MODULE_ERR;
     }
+    const char *refusal = generation->refusal(&module.server);
+    if (refusal) {
+        module.api.Log(context, "warning", "environment: this server, Valkey %s, %s",
+                       generation->text, refusal);
+        return MODULE_ERR;
+    }
     if (!arguments_read(context, arguments, count)) return MODULE_ERR;
     module.api.SetModuleOptions(context, MODULE_OPTION_HANDLE_REPL_ASYNC_LOAD);
-    if (module.server.connTypeRegister(&session_type) != C_OK || !set_listener(context))
+    module.type = generation->type;
+    if (module.server.connTypeRegister(module.type) != C_OK || !set_listener(context, generation))
         return MODULE_ERR;
     module.api.SubscribeToServerEvent(context, (module_event){MODULE_EVENT_CLIENT_CHANGE, 1},
                                       client_changed);

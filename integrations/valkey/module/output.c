@@ -90,7 +90,7 @@ static int keep(session *s, const struct iovec *vector, int count) {
 int output_write(session *s, const struct iovec *vector, int count) {
     if (s->conn.state == CONN_STATE_ERROR || s->conn.state == CONN_STATE_CLOSED) return -1;
     if (s->has_ended || !module.endpoint) return fail(s, ECONNRESET);
-    if (s->is_postponed) return keep(s, vector, count);
+    if (s->postponed) return keep(s, vector, count);
     if (outbox_has_bytes(s)) return fail(s, EAGAIN);
     return send_message(s, vector, count);
 }

@@ -65,8 +65,8 @@ static void reply_missing(redis_client *c) {
     const char *option = is_word(c, 0, "XREAD") || is_word(c, 0, "XREADGROUP") ? " BLOCK" : "";
     /* All these names are short, and letters alone. */
     snprintf(text, sizeof(text),
-             "-ERR over SMT this Redis has no such %.*s%s: use TCP or TLS, or Valkey "
-             VALKEY_VERSION_TEXT "\r\n",
+             "-ERR over SMT this Redis has no such %.*s%s: use TCP or TLS, or "
+             "Valkey\r\n",
              (int)length, name, option);
     reply_text(c, text);
 }

@@ -19,6 +19,11 @@ static const command_limits limits_of_nobody = {10, 16 * 1024};
 
 static redis_client *working;
 
+/* Redis has no connection types: a session's is the module's own, in the layout of one of them. */
+static const connection_type_8_0 *type_of(const connection *conn) {
+    return conn->type;
+}
+
 static void start_work(redis_client *c) {
     if (c->is_working) return;
     c->is_working = 1;
@@ -43,7 +48,7 @@ static void close_client(redis_client *c) {
     command_free(&c->command);
     free(c);
     conn->private_data = NULL;
-    conn->type->close(conn);
+    type_of(conn)->close(conn);
 }
 
 static int has_replies(const redis_client *c) {
@@ -126,7 +131,7 @@ static void readable(connection *conn) {
         close_client(c);
         return;
     }
-    int length = conn->type->read(conn, c->query + c->query_length, READ_AT_ONCE);
+    int length = type_of(conn)->read(conn, c->query + c->query_length, READ_AT_ONCE);
     if (length < 0 && errno == EAGAIN) return;
     if (length <= 0) {
         close_client(c);
@@ -135,7 +140,7 @@ static void readable(connection *conn) {
     c->query_length += length;
     execute(c);
     if (!has_replies(c) && !c->is_closing) return;
-    conn->type->set_read_handler(conn, NULL);
+    type_of(conn)->set_read_handler(conn, NULL);
     start_work(c);
 }
 
@@ -144,7 +149,7 @@ static int write_replies(redis_client *c) {
     connection *conn = &c->session->conn;
     while (has_replies(c)) {
         struct iovec rest = {c->out + c->out_taken, c->out_length - c->out_taken};
-        int sent = conn->type->writev(conn, &rest, 1);
+        int sent = type_of(conn)->writev(conn, &rest, 1);
         if (sent < 0 && conn->state == CONN_STATE_CONNECTED && errno == EAGAIN) return 1;
         if (sent < 0) {
             close_client(c);
@@ -167,7 +172,7 @@ static int write_replies(redis_client *c) {
 
 static void writable(connection *conn) {
     redis_client *c = conn->private_data;
-    conn->type->set_write_handler(conn, NULL, 0);
+    type_of(conn)->set_write_handler(conn, NULL, 0);
     start_work(c);
 }
 
@@ -176,14 +181,14 @@ void redis_client_accept(connection *conn, client_flags flags, char *ip) {
     session *s = (session *)conn;
     redis_client *c = calloc(1, sizeof(*c));
     if (!c) {
-        conn->type->close(conn);
+        type_of(conn)->close(conn);
         return;
     }
     c->session = s;
     c->protocol = 2;
     c->is_new = 1;
     conn->private_data = c;
-    conn->type->accept(conn, NULL);
+    type_of(conn)->accept(conn, NULL);
     start_work(c);
 }
 
@@ -191,7 +196,7 @@ void redis_client_accept(connection *conn, client_flags flags, char *ip) {
 static void greet(redis_client *c) {
     c->is_new = 0;
     connection *conn = &c->session->conn;
-    c->is_closing = !redis_first_user(c, conn->type->is_local(conn));
+    c->is_closing = !redis_first_user(c, type_of(conn)->is_local(conn));
 }
 
 void redis_clients_execute(void) {
@@ -210,10 +215,10 @@ void redis_clients_write(void) {
         if (has_replies(c)) {
             /* It works on when there is room. */
             end_work(c);
-            conn->type->set_write_handler(conn, writable, 0);
+            type_of(conn)->set_write_handler(conn, writable, 0);
         } else if (!c->is_stalled && !c->is_new) {
             end_work(c);
-            conn->type->set_read_handler(conn, readable);
+            type_of(conn)->set_read_handler(conn, readable);
         }
     }
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "generation.h"
 #include "listener.h"
 #include "module.h"
 #include "redis_api.h"
@@ -84,7 +85,8 @@ static void loop_turns(module_context *context, module_event event, uint64_t cha
 static int start(module_context *context) {
     redis_context = redis.GetDetachedThreadSafeContext(context);
     module.server.acceptCommonHandler = redis_client_accept;
-    connection_listener listener = {0};
+    module.type = &session_type_8_0;
+    connection_listener listener = {.bindaddr = module.addresses};
     if (listener_listen(&listener) != C_OK) return 0;
     if (redis.EventLoopAdd(listener.fd[0], REDIS_READABLE, endpoint_readable, NULL) != MODULE_OK) {
         module.api.Log(context, "warning", "environment: the event loop takes no descriptor");
@@ -109,7 +111,7 @@ EXPORTED int RedisModule_OnLoad(module_context *context, module_string **argumen
     if (lacking || version >> 8 != 0x700) {
         if (module.api.Log)
             module.api.Log(context, "warning",
-                           "environment: this module is for valkey-server " VALKEY_VERSION_TEXT
+                           "environment: this module is for " GENERATIONS_TEXT
                            " and Redis 7.0 (from 7.0.6 on), and this one is %d.%d.%d%s%s",
                            version >> 16 & 0xff, version >> 8 & 0xff, version & 0xff,
                            lacking ? ", whose modules have no " : "", lacking ? lacking : "");

@@ -56,7 +56,7 @@ static int has_work_to_write(const session *s) {
 }
 
 static void pend_if_ready(session *s) {
-    if (s->is_postponed) return;
+    if (s->postponed) return;
     if (has_work_to_read(s) || has_work_to_write(s)) pend(s);
 }
 
@@ -68,7 +68,7 @@ void session_accept(uint64_t index, const smt_peer *peer) {
         smt_session_close(module.endpoint, index);
         return;
     }
-    s->conn.type = &session_type;
+    s->conn.type = module.type;
     s->conn.state = CONN_STATE_ACCEPTING;
     s->conn.fd = -1;
     s->conn.iovcnt = 256;
@@ -129,7 +129,7 @@ void session_message(session *s, const smt_event *event) {
         smt_body_free(event->body);
         return;
     }
-    if (!s->is_postponed) {
+    if (!s->postponed) {
         add_input(s, event->rpc, is_request, event->body, event->bytes);
         pend_if_ready(s);
         return;
@@ -158,14 +158,14 @@ void session_sent(session *s, int is_delivered) {
         session_ended(s);
         return;
     }
-    if (s->is_postponed) return;
+    if (s->postponed) return;
     output_flush_outbox(s);
     pend_if_ready(s);
 }
 
 void session_unblocked(session *s) {
     s->is_blocked = 0;
-    if (s->is_postponed) return;
+    if (s->postponed) return;
     output_flush_outbox(s);
     pend_if_ready(s);
 }
@@ -188,7 +188,7 @@ static void free_session(session *s) {
 void session_ended(session *s) {
     if (s->has_ended) return;
     if (module.endpoint) smt_session_set_data(module.endpoint, s->index, NULL);
-    if (s->is_postponed) {
+    if (s->postponed) {
         s->end_arrived = 1;
         return;
     }
@@ -206,7 +206,7 @@ void session_tick(session *s) {
         smt_session_set_data(module.endpoint, s->index, NULL);
         smt_session_close(module.endpoint, s->index);
         free_session(s);
-    } else if (module.keepalive_ms && !s->has_ended && !s->is_postponed &&
+    } else if (module.keepalive_ms && !s->has_ended && !s->postponed &&
                module.now_ms - s->heard_ms >= module.keepalive_ms && s->unaccepted == 0) {
         output_keep_alive(s);
     }
@@ -214,13 +214,15 @@ void session_tick(session *s) {
 
 /* ---- what the server calls ---- */
 
+static void close_connection(connection *conn);
+
 /* Calls a handler, in which the server may close the connection. Returns whether it lives on. */
 static int call_handler(connection *conn, connection_handler handler) {
     conn->refs++;
     if (handler) handler(conn);
     conn->refs--;
     if (conn->flags & CONN_FLAG_CLOSE_SCHEDULED) {
-        if (!conn->refs) conn->type->close(conn);
+        if (!conn->refs) close_connection(conn);
         return 0;
     }
     return 1;
@@ -228,7 +230,7 @@ static int call_handler(connection *conn, connection_handler handler) {
 
 static void run(session *s) {
     connection *conn = &s->conn;
-    if (s->is_postponed) return;
+    if (s->postponed) return;
     /* With a barrier, replies to what was read in this turn wait until the append-only file is on
      * the disk: the server writes them itself, behind that. */
     int is_barred = (conn->flags & CONN_FLAG_WRITE_BARRIER) && s->read_turn == module.turn;
@@ -257,9 +259,15 @@ static int has_pending(void) {
     return module.pending != NULL;
 }
 
-static const char *get_type(connection *conn) {
+static const char *type_name(connection *conn) {
     (void)conn;
     return "smt";
+}
+
+/* Four numbers are all that 9.1 has, and a server without RDMA asks nothing more of this one than of
+ * any other. */
+static int type_id(void) {
+    return TYPE_ID_RDMA_9_1;
 }
 
 static int address(connection *conn, char *ip, size_t ip_len, int *port, int remote) {
@@ -278,7 +286,7 @@ static int is_local(connection *conn) {
 static connection *create(void) {
     session *s = calloc(1, sizeof(*s));
     if (!s) abort();
-    s->conn.type = &session_type;
+    s->conn.type = module.type;
     s->conn.fd = -1;
     s->conn.state = CONN_STATE_ERROR;
     s->conn.last_errno = EOPNOTSUPP;
@@ -303,6 +311,12 @@ static int connect_to(connection *conn, const char *addr, int port, const char *
     return C_ERR;
 }
 
+static int connect_to_9_1(connection *conn, const char *addr, int port, const char *source_addr,
+                          int multipath, connection_handler handler) {
+    (void)multipath;
+    return connect_to(conn, addr, port, source_addr, handler);
+}
+
 static int blocking_connect(connection *conn, const char *addr, int port, long long timeout) {
     (void)conn, (void)addr, (void)port, (void)timeout;
     return C_ERR;
@@ -319,11 +333,17 @@ static void shutdown_connection(connection *conn) {
     (void)conn;
 }
 
-static void postpone(connection *conn, int on) {
+/* In 9.1 a thread that reads calls this too, with what holds already: then nothing is written. */
+static void postpone(connection *conn, int mask) {
     session *s = (session *)conn;
-    if (on && !s->is_postponed) module.postponed++;
-    if (!on && s->is_postponed) module.postponed--;
-    s->is_postponed = on;
+    if (s->postponed == mask) return;
+    if (!s->postponed) module.postponed++;
+    if (!mask) module.postponed--;
+    s->postponed = mask;
+}
+
+static void postpone_all(connection *conn, int on) {
+    postpone(conn, on ? POSTPONED_READ | POSTPONED_WRITE : 0);
 }
 
 static void close_connection(connection *conn) {
@@ -365,7 +385,7 @@ static int read_connection(connection *conn, void *buffer, size_t length) {
     session *s = (session *)conn;
     size_t copied = input_read(&s->in, buffer, length);
     if (copied) {
-        if (!s->is_postponed) output_answer_read(s);
+        if (!s->postponed) output_answer_read(s);
         return (int)copied;
     }
     if (s->has_ended || conn->state == CONN_STATE_ERROR || input_is_at_end(&s->in)) {
@@ -395,9 +415,13 @@ static ssize_t no_sync(connection *conn, char *ptr, ssize_t size, long long time
     return -1;
 }
 
-/* The main thread has the connection again. */
+/* The main thread has the connection again, unless a thread still writes. No thread reads: a read
+ * begins while nothing is postponed, and the server calls this when one has ended. 9.1 leaves
+ * POSTPONED_READ set behind a blocked client's commands, and would never take it back. */
 static void update_state(connection *conn) {
     session *s = (session *)conn;
+    postpone(conn, s->postponed & POSTPONED_WRITE);
+    if (s->postponed) return;
     output_answer_read(s);
     output_flush_outbox(s);
     while (s->arrived) {
@@ -415,31 +439,40 @@ static void update_state(connection *conn) {
     pend_if_ready(s);
 }
 
-connection_type session_type = {
-    .get_type = get_type,
-    .accept_handler = listener_ready,
-    .ae_handler = listener_ready,
-    .addr = address,
-    .is_local = is_local,
-    .listen = listener_listen,
-    .conn_create = create,
-    .conn_create_accepted = create_accepted,
-    .shutdown = shutdown_connection,
-    .close = close_connection,
+/* What is the same in all generations. */
+#define SESSION_FUNCTIONS                                                                          \
+    .accept_handler = listener_ready, .ae_handler = listener_ready, .addr = address,               \
+    .is_local = is_local, .listen = listener_listen, .conn_create = create,                        \
+    .conn_create_accepted = create_accepted, .shutdown = shutdown_connection,                      \
+    .close = close_connection, .blocking_connect = blocking_connect, .accept = accept_connection,  \
+    .write = write_bytes, .writev = write_vector, .read = read_connection,                         \
+    .set_write_handler = set_write_handler, .set_read_handler = set_read_handler,                  \
+    .get_last_error = last_error, .sync_write = no_sync, .sync_read = no_sync,                     \
+    .sync_readline = no_sync, .has_pending_data = has_pending,                                     \
+    .process_pending_data = sessions_run_pending, .update_state = update_state
+
+connection_type_8_0 session_type_8_0 = {
+    SESSION_FUNCTIONS,
+    .get_type = type_name,
     .connect = connect_to,
-    .blocking_connect = blocking_connect,
-    .accept = accept_connection,
-    .write = write_bytes,
-    .writev = write_vector,
-    .read = read_connection,
-    .set_write_handler = set_write_handler,
-    .set_read_handler = set_read_handler,
-    .get_last_error = last_error,
-    .sync_write = no_sync,
-    .sync_read = no_sync,
-    .sync_readline = no_sync,
-    .has_pending_data = has_pending,
-    .process_pending_data = sessions_run_pending,
+    .postpone_update_state = postpone_all,
+};
+
+connection_type_8_1 session_type_8_1 = {
+    SESSION_FUNCTIONS,
+    .get_type = type_name,
+    .close_listener = listener_close,
+    .connect = connect_to,
+    .postpone_update_state = postpone_all,
+};
+
+/* Without `handlers_in_update_state` the server says that nothing is postponed when a read has ended
+ * and a thread still writes. */
+connection_type_9_1 session_type_9_1 = {
+    SESSION_FUNCTIONS,
+    .get_type = type_id,
+    .close_listener = listener_close,
+    .connect = connect_to_9_1,
     .postpone_update_state = postpone,
-    .update_state = update_state,
+    .handlers_in_update_state = 1,
 };

@@ -40,7 +40,7 @@ typedef struct session {
     size_t outbox_length, outbox_taken;
     int is_ending; /* the end of the stream is to be told */
 
-    int is_postponed; /* an I/O thread has the connection */
+    int postponed; /* POSTPONED_...: I/O threads have the connection */
     int end_arrived;  /* meanwhile */
     uint64_t read_turn;
     int64_t heard_ms;      /* when the client was last heard */
@@ -53,6 +53,8 @@ typedef struct session {
 /* What the module has. */
 typedef struct module_state {
     server_functions server;
+    char *addresses[1]; /* what the server's listener is to have as its addresses */
+    void *type; /* sessions as connections, in the layout of the server */
     module_functions api;
     smt_server_options options;
     enum { USER_NONE, USER_COMMON_NAME, USER_DNS_NAME } user;
@@ -70,7 +72,10 @@ typedef struct module_state {
 } module_state;
 
 extern module_state module;
-extern connection_type session_type;
+/* Sessions as connections of each generation (generation.h). */
+extern connection_type_8_0 session_type_8_0;
+extern connection_type_8_1 session_type_8_1;
+extern connection_type_9_1 session_type_9_1;
 
 /* A new session. The connection is the server's from here on. */
 void session_accept(uint64_t index, const smt_peer *peer);

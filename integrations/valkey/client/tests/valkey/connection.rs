@@ -181,9 +181,16 @@ async fn a_long_command_kills_nobody_and_snapshots_go_on() {
     assert_eq!(ask(&mut stream, &["GET", "k"]).await, b"$1\r\nv\r\n");
 }
 
+/// Has threads read and write even if there is little to do. Servers before 9.1 refuse this, and
+/// take `events-per-io-thread` instead.
+async fn use_threads(server: &Server) {
+    ask(&mut server.tcp().await, &["CONFIG", "SET", "io-threads-always-active", "yes"]).await;
+}
+
 #[tokio::test]
 async fn threads_of_the_server_may_read_and_write() {
     let server = Server::start("--io-threads 2 --events-per-io-thread 0").await;
+    use_threads(&server).await;
     let clients = (0..4).map(|_| server.smt());
     let mut tasks = Vec::new();
     for client in clients {
@@ -205,4 +212,92 @@ async fn threads_of_the_server_may_read_and_write() {
     let info = String::from_utf8_lossy(&info).into_owned();
     let threaded = info.lines().find(|line| line.starts_with("io_threaded_reads_processed:"));
     assert_ne!(threaded, Some("io_threaded_reads_processed:0"), "no thread has read anything");
+}
+
+/// A thread may still write messages to a client whose commands another one has just read.
+#[tokio::test]
+async fn threads_that_read_and_write_one_client_at_once_lose_no_byte() {
+    const MESSAGES: usize = 400;
+    let server = Server::start("--io-threads 3 --events-per-io-thread 0").await;
+    use_threads(&server).await;
+    let said = "m".repeat(2_000);
+    let mut tasks = Vec::new();
+    for _ in 0..3 {
+        let mut stream = server.smt().await;
+        ask(&mut stream, &["HELLO", "3"]).await;
+        let told = ask(&mut stream, &["SUBSCRIBE", "news"]).await;
+        assert!(told.ends_with(b":1\r\n"));
+        tasks.push(tokio::spawn(async move {
+            let (mut reading, mut writing) = tokio::io::split(stream);
+            let asking = async {
+                // Each command by itself, so that many are read while messages are written.
+                for number in 0..MESSAGES {
+                    say(&mut writing, &packed(&["ECHO", &format!("e{number:04}")])).await;
+                }
+            };
+            let answered = async {
+                let mut read = Vec::new();
+                let message = b">3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$2000\r\n".len() + 2_002;
+                let expected = MESSAGES * (message + b"$5\r\ne0000\r\n".len());
+                while read.len() < expected {
+                    let bytes = tokio::time::timeout(HANGS_AFTER, reading.read_buf(&mut read));
+                    let bytes = bytes.await.expect("in time").expect("bytes");
+                    assert_ne!(bytes, 0, "the connection has ended");
+                }
+                read
+            };
+            let ((), read) = tokio::join!(asking, answered);
+            let read = String::from_utf8(read).expect("text");
+            let echoed: Vec<&str> = read.lines().filter(|line| line.starts_with('e')).collect();
+            let expected: Vec<String> = (0..MESSAGES).map(|n| format!("e{n:04}")).collect();
+            assert_eq!(echoed, expected);
+            assert_eq!(read.matches(&"m".repeat(2_000)).count(), MESSAGES);
+        }));
+    }
+    let mut publisher = server.smt().await;
+    for _ in 0..MESSAGES {
+        assert_eq!(ask(&mut publisher, &["PUBLISH", "news", &said]).await, b":3\r\n");
+    }
+    for task in tasks {
+        task.await.expect("no panic");
+    }
+    server.wait_for("smt_sessions_broken:0").await;
+}
+
+/// A thread has read commands behind one that blocks. When it is over the client is read again.
+#[tokio::test]
+async fn a_blocked_client_is_read_again_where_threads_read() {
+    let server = Server::start("--io-threads 3 --events-per-io-thread 0").await;
+    use_threads(&server).await;
+    let mut admin = server.tcp().await;
+    let mut stream = server.smt().await;
+    for number in 0..50 {
+        let echo = packed(&["ECHO", "behind"]);
+        let commands = [packed(&["BLPOP", "q", "0"]), echo.clone(), echo].concat();
+        say(&mut stream, &commands).await;
+        server.wait_for("blocked_clients:1").await;
+        ask(&mut admin, &["RPUSH", "q", &format!("{number:02}")]).await;
+        let expected =
+            format!("*2\r\n$1\r\nq\r\n$2\r\n{number:02}\r\n$6\r\nbehind\r\n$6\r\nbehind\r\n");
+        let mut read = vec![0; expected.len()];
+        let told = tokio::time::timeout(HANGS_AFTER, stream.read_exact(&mut read)).await;
+        told.expect("in time").expect("replies");
+        assert_eq!(String::from_utf8_lossy(&read), expected);
+        assert_eq!(ask(&mut stream, &["PING"]).await, b"+PONG\r\n");
+    }
+}
+
+/// In 9.1 SMT has the place of RDMA among the server's listeners.
+#[tokio::test]
+async fn settings_of_rdma_leave_the_listener_alone() {
+    let server = Server::start("").await;
+    let mut stream = server.smt().await;
+    for words in [["rdma-port", "1"], ["rdma-bind", "127.0.0.1"]] {
+        let refused = ask(&mut stream, &["CONFIG", "SET", words[0], words[1]]).await;
+        assert!(refused.starts_with(b"-ERR"), "{}", String::from_utf8_lossy(&refused));
+    }
+    let info = ask(&mut stream, &["INFO", "server"]).await;
+    let listener = format!("bind=127.0.0.1,port={}", server.smt);
+    assert!(String::from_utf8_lossy(&info).contains(&listener));
+    assert_eq!(ask(&mut server.smt().await, &["PING"]).await, b"+PONG\r\n");
 }

@@ -78,11 +78,8 @@ impl Server {
             if let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.tcp)).await {
                 let info = ask(&mut stream, &["INFO", "everything"]).await;
                 let info = String::from_utf8_lossy(&info).into_owned();
-                let port = info.lines().find_map(|line| match line {
-                    line if line.contains("name=smt") => line.rsplit_once("port="),
-                    // Redis has no listeners of other kinds.
-                    line => line.split_once("smt_port:"),
-                });
+                // The line of its listener is not the same in all versions, and Redis has none.
+                let port = info.lines().find_map(|line| line.split_once("smt_port:"));
                 let is_loaded = ask(&mut stream, &["PING"]).await == b"+PONG\r\n";
                 if let (Some((_, port)), true) = (port, is_loaded) {
                     self.smt = port.trim().parse().expect("a port");

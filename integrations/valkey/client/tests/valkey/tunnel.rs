@@ -94,8 +94,9 @@ async fn a_client_of_tcp_sees_no_difference_through_a_tunnel() {
         read.extend(to_end(&mut stream).await);
         seen.push(read);
     }
-    assert!(seen[0] == seen[1], "{} {}", seen[0].len(), seen[1].len());
-    assert!(seen[0].ends_with(b"$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n"));
+    // Over TCP itself 9.1 drops what it has not sent when it sees that its client writes no more.
+    assert!(seen[1].starts_with(&seen[0]), "{} {}", seen[0].len(), seen[1].len());
+    assert!(seen[1].ends_with(b"$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n"));
 }
 
 #[tokio::test]
@@ -186,6 +187,8 @@ async fn a_client_that_reads_late_fills_the_servers_buffer_and_not_the_tunnel() 
     let server = Server::start("").await;
     let tunnel = Tunnel::start(&server, "127.0.0.1:0", "client", &[]);
     let mut admin = server.tcp().await;
+    // 9.1 refers to large values from its buffers, and does not count them. Others refuse this.
+    ask(&mut admin, &["CONFIG", "SET", "min-string-size-avoid-copy-reply", "0"]).await;
     ask(&mut admin, &["SET", "value", &"v".repeat(LENGTH)]).await;
     let mut stream = tunnel.connect().await;
     say(&mut stream, &packed(&["GET", "value"]).repeat(COUNT)).await;
