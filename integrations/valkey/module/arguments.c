@@ -24,6 +24,9 @@ static int set_keepalive(const char *value) {
     return 1;
 }
 
+/* Nodes of a cluster send clients on to the TCP ports of others. */
+static int may_be_in_cluster;
+
 static int set_choice(const char *name, const char *value) {
     smt_server_options *options = &module.options;
     char *copy = strdup(value);
@@ -56,6 +59,10 @@ static int set_choice(const char *name, const char *value) {
         module.user = USER_DNS_NAME;
     else if (!strcasecmp(name, "user") && !strcasecmp(value, "no"))
         module.user = USER_NONE;
+    else if (!strcasecmp(name, "cluster-by-tcp") && !strcasecmp(value, "yes"))
+        may_be_in_cluster = 1;
+    else if (!strcasecmp(name, "cluster-by-tcp") && !strcasecmp(value, "no"))
+        may_be_in_cluster = 0;
     else
         return 0;
     return 1;
@@ -78,7 +85,7 @@ int arguments_read(module_context *context, module_string **arguments, int count
                        "caller: needs: loadmodule smt.so listen HOST:PORT cert FILE key FILE "
                        "ca FILE "
                        "[auth-clients yes|optional|no] [user cn|dns|no] [state FILE] "
-                       "[keepalive SECONDS] [sessions COUNT] [memory BYTES]");
+                       "[keepalive SECONDS] [sessions COUNT] [memory BYTES] [cluster-by-tcp yes|no]");
         return 0;
     }
     if (!options->authority && options->client_auth != SMT_CLIENT_AUTH_NONE) {
@@ -90,6 +97,18 @@ int arguments_read(module_context *context, module_string **arguments, int count
     if (module.user != USER_NONE && options->client_auth != SMT_CLIENT_AUTH_REQUIRED) {
         module.api.Log(context, "warning", "caller: `user` needs `auth-clients yes`");
         return 0;
+    }
+    if (module.api.GetContextFlags(context) & MODULE_FLAG_CLUSTER) {
+        if (!may_be_in_cluster) {
+            module.api.Log(context, "warning",
+                           "caller: with cluster-enabled, MOVED, ASK and CLUSTER SLOTS name TCP "
+                           "ports, and clients of SMT would go on there without encryption. Leave "
+                           "cluster-enabled or this module out, or say `cluster-by-tcp yes` where "
+                           "TCP is safe");
+            return 0;
+        }
+        module.api.Log(context, "warning",
+                       "cluster-by-tcp: clients of SMT are sent on to TCP ports of this cluster");
     }
     return 1;
 }

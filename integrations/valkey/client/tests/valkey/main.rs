@@ -2,6 +2,7 @@
 //! A stock Valkey server, or Redis 7.0, with the module, and clients over TCP and SMT.
 //! `integrations/valkey/test` says where servers, module and certificates are.
 
+mod cluster;
 mod commands;
 mod connection;
 mod hostile;

@@ -42,7 +42,21 @@ impl Server {
         Some(Self::start_program(program, module, arguments).await)
     }
 
+    /// The log of a server of Valkey that ends while it starts.
+    pub(crate) fn refused(module: &str, arguments: &str) -> String {
+        let mut server = Self::begin(setting("SMT_VALKEY_SERVER"), module, arguments);
+        let status = server.process.wait().expect("it ends");
+        assert!(!status.success(), "{}", server.log());
+        server.log()
+    }
+
     async fn start_program(program: String, module: &str, arguments: &str) -> Self {
+        let mut server = Self::begin(program, module, arguments);
+        server.wait().await;
+        server
+    }
+
+    fn begin(program: String, module: &str, arguments: &str) -> Self {
         let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let tcp = free.local_addr().expect("its address").port();
         drop(free);
@@ -64,9 +78,7 @@ impl Server {
         });
         let arguments: Vec<String> = arguments.collect();
         let process = spawn(&program, &folder, &arguments);
-        let mut server = Self { process, program, folder, tcp, smt: 0, arguments };
-        server.wait().await;
-        server
+        Self { process, program, folder, tcp, smt: 0, arguments }
     }
 
     /// Waits until the server answers, and asks it for its port of SMT.
