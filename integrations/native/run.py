@@ -356,8 +356,8 @@ class Test:
         # Packets that a NIC has cut have their segment's offset: their own makes messages whole.
         check(" messages whole, 0 not" in told.stderr, told.stderr)
         check(SECRET not in capture.read_bytes(), "plaintext was on the wire")
-        shown = topology.run("tshark", "-X", f"lua_script:{compare.parent / 'smt.lua'}", "-r", decrypted, "-Y",
-                             "smt.inner.kind", "-T", "fields", "-e", "smt_native.dstport", "-e", "smt.plaintext")
+        shown = topology.run(compare.parent / "dissect", decrypted, "-Y", "smt.inner.kind", "-T", "fields",
+                             "-e", "smt_native.dstport", "-e", "smt.plaintext")
         requests = [line for line in shown.splitlines()
                     if SECRET.hex() in line.replace(":", "") and line.startswith(f"{PORT}\t")]
         check(len(requests) == 2, f"the dissector shows {len(requests)} requests in plaintext")

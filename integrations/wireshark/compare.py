@@ -235,10 +235,11 @@ def dissected(capture):
 def frames_of(capture):
     """Each packet of SMT that the dissector shows, the time of its frame in nanoseconds, and the fields of PSP in it."""
     # A host whose process has ended answers by ICMP, with the packet inside.
-    own = ["-Y", "not icmp and not icmpv6"]
-    command = ["tshark", "-X", f"lua_script:{HERE / 'smt.lua'}", "-r", capture, "-T", "pdml", *own]
-    output = subprocess.run(command, capture_output=True, check=True)
-    if b"Lua:" in output.stderr:
+    own = ["-Y", "smt and not icmp and not icmpv6"]
+    output = subprocess.run([HERE / "dissect", capture, "-T", "pdml", *own], capture_output=True)
+    if re.search(rb'smt"? is (not a valid protocol|neither a field)', output.stderr):
+        sys.exit("environment: tshark did not run smt.lua: it was built without Lua, or is kept from scripts")
+    if output.returncode or b"Lua:" in output.stderr:
         sys.exit(output.stderr.decode())
     for frame in ElementTree.fromstring(output.stdout).iter("packet"):
         (time,) = [field.get("show") for field in frame.iter("field") if field.get("name") == "frame.time_epoch"]
