@@ -21,6 +21,7 @@ static void update_time(void) {
 /* A child that writes a snapshot must not keep the port when its parent dies, nor the keys. The
  * endpoint knows that it is a copy: it sends nothing. */
 static void in_child(void) {
+    module.is_child = 1;
     smt_endpoint_close(module.endpoint);
     module.endpoint = NULL;
 }

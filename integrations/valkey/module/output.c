@@ -87,7 +87,22 @@ static int keep(session *s, const struct iovec *vector, int count) {
     return (int)length;
 }
 
+/* A child of the server has no endpoint, and would write to a session only as the second channel of
+ * a replica. */
+static int refuse_child(session *s) {
+    static int is_told;
+    if (!is_told)
+        module.api.Log(NULL, "warning",
+                       "caller: the replica %s:%d gets no snapshot over SMT, since a child of this "
+                       "server would write it: set dual-channel-replication-enabled to no at the "
+                       "replica, and say REPLICAOF there again",
+                       s->ip, s->port);
+    is_told = 1;
+    return fail(s, ECONNRESET);
+}
+
 int output_write(session *s, const struct iovec *vector, int count) {
+    if (module.is_child) return refuse_child(s);
     if (s->conn.state == CONN_STATE_ERROR || s->conn.state == CONN_STATE_CLOSED) return -1;
     if (s->has_ended || !module.endpoint) return fail(s, ECONNRESET);
     if (s->postponed) return keep(s, vector, count);

@@ -60,6 +60,7 @@ typedef struct module_state {
     enum { USER_NONE, USER_COMMON_NAME, USER_DNS_NAME } user;
     int64_t keepalive_ms;
     smt_endpoint *endpoint;
+    int is_child; /* of the server, which writes a snapshot or a file */
     struct event_loop *loop;
     uint64_t turn;
     int64_t now_ms;

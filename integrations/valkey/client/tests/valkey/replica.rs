@@ -66,3 +66,22 @@ async fn a_replica_follows_its_primary_over_smt_and_goes_on_behind_a_killed_tunn
     primary.wait_for("sync_partial_ok:1").await;
     assert_eq!(ask(&mut admin, &["GET", "counter"]).await, b"$4\r\n1000\r\n");
 }
+
+#[tokio::test]
+async fn a_replica_with_two_channels_is_told_of_in_the_log_of_its_primary() {
+    let options = "--dual-channel-replication-enabled yes --repl-diskless-sync-delay 0";
+    let (primary, replica) = (Server::start(options).await, Server::start(options).await);
+    let tunnel = Tunnel::start(&primary, "127.0.0.1:0", "client", &[]);
+    let port = tunnel.place.rsplit_once(':').expect("a port").1;
+    let mut admin = replica.tcp().await;
+    assert_eq!(ask(&mut admin, &["REPLICAOF", "127.0.0.1", port]).await, b"+OK\r\n");
+    primary.wait_for_log("set dual-channel-replication-enabled to no").await;
+    for words in [
+        &["CONFIG", "SET", "dual-channel-replication-enabled", "no"][..],
+        &["REPLICAOF", "NO", "ONE"],
+        &["REPLICAOF", "127.0.0.1", port],
+    ] {
+        assert_eq!(ask(&mut admin, words).await, b"+OK\r\n");
+    }
+    replica.wait_for("master_link_status:up").await;
+}

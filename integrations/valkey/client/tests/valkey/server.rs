@@ -116,6 +116,17 @@ impl Server {
         panic!("INFO has no line {line}:\n{}", self.log());
     }
 
+    /// Waits until the log has these words.
+    pub(crate) async fn wait_for_log(&self, words: &str) {
+        for _ in 0..6_000 {
+            if self.log().contains(words) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        panic!("the log has no {words}:\n{}", self.log());
+    }
+
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
