@@ -45,7 +45,7 @@ static const char *refusal_8_1(const server_functions *server) {
     return NULL;
 }
 
-/* 9.1.0 and 9.1.1 lack `handlers_in_update_state`, and TLS alone shows where it is. */
+/* `handlers_in_update_state` came with 9.1.2, and TLS alone shows where it is. */
 static const char *refusal_9_1(const server_functions *server) {
     const connection_type_9_1 *tcp = server->connectionByType.by_id(TYPE_ID_TCP_9_1);
     const connection_type_9_1 *tls = server->connectionByType.by_id(TYPE_ID_TLS_9_1);

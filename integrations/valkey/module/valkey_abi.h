@@ -2,7 +2,7 @@
 /* The part of Valkey that a connection type meets: layouts of its connection.h and ae.h, names of
  * functions that the server exports, and of its module API.
  *
- * The server has no stable interface for connection types, and it has changed with 8.1, with 9.0 and
+ * The server has no stable interface for connection types, and it has changed with 8.1, by 9.1 and
  * within 9.1. Hence each generation has a description of its own here, and generation.c looks at the
  * server's version and at its own connection types before anything is registered. */
 #ifndef VALKEY_ABI_H
