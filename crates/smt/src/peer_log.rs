@@ -47,7 +47,7 @@ impl Minute {
 
     /// When refusals are to be told.
     fn due(&self) -> Option<Time> {
-        let due = self.told.map_or(Time::default(), |told| told + MINUTE);
+        let due = self.told.map_or_else(Time::default, |told| told + MINUTE);
         (self.count > 0).then_some(due)
     }
 

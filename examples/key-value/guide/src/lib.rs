@@ -16,6 +16,7 @@ chapters! {
     deadlines "deadlines.md"
     messages "messages.md"
     parts "parts.md"
+    clients "clients.md"
     deployment "deployment.md"
     native "native.md"
     fleet "fleet.md"

@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use common::{Parser, Refusal, SHUTDOWN_LIMIT, ServerArguments, Storage, common_name, terminated};
+use common::{Parser, Refusal, SHUTDOWN_LIMIT, ServerArguments, Storage, terminated};
 use kv_smt::{Reply, Request};
 use smt::{ClientAuth, Identity, Server, Trust};
 
@@ -52,14 +52,15 @@ async fn perform(request: &smt::Request, storage: &Storage) -> Result<Vec<u8>, R
         code: Refusal::INVALID_ARGUMENT,
         text: error.to_string(),
     };
-    let caller = common_name(&request.peer().certificates[0]);
+    let caller = request.peer().certificate().and_then(|shown| shown.common_name.as_deref());
+    let caller = caller.unwrap_or_default();
     let reply = match postcard::from_bytes(request.body()).map_err(malformed)? {
         Request::Get { key } => Reply::Value(storage.get(&key).await),
         Request::Set { key, value } => {
-            storage.set(&caller, key, value).await?;
+            storage.set(caller, key, value).await?;
             Reply::Stored
         }
-        Request::Delete { key } => Reply::Deleted(storage.delete(&caller, &key).await?),
+        Request::Delete { key } => Reply::Deleted(storage.delete(caller, &key).await?),
         Request::List { prefix } => Reply::Keys(storage.list(&prefix).await),
     };
     postcard::to_allocvec(&reply).map_err(malformed)
