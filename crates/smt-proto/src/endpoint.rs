@@ -161,7 +161,7 @@ impl Endpoint {
             accepts_early: 0,
             by_remote: BTreeSet::new(),
             session_shares: AddressShares::default(),
-            identity_shares: IdentityShares::default(),
+            identity_shares: IdentityShares::new(salt),
             eviction_from: eviction::START,
             boot,
             next_serial,

@@ -69,6 +69,7 @@ use crate::establish::agreement::Agreement;
 use crate::establish::association_room::AssociationRoom;
 use crate::establish::established::Established;
 use crate::establish::flight::FlightOut;
+use crate::establish::identity_shares::IdentityHash;
 use crate::establish::session_factory::SessionFactory;
 use crate::event::{Event, RpcId};
 use crate::memory::cipher_cache::CipherSlot;
@@ -105,6 +106,8 @@ pub(crate) struct Session {
     pass_timer: PassTimer,
     liveness: Liveness,
     expiry: Expiry,
+    /// The identity that the client has proved, if its sessions are counted.
+    pub(crate) identity: Option<IdentityHash>,
     /// In a session whose packets the carrier seals (SPEC §15.4).
     associations: Option<Box<SessionAssociations>>,
     /// How it holds its ciphers' tables.
@@ -151,6 +154,7 @@ impl Session {
             pass_timer: PassTimer::new(now),
             liveness: Liveness::new(now),
             expiry: Expiry::new(agreement.side, now, factory.wall(now), established.ends),
+            identity: None,
             associations: None,
             cipher_slot: CipherSlot::Empty,
             ended: None,

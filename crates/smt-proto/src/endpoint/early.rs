@@ -11,7 +11,7 @@ use super::Endpoint;
 use crate::error::SessionEnd;
 use crate::establish::confirm::Unconfirmed;
 use crate::establish::early::EarlyCalls;
-use crate::establish::identity_shares::identity_hash;
+use crate::establish::identity_shares::IdentityHash;
 use crate::event::{ConnectId, Event};
 use crate::limits::ACCEPT_LIFE;
 use crate::session::CallKind;
@@ -76,7 +76,7 @@ impl Endpoint {
         let peer = early.unconfirmed.take_peer();
         self.shared.statistics.sessions_resumed += u64::from(peer.is_resumed);
         self.insert_unconfirmed(early.unconfirmed);
-        let identity = identity_hash(&peer, self.crypto.library.hash());
+        let identity = IdentityHash::of(&peer, self.crypto.library.hash());
         self.shared.events.push_back(Event::Accepted { session: index, path, peer });
         self.accepts_early += 1;
         if let Some(session) = self.sessions.get_mut(index.0) {

@@ -51,18 +51,23 @@ impl Endpoint {
         let Some(identity) = identity else {
             return;
         };
+        if let Some(session) = self.sessions.get_mut(newcomer.0) {
+            session.identity = Some(identity);
+        }
         let count = self.identity_shares.add(identity, newcomer);
         if count <= self.shared.config.sessions_of_identity() {
             return;
         }
-        let candidates = self.identity_shares.look_at(&identity, EVICTION_CANDIDATES);
-        let others = candidates.into_iter().filter(|index| *index != newcomer);
-        let unused = others.filter_map(|index| {
-            let session = self.sessions.get(index.0)?;
-            let is_unused = session.is_idle() && !session.has_ended();
-            is_unused.then(|| (session.last_used(), index))
-        });
-        match unused.min() {
+        let mut longest = None;
+        for index in self.identity_shares.of(identity).iter().take(EVICTION_CANDIDATES) {
+            let session = self.sessions.get(index.0).filter(|_| *index != newcomer);
+            let Some(session) = session.filter(|one| one.is_idle() && !one.has_ended()) else {
+                continue;
+            };
+            let unused = (session.last_used(), *index);
+            longest = Some(longest.map_or(unused, |other| unused.min(other)));
+        }
+        match longest {
             Some((_, index)) => self.close(index, CloseCode::Idle),
             None => self.close(newcomer, CloseCode::TooMany),
         }

@@ -15,7 +15,7 @@ use super::Endpoint;
 use super::handshake::HandshakePacket;
 use crate::error::{SessionEnd, Unavailability};
 use crate::establish::client::{ClientHandshake, Progress};
-use crate::establish::identity_shares::identity_hash;
+use crate::establish::identity_shares::IdentityHash;
 use crate::establish::stateless::is_equal;
 use crate::event::{ConnectId, Event};
 use crate::limits::DATAGRAM_FLOOR;
@@ -266,7 +266,7 @@ impl Endpoint {
         let peer = core::mem::take(&mut established.peer);
         self.shared.statistics.sessions_resumed += u64::from(peer.is_resumed);
         self.start_session(now, established);
-        let identity = identity_hash(&peer, self.crypto.library.hash());
+        let identity = IdentityHash::of(&peer, self.crypto.library.hash());
         self.shared.events.push_back(Event::Accepted { session: index, path, peer });
         self.bound_identity(identity, index);
         self.reschedule(index);

@@ -190,7 +190,9 @@ impl Endpoint {
         self.shared.cipher_cache.leave(session.cipher_slot);
         if session.side() == Side::Server {
             self.session_shares.remove(session.path.remote.ip());
-            self.identity_shares.remove(index);
+            if let Some(identity) = session.identity {
+                self.identity_shares.remove(identity, index);
+            }
         }
         self.by_remote.remove(&(session.path.remote, session.remote_index, index));
         self.schedule.stop(Sender::Session(index), session.slot.timer);

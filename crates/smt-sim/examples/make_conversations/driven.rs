@@ -183,7 +183,7 @@ impl Driven {
             }
             Event::PartReady(rpc) => json!({ "part_ready": { "id": id_text(rpc.id) } }),
             Event::PartsLeft { rpc, parts } => {
-                let parts: Vec<_> = parts.iter().map(|part| described(part)).collect();
+                let parts: Vec<_> = parts.iter().map(described).collect();
                 json!({ "parts_left": { "id": id_text(rpc.id), "parts": parts } })
             }
             Event::PartWindowRaised(rpc) => {
