@@ -53,6 +53,8 @@ pub struct ExchangeSettings {
     pub sessions_left: Option<Arc<AtomicU64>>,
     /// Bytes that a server leaves its client beside CONFIRM, if there are any.
     pub parting: Vec<u8>,
+    /// How often the server has its client begin anew, as TLS does by HelloRetryRequest.
+    pub retries: u8,
     /// Flights have randoms and proofs.
     is_proven: bool,
     /// Flights 1 whose early data a server has taken.
@@ -98,6 +100,7 @@ impl FakeKeyExchange {
                 certificate: None,
                 sessions_left: None,
                 parting: Vec::new(),
+                retries: 0,
                 is_proven: true,
                 seen: Arc::default(),
             },
@@ -127,6 +130,7 @@ impl FakeKeyExchange {
             hello: self.settings.hello(side, attempt),
             settings: self.settings.clone(),
             own_params: Vec::new(),
+            peer_params: None,
             transcript: None,
             next: None,
             awaited: Some(if side == Side::Client { 2 } else { 1 }),
@@ -181,12 +185,14 @@ impl KeyExchangeProvider for FakeKeyExchange {
     }
 }
 
-/// One attempt: `hello`, then `hello || proof`, then `filler || proof`.
+/// One attempt: `hello`, then `hello || proof`, then `filler || proof`; before the second perhaps
+/// some rounds of a word and the `hello` again.
 struct Exchange {
     side: Side,
     settings: ExchangeSettings,
     hello: Vec<u8>,
     own_params: Vec<u8>,
+    peer_params: Option<Vec<u8>>,
     transcript: Option<Transcript>,
     next: Option<Vec<u8>>,
     awaited: Option<u8>,
@@ -201,27 +207,36 @@ impl Exchange {
         if self.awaited.take() != Some(flight) {
             return Err(failure(FailureKind::Malformed, "a flight out of turn"));
         }
-        match (self.side, flight) {
-            (Side::Server, 1) if self.settings.is_proven && bytes.len() < RANDOM_LEN => {
+        let params = self.take_params(params)?;
+        let is_first = self.transcript.is_none();
+        match self.side {
+            Side::Server if self.settings.retries > 0 => {
+                self.settings.retries -= 1;
+                (self.next, self.awaited) = (Some(RETRY.to_vec()), Some(flight + 2));
+            }
+            Side::Client if bytes == RETRY => {
+                (self.next, self.awaited) = (Some(self.hello.clone()), Some(flight + 2));
+            }
+            Side::Server if is_first && self.settings.is_proven && bytes.len() < RANDOM_LEN => {
                 return Err(failure(FailureKind::Malformed, "a flight without a random"));
             }
-            (Side::Server, 1) if self.settings.early != Early::None => {
+            Side::Server if is_first && self.settings.early != Early::None => {
                 self.take_early(bytes);
                 self.transcript =
-                    Some(self.settings.agreed(params, &self.own_params, [bytes, &self.hello]));
+                    Some(self.settings.agreed(&params, &self.own_params, [bytes, &self.hello]));
                 self.next = Some(self.proven(self.hello.clone()));
                 self.finish();
             }
-            (Side::Server, 1) => {
+            Side::Server if is_first => {
                 self.transcript =
-                    Some(self.settings.agreed(params, &self.own_params, [bytes, &self.hello]));
+                    Some(self.settings.agreed(&params, &self.own_params, [bytes, &self.hello]));
                 self.next = Some(self.proven(self.hello.clone()));
-                self.awaited = Some(3);
+                self.awaited = Some(flight + 2);
             }
-            (Side::Client, _) => {
+            Side::Client => {
                 let (hello, proof) = self.split(bytes)?;
                 self.transcript =
-                    Some(self.settings.agreed(&self.own_params, params, [&self.hello, hello]));
+                    Some(self.settings.agreed(&self.own_params, &params, [&self.hello, hello]));
                 self.check(hello, proof)?;
                 let is_taken = hello.last() == Some(&TAKEN) && self.settings.early != Early::None;
                 self.early = is_taken.then(Vec::new);
@@ -232,13 +247,25 @@ impl Exchange {
                 self.next = Some(self.proven(last));
                 self.finish();
             }
-            (Side::Server, _) => {
+            Side::Server => {
                 let (filler, proof) = self.split(bytes)?;
                 self.check(filler, proof)?;
                 self.finish();
             }
         }
         Ok(())
+    }
+
+    /// The peer's parameters, which come with its first flight and no other.
+    fn take_params(&mut self, params: &[u8]) -> Result<Vec<u8>, HandshakeFailure> {
+        match &self.peer_params {
+            Some(known) if params.is_empty() => Ok(known.clone()),
+            Some(_) => Err(failure(FailureKind::Malformed, "parameters in a later flight")),
+            None => {
+                self.peer_params = Some(params.to_vec());
+                Ok(params.to_vec())
+            }
+        }
     }
 
     /// Takes the early data of flight 1, if there is some and the flight is new.
@@ -357,6 +384,7 @@ fn failure(kind: FailureKind, text: &str) -> HandshakeFailure {
 
 const SECRET: &[u8] = b"what both sides hold and nobody else";
 const ALERT: &[u8] = b"alert";
+const RETRY: &[u8] = b"again";
 /// The last byte of the server's hello, with early data.
 const TAKEN: u8 = 1;
 const NOT_TAKEN: u8 = 0;

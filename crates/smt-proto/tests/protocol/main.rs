@@ -37,6 +37,7 @@ mod control_packets_are_authentic;
 mod control_packets_of_each_stripe_are_numbered_apart;
 mod datagram_sizes_are_discovered;
 mod early_data_runs_once;
+mod flights_are_repeated_by_the_client_alone;
 mod flights_are_taken_in_turn;
 mod grants_let_short_messages_overtake;
 mod keys_are_renewed_under_load;

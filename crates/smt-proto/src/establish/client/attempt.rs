@@ -22,7 +22,7 @@ use crate::establish::session_factory::SessionFactory;
 use crate::key_exchange::{
     ClientRequest, FailureKind, Fault, Finished, HandshakeFailure, Input, KeyExchange,
 };
-use crate::limits::HANDSHAKE_RETRY;
+use crate::limits::{FLIGHTS_MAX, HANDSHAKE_RETRY};
 use crate::recovery::jitter::Jitter;
 use crate::recovery::retry_timer::RetryTimer;
 use crate::session::CredentialEnds;
@@ -131,6 +131,10 @@ impl Attempt {
             self.expect_confirm(now, path, finished, factory)?;
         }
         if next.is_some() || self.unconfirmed.is_some() && number == 2 {
+            if number + 1 == FLIGHTS_MAX {
+                // A client's last flight has an answer: an alert, or tickets.
+                return Err(malformed(&"it takes more flights than a handshake has"));
+            }
             let next = FlightOut::new(number + 1, &[], &next.unwrap_or_default());
             self.flight = next.ok_or_else(|| too_long(number + 1))?;
             self.must_send = true;

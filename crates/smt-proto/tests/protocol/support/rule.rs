@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::fmt::Write;
 
 use smt_proto::Time;
-use smt_wire::{Data, DataHeader, Packet, PacketType, parse};
+use smt_wire::{Data, DataHeader, Handshake, Packet, PacketType, parse};
 
 use super::Random;
 
@@ -61,6 +61,14 @@ impl Datagram {
     pub fn data(&self) -> Option<Data<'_>> {
         match self.packets().first() {
             Some(Packet::Data(data)) => Some(*data),
+            _ => None,
+        }
+    }
+
+    /// The HANDSHAKE packet, if it begins with one.
+    pub fn handshake(&self) -> Option<Handshake<'_>> {
+        match self.packets().first() {
+            Some(Packet::Handshake(handshake)) => Some(*handshake),
             _ => None,
         }
     }
