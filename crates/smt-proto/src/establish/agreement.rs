@@ -329,6 +329,7 @@ mod tests {
             server_params(config, attempt, SessionIndex(8), client, &[])
         }
 
+        // SMT [6.3-14], [6.3-18]
         #[test]
         fn sizes_and_stripes_are_the_lesser_of_both() {
             let (few, many) = (with(5_000, 500, 1), with(6_000, 600, 2));
@@ -340,6 +341,7 @@ mod tests {
             }
         }
 
+        // SMT [6.3-6]
         #[test]
         fn its_version_must_be_offered() {
             let refused = answer(&speaking(1), &tls(), &own(&speaking(2)));
@@ -360,6 +362,7 @@ mod tests {
             agree(client, side, &own(client), answer).err()
         }
 
+        // SMT [6.3-14], [6.3-18]
         #[test]
         fn an_answer_exceeds_no_part_of_the_offer() {
             let offer = with(5_000, 500, 1);
@@ -370,6 +373,7 @@ mod tests {
             }
         }
 
+        // SMT [6.3-8]
         #[test]
         fn an_answer_echoes_the_key_exchange() {
             let config = Config::default();
@@ -378,6 +382,7 @@ mod tests {
             assert_eq!(refused, Some(Disagreement::KeyExchange));
         }
 
+        // SMT [6.3-6]
         #[test]
         fn an_answer_chooses_the_one_version_that_was_offered() {
             let other = own(&speaking(2));

@@ -259,6 +259,24 @@ mod tests {
         }
     }
 
+    // SMT [6.2-1]
+    #[test]
+    fn fragments_of_two_senders_are_not_put_together() {
+        let fragment = |source, offset, fragment| Handshake {
+            destination: SessionIndex(0),
+            source: SessionIndex(source),
+            flight: 1,
+            cookie: &[],
+            flight_length: 3,
+            offset,
+            fragment,
+        };
+        let mut assembly = FlightAssembly::default();
+        assert_eq!(assembly.add(&fragment(7, 0, &[1])), None);
+        assert_eq!(assembly.add(&fragment(8, 1, &[2, 3])), None);
+        assert_eq!(assembly.add(&fragment(8, 0, &[4])), Some(vec![4, 2, 3]));
+    }
+
     /// A sender that changes the length with each small packet causes one allocation.
     #[test]
     fn a_flight_that_begins_anew_takes_the_memory_of_the_one_before() {

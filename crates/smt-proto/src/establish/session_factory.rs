@@ -140,6 +140,7 @@ mod tests {
         SessionSecrets::from_exporter(Suite::Aes128Gcm, &[0; 32], export).unwrap()
     }
 
+    // SMT [6.3-7]
     #[test]
     fn an_encrypted_endpoint_takes_no_plaintext_and_the_other_no_keys() {
         assert!(is_accepted(smt_wire::VERSION, real()));

@@ -254,6 +254,7 @@ mod tests {
         assert!(!next.is_cookie(Time::default(), here.remote, index, &packet[20..]));
     }
 
+    // SMT [12.1-1]
     #[test]
     fn a_reset_token_is_for_one_address_port_and_index() {
         let stateless = Stateless::new(1, 7, Arc::new(Sum));
@@ -303,6 +304,7 @@ mod tests {
         assert!((ANSWERS_PER_SECOND..=ANSWERS_PER_SECOND * 11 / 10).contains(&told));
     }
 
+    // SMT [12.2-2]
     #[test]
     fn a_version_answer_is_never_longer_than_its_question() {
         let mut stateless = Stateless::new(1, 7, Arc::new(Sum));

@@ -123,7 +123,7 @@ fn a_newer_cookie_is_as_good_as_the_one_that_the_handshake_began_with() {
 
 /// An attacker that does not see the cookie cannot spoil the attempt: packets before the genuine
 /// flight 3 are dropped.
-// SMT [6.4-4]
+// SMT [6.4-4], [6.4-2]
 #[test]
 fn a_missing_or_forged_cookie_spoils_no_attempt() {
     for cookie in [&b""[..], b"a forged cookie of 24 byt"] {

@@ -22,16 +22,9 @@ fn server() -> Config {
     config
 }
 
-fn handshake(datagram: &Datagram) -> Option<Handshake<'_>> {
-    match datagram.packets().first() {
-        Some(Packet::Handshake(handshake)) => Some(*handshake),
-        _ => None,
-    }
-}
-
 /// The same packet with other contents.
 fn forged(datagram: &Datagram, change: impl FnOnce(&mut Handshake<'_>)) -> Datagram {
-    let mut packet = handshake(datagram).unwrap();
+    let mut packet = datagram.handshake().unwrap();
     change(&mut packet);
     Datagram { bytes: emitted(&packet), ..datagram.clone() }
 }
@@ -69,6 +62,7 @@ fn flights_of_many_packets_come_together_through_loss() {
 }
 
 /// Each packet of the handshake, in either direction, is preceded once by a forged one.
+// SMT [6.2-13]
 #[test]
 fn one_forged_packet_costs_at_most_one_attempt() {
     type Change = fn(&mut Handshake<'_>);
@@ -89,7 +83,7 @@ fn one_forged_packet_costs_at_most_one_attempt() {
             large_flights(&mut world);
             let mut count = 0;
             world.rule = Box::new(move |datagram, injected| {
-                if handshake(datagram).is_some() {
+                if datagram.handshake().is_some() {
                     count += 1;
                     if count == victim + 1 {
                         injected.push(forged(datagram, change));
@@ -125,6 +119,7 @@ fn a_server_that_restarts_in_the_middle_costs_one_attempt() {
     world.wait(0, |event| matches!(event, Event::Connected { .. }).then_some(()));
 }
 
+// SMT [6.2-18]
 #[test]
 fn a_server_sends_no_more_than_three_times_what_it_received() {
     let mut world = World::pair(Config::default(), server());
@@ -144,16 +139,18 @@ fn a_server_sends_no_more_than_three_times_what_it_received() {
     assert!(server > client, "it does answer");
 }
 
+// SMT [6.2-4]
 #[test]
 fn every_datagram_of_a_clients_handshake_is_padded() {
     let mut world = World::pair(Config::default(), server());
     large_flights(&mut world);
     world.is_recording = true;
     world.connect(0, 1).unwrap();
-    let mut flights = world.sent.iter().filter(|sent| sent.from == 0 && handshake(sent).is_some());
+    let mut flights = world.sent.iter().filter(|sent| sent.from == 0 && sent.handshake().is_some());
     assert!(flights.all(|sent| sent.bytes.len() == 1_200));
 }
 
+// SMT [6.4-7]
 #[test]
 fn a_client_must_show_a_cookie_under_load() {
     let mut config = server();
@@ -165,7 +162,7 @@ fn a_client_must_show_a_cookie_under_load() {
         world.sent.iter().filter(|sent| sent.has(PacketType::Cookie)).collect();
     assert_eq!(cookies.len(), 1);
     assert!(cookies[0].bytes.len() < 100);
-    let flights = world.sent.iter().filter(|sent| sent.from == 0).filter_map(handshake);
+    let flights = world.sent.iter().filter(|sent| sent.from == 0).filter_map(Datagram::handshake);
     let without: Vec<u8> =
         flights.filter(|flight| flight.cookie.is_empty()).map(|flight| flight.flight).collect();
     assert_eq!(without, [1], "only the first packet has none");
@@ -337,12 +334,12 @@ fn a_connect_says_whether_its_host_refused_to_send() {
 }
 
 /// An answer to it would be answered in turn, for ever.
-// SMT [12.2-1], [12.2-3]
+// SMT [12.2-1], [12.2-3], [14-1]
 #[test]
 fn a_packet_of_version_0_is_not_answered_whatever_its_type() {
     let mut world = World::pair(Config::default(), server());
     world.is_recording = true;
-    for version in [0, 2, 255] {
+    for version in [0, 2, smt_wire::PLAINTEXT_VERSION, 255] {
         for kind in 0..=255 {
             world.sent.clear();
             let mut bytes = vec![0; 1_200];
@@ -425,6 +422,7 @@ fn a_packet_that_is_no_answer_delays_no_answer() {
     assert!(took < ms(1), "{took:?}");
 }
 
+// SMT [9.9-9]
 #[test]
 fn a_report_that_no_socket_listens_is_believed_after_a_repetition() {
     let mut world = World::pair(Config::default(), server());
@@ -499,9 +497,7 @@ fn an_unknown_version_is_answered_and_only_explains_the_failure() {
         Verdict::Drop
     });
     other.start_connect(0, 1);
-    let answer = VersionAnswer { versions: &[7] };
-    let mut bytes = vec![0; answer.packet_len()];
-    answer.emit(&mut bytes);
+    let bytes = version_answer(7);
     other.hand_in(&Datagram { is_trimmed: false, at: other.now, from: 1, to: 0, bytes });
     let error = other.wait(0, |event| match event {
         Event::ConnectFailed { error, .. } => Some(error.clone()),
@@ -510,7 +506,41 @@ fn an_unknown_version_is_answered_and_only_explains_the_failure() {
     assert_eq!(error, ConnectError::Version { ours: 1, theirs: vec![7] });
 }
 
+/// Somebody on the path says, as the server, that it has version 7 alone.
+// SMT [12.2-4]
+#[test]
+fn a_client_keeps_its_version_whatever_the_answer_says() {
+    let mut world = World::pair(Config::default(), server());
+    world.is_recording = true;
+    world.rule = Box::new(|datagram, injected| {
+        if datagram.from == 0 && datagram.has(PacketType::Handshake) {
+            injected.push(Datagram {
+                from: 1,
+                to: 0,
+                bytes: version_answer(7),
+                ..datagram.clone()
+            });
+            return Verdict::Delay(us(500));
+        }
+        Verdict::Deliver
+    });
+    let (client, _) = world.connect(0, 1).unwrap();
+    let rpc = world.call(0, client, body(1, 100));
+    assert!(world.outcome(0, rpc).is_ok());
+    let mut of_client = world.sent.iter().filter(|sent| sent.from == 0);
+    assert!(of_client.all(|sent| sent.bytes[0] == 1));
+}
+
+/// The answer of a server that has this version alone.
+fn version_answer(version: u8) -> Vec<u8> {
+    let answer = VersionAnswer { versions: &[version] };
+    let mut bytes = vec![0; answer.packet_len()];
+    answer.emit(&mut bytes);
+    bytes
+}
+
 /// Confirmations that are lost are repeated, by new packets.
+// SMT [6.2-11], [6.5-2], [6.5-6]
 #[test]
 fn lost_confirmations_are_repeated() {
     for from in 0..2 {
@@ -523,13 +553,23 @@ fn lost_confirmations_are_repeated() {
             }
             Verdict::Deliver
         });
+        world.is_recording = true;
         let (session, _) = world.connect(0, 1).unwrap();
+        let confirms = world.sent.iter().filter(|sent| sent.from == from);
+        let confirms = confirms.flat_map(Datagram::packets).filter_map(|packet| match packet {
+            Packet::Control(control) if control.body == Body::Confirm => Some(control.header),
+            _ => None,
+        });
+        let numbers: Vec<u64> = confirms.map(|header| header.number.counter).collect();
+        assert_eq!(numbers.len(), 4, "from node {from}");
+        assert!(numbers.is_sorted_by(|one, next| one < next), "from node {from}: {numbers:?}");
         let rpc = world.call(0, session, body(1, 10));
         world.outcome(0, rpc).unwrap();
     }
 }
 
 /// The server may have the session then, and calls in it, which would be lost with the attempt.
+// SMT [6.2-14], [6.1-22]
 #[test]
 fn a_flight_that_is_forged_once_the_client_has_finished_costs_nothing() {
     // Not a flight; one without parameters whose TLS is none; and one whose TLS is an alert that
@@ -541,7 +581,7 @@ fn a_flight_that_is_forged_once_the_client_has_finished_costs_nothing() {
         let mut flight_2 = None;
         let mut forged_count = 0;
         world.rule = Box::new(move |datagram, injected| {
-            if datagram.from == 1 && handshake(datagram).is_some() {
+            if datagram.from == 1 && datagram.handshake().is_some() {
                 flight_2.get_or_insert_with(|| datagram.clone());
             }
             // CONFIRM is the last packet of flight 3's last datagram, so that is lost as well.
@@ -560,13 +600,17 @@ fn a_flight_that_is_forged_once_the_client_has_finished_costs_nothing() {
         world.connect(0, 1).unwrap();
         let of_client = world.sent.iter().filter(|sent| sent.from == 0);
         let attempts: BTreeSet<SessionIndex> =
-            of_client.filter_map(|sent| Some(handshake(sent)?.source)).collect();
+            of_client.filter_map(|sent| Some(sent.handshake()?.source)).collect();
         assert_eq!(attempts.len(), 1, "{attempts:?}");
+        let of_client = world.sent.iter().filter(|sent| sent.from == 0);
+        let most = of_client.filter_map(|sent| Some(sent.handshake()?.flight)).max();
+        assert_eq!(most, Some(3), "nothing of TLS follows");
     }
 }
 
 /// The client's CONFIRM is held back, and somebody continues the handshake: with nothing, and then
 /// with what TLS answers by an alert, for which there would be no flight any more.
+// SMT [6.1-9]
 #[test]
 fn flights_after_the_clients_finished_are_not_heard() {
     for contents in [[&b"\0\0"[..], b"\0\0forged"], [&b"\0\0forged"[..]; 2]] {
@@ -574,7 +618,7 @@ fn flights_after_the_clients_finished_are_not_heard() {
         world.is_recording = true;
         let mut first_flight_3 = None;
         world.rule = Box::new(move |datagram, injected| {
-            let packet = handshake(datagram).filter(|packet| packet.flight == 3);
+            let packet = datagram.handshake().filter(|packet| packet.flight == 3);
             let (Some(packet), None) = (packet, &first_flight_3) else {
                 return Verdict::Deliver;
             };
@@ -592,7 +636,7 @@ fn flights_after_the_clients_finished_are_not_heard() {
         world.connect(0, 1).unwrap();
         let of_server = world.sent.iter().filter(|sent| sent.from == 1);
         let flights: BTreeSet<u8> =
-            of_server.filter_map(|sent| Some(handshake(sent)?.flight)).collect();
+            of_server.filter_map(|sent| Some(sent.handshake()?.flight)).collect();
         assert_eq!(flights, BTreeSet::from([2]));
         assert_eq!(world.nodes[1].endpoint.statistics().handshakes_failed, 0);
     }
@@ -610,7 +654,7 @@ fn refusals_with_silence_between_them_are_not_added_up() {
     let seen = Rc::clone(&attempts);
     world.rule = Box::new(move |datagram, _| {
         let mut seen = seen.borrow_mut();
-        let source = handshake(datagram).map(|packet| packet.source);
+        let source = datagram.handshake().map(|packet| packet.source);
         if datagram.from == 0 && !seen.contains(&source) {
             seen.push(source);
         }
@@ -631,6 +675,7 @@ fn refusals_with_silence_between_them_are_not_added_up() {
 
 /// A peer that holds the keys has finished the handshake; but packets before its CONFIRM are
 /// dropped.
+// SMT [6.5-3], [6.5-4], [6.5-5]
 #[test]
 fn nothing_but_confirm_makes_a_session_live() {
     for from in 0..2 {
@@ -647,7 +692,7 @@ fn nothing_but_confirm_makes_a_session_live() {
         world.start_connect(0, 1);
         world.run_for(ms(1));
         let mut own = world.sent.iter().filter(|sent| sent.from != from);
-        let own = own.find_map(handshake).unwrap().source;
+        let own = own.find_map(Datagram::handshake).unwrap().source;
         let mut rogue = match from {
             0 => Rogue::client(own),
             _ => Rogue::server(own),
@@ -655,6 +700,14 @@ fn nothing_but_confirm_makes_a_session_live() {
         rogue.say(&mut world, &[Body::Ping(7)]);
         let begun = |world: &World| world.nodes[1 - from].endpoint.statistics().sessions_begun;
         assert_eq!(begun(&world), 0, "from node {from}");
+        let own = world.sent.iter().filter(|sent| sent.from != from).flat_map(Datagram::packets);
+        let mut under_keys = own.filter_map(|packet| match packet {
+            Packet::Control(control) => Some(control.body == Body::Confirm),
+            Packet::Data(_) => Some(false),
+            _ => None,
+        });
+        // A server has not even confirmed.
+        assert!(under_keys.all(|is_confirm| is_confirm && from == 1), "from node {from}");
         world.rule = Box::new(|_, _| Verdict::Deliver);
         world.run_for(ms(100));
         assert_eq!(begun(&world), 1, "from node {from}");
@@ -669,7 +722,7 @@ fn parameters_that_name_another_index_than_their_packet_end_the_attempt() {
         let mut world = World::pair(Config::default(), server());
         world.is_recording = true;
         world.rule = Box::new(move |datagram, _| {
-            if handshake(datagram).is_none() {
+            if datagram.handshake().is_none() {
                 return Verdict::Drop;
             }
             let renamed = forged(datagram, |packet| {
@@ -684,7 +737,7 @@ fn parameters_that_name_another_index_than_their_packet_end_the_attempt() {
         world.start_connect(0, 1);
         world.run_for(ms(70));
         let deceived = world.sent.iter().filter(|sent| sent.from != from);
-        let mut flights = deceived.filter_map(handshake).map(|packet| packet.flight);
+        let mut flights = deceived.filter_map(Datagram::handshake).map(|packet| packet.flight);
         assert!(flights.all(|flight| flight == 1), "from node {from}");
         let counted = world.nodes[1 - from].endpoint.statistics();
         assert_ne!(counted.handshakes_failed, 0);

@@ -3,6 +3,7 @@
 //! its bytes are.
 
 use smt_carrier::{Arrival, Path};
+use smt_proto::Config;
 use smt_wire::{Body, ControlNumber, PacketType};
 
 use super::support::node::address_of;
@@ -46,4 +47,25 @@ fn control_packets_count_from_their_sender_alone() {
     assert!(world.sent.is_empty(), "{}", world.trace());
     world.hand_in(&ping);
     assert!(world.sent.iter().any(|sent| sent.has(PacketType::Pong)));
+}
+
+/// A host may have several addresses, and its client knows the one that it has called.
+// SMT [15.1-4]
+#[test]
+fn a_server_answers_from_the_address_it_was_called_on() {
+    let mut world = World::pair(Config::default(), Config::default());
+    world.rule = Box::new(|_, _| Verdict::Drop);
+    world.is_recording = true;
+    world.start_connect(0, 1);
+    let flight = world.sent.remove(0);
+    // A short flight is answered, and one of another version refused.
+    let mut unknown = flight.bytes.clone();
+    unknown[0] = 9;
+    for bytes in [flight.bytes, unknown] {
+        let path = Path::between(address_of(0), [198, 51, 100, 1].into());
+        let (now, server) = (world.now, &mut world.nodes[1]);
+        server.endpoint.handle_arrival(now, Arrival::datagram(path, &bytes));
+        let answer = server.endpoint.poll_transmit(now, &mut server.buffer);
+        assert_eq!(answer.unwrap().path, path);
+    }
 }

@@ -3,7 +3,7 @@
 //! costs nothing.
 
 use smt_proto::{Config, ConnectError, Event, Unavailability};
-use smt_wire::{Handshake, Packet, PacketType, SessionIndex, Unavailable};
+use smt_wire::{FlightBody, Handshake, Packet, PacketType, SessionIndex, Unavailable};
 
 use super::support::{Datagram, Node, Verdict, World, body, exchanges, ms};
 
@@ -116,7 +116,7 @@ fn a_server_takes_clients_again_when_there_is_room() {
 }
 
 /// It speaks another version under the same version byte, as far as its parameters say.
-// SMT [12.4-2]
+// SMT [12.4-2], [6.3-9]
 #[test]
 fn a_server_with_nothing_in_common_says_so() {
     let mut world = World::pair(Config::default(), Config::default());
@@ -134,6 +134,42 @@ fn a_server_with_nothing_in_common_says_so() {
     }
     let told = world.nodes[1].endpoint.statistics().unavailable_sent;
     assert_eq!(told, 3, "once an attempt");
+}
+
+/// An answer would tell a forger, and a client that is wrong sees its deadline.
+// SMT [6.3-5], [12.4-5]
+#[test]
+fn parameters_that_are_not_well_formed_are_not_answered() {
+    type Change = fn(&mut Vec<u8>);
+    // Cut; a kind of key exchange that does not exist; the length of that; the first tag twice.
+    let changes: [Change; 4] = [
+        |params| params.truncate(params.len() - 1),
+        |params| params[5] = 3,
+        |params| params[4] = 2,
+        |params| params[3] = 1,
+    ];
+    for change in changes {
+        let mut world = World::pair(Config::default(), Config::default());
+        world.is_recording = true;
+        world.rule = Box::new(|_, _| Verdict::Drop);
+        world.start_connect(0, 1);
+        let sent = world.sent[0].clone();
+        let packet = sent.handshake().unwrap();
+        let genuine = FlightBody::parse(packet.fragment).unwrap();
+        let mut params = genuine.params.to_vec();
+        change(&mut params);
+        let changed = FlightBody { params: &params, ..genuine };
+        let mut fragment = vec![0; changed.flight_len()];
+        changed.emit(&mut fragment);
+        let flight_length = fragment.len() as u32;
+        let changed = Handshake { fragment: &fragment, flight_length, ..packet };
+        let mut bytes = vec![0; 1_200];
+        changed.emit(1, 1_200, &mut bytes);
+        world.hand_in(&Datagram { bytes, ..sent.clone() });
+        world.run_for(ms(10));
+        assert_eq!(world.nodes[1].endpoint.statistics().handshakes_failed, 1);
+        assert!(world.sent.iter().all(|sent| sent.from == 0), "{}", world.trace());
+    }
 }
 
 #[test]
@@ -185,7 +221,7 @@ fn an_endpoint_that_takes_no_clients_at_all_says_nothing() {
 }
 
 /// Answers cost attempts; two may come from other shards, or from before the server began anew.
-// SMT [12.4-8]
+// SMT [12.4-8], [12.4-7]
 #[test]
 fn two_answers_are_not_believed() {
     let mut world = World::pair(Config::default(), Config::default());
@@ -288,6 +324,7 @@ fn an_answer_after_flight_2_is_not_believed() {
     }
 }
 
+// SMT [12.4-1]
 #[test]
 fn a_code_of_a_later_version_is_reported_as_it_is() {
     let why = Unavailability::from_code(77);

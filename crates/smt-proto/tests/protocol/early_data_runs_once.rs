@@ -104,6 +104,25 @@ fn calls_that_a_server_does_not_take_early_leave_as_others_do() {
     }
 }
 
+/// Flight 1 may be a repetition: CONFIRM shows that it is none.
+// SMT [6.7-13]
+#[test]
+fn a_server_that_takes_no_early_data_begins_no_session_before_the_client_has_confirmed() {
+    let mut world = world(Early::Taken, Early::NotTaken);
+    world.is_recording = true;
+    let mut is_first = true;
+    world.rule = Box::new(move |datagram, _| match datagram.from {
+        0 if !std::mem::take(&mut is_first) => Verdict::Drop,
+        _ => Verdict::Deliver,
+    });
+    connect(&mut world, &bodies(1));
+    world.run_for(ms(100));
+    assert_eq!(world.nodes[1].endpoint.statistics().sessions_begun, 0);
+    assert!(world.nodes[1].delivered.is_empty());
+    let mut of_server = world.sent.iter().filter(|sent| sent.from == 1);
+    assert!(of_server.all(|sent| matches!(sent.packets()[..], [Packet::Handshake(_)])));
+}
+
 #[test]
 fn an_exchange_without_early_data_has_the_calls_begin_with_the_session() {
     let mut world = World::pair(Config::default(), Config::default());
@@ -240,7 +259,7 @@ fn an_early_session_without_a_client_is_forgotten() {
 
 /// The session has a part of what may be sent to the client's address, and the handshake the rest:
 /// small packets that make the server repeat flight 2 gain nothing beside the session's bytes.
-// SMT [6.2-17], [6.8-5]
+// SMT [6.2-17], [6.8-5], [6.2-18]
 #[test]
 fn an_address_that_was_not_validated_gets_three_times_its_bytes_by_session_and_handshake() {
     for filler_of_server in [0, 300, 1_100] {

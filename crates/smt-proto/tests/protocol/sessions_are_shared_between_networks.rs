@@ -91,6 +91,7 @@ fn a_host_with_few_sessions_in_the_largest_network_keeps_them() {
 }
 
 /// Anybody can send in any name.
+// SMT [10-7]
 #[test]
 fn a_client_without_a_cookie_evicts_none() {
     let (mut world, _) = taken_by_one(6);

@@ -2,9 +2,11 @@
 //! Two servers may choose the same index; the same ids are used with both.
 
 use smt_carrier::{Arrival, Path};
+use smt_wire::{Packet, VERSION, parse};
 
 use super::support::configs::ethernet;
-use super::support::{Verdict, World, body, ms};
+use super::support::rule::trouble;
+use super::support::{Random, Verdict, World, body, ms};
 
 #[test]
 fn sessions_do_not_mix_although_both_servers_chose_the_same_index() {
@@ -27,6 +29,43 @@ fn sessions_do_not_mix_although_both_servers_chose_the_same_index() {
     for node in &world.nodes {
         assert_eq!(node.endpoint.statistics().records_failed, 0);
     }
+}
+
+/// Two sessions between the same sockets, whose packets could share datagrams.
+// SMT [6.6-4], [15.1-1]
+#[test]
+fn each_datagram_has_whole_packets_of_one_session() {
+    let mut world = World::pair(ethernet(), ethernet());
+    world.is_recording = true;
+    let sessions = [0; 2].map(|_| world.connect(0, 1).unwrap().0);
+    world.rule = Box::new(trouble(Random::from_env(), 10));
+    let bodies = (0..40).map(|number| body(number, 200 * number as usize));
+    let calls: Vec<_> = bodies
+        .enumerate()
+        .map(|(at, body)| (world.call(0, sessions[at % 2], body.clone()), body))
+        .collect();
+    for (rpc, body) in calls {
+        assert_eq!(world.outcome(0, rpc), Ok(body));
+    }
+    let mut several = 0;
+    for sent in &world.sent {
+        let mut names = Vec::new();
+        let mut rest = sent.bytes.as_slice();
+        while !rest.is_empty() {
+            let (packet, further) = parse(VERSION, rest).unwrap_or_else(|_| panic!("{sent:?}"));
+            names.push(match packet {
+                Packet::Data(data) => data.header.session,
+                Packet::Control(control) => control.header.session,
+                Packet::Handshake(handshake) => handshake.destination,
+                other => panic!("{other}"),
+            });
+            rest = further;
+        }
+        several += usize::from(names.len() > 1);
+        names.dedup();
+        assert_eq!(names.len(), 1, "{}", sent.line());
+    }
+    assert!(several > 5, "so few that this shows nothing");
 }
 
 /// A packet is of a session only if it came on that session's way (SPEC §6.3).
