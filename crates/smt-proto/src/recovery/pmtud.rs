@@ -106,6 +106,7 @@ impl Pmtud {
 mod tests {
     use super::*;
 
+    // SMT [9.8-1], [9.8-3]
     #[test]
     fn only_an_answer_raises_the_size() {
         let mut pmtud = Pmtud::new(Time::default(), 9_000);
@@ -131,6 +132,24 @@ mod tests {
         assert_eq!(rounds, PROBE_TRIES);
     }
 
+    // SMT [9.8-8]
+    #[test]
+    fn progress_ends_the_row_of_questions() {
+        let mut pmtud = Pmtud::new(Time::default(), 65_507);
+        pmtud.probe(Time::default());
+        pmtud.answered(65_507);
+        let mut now = Time::default();
+        for _ in 0..10 {
+            for _ in 1..BLACK_HOLE_QUESTIONS {
+                pmtud.stalled(now);
+                now = now + RESEND_INTERVAL;
+            }
+            pmtud.progressed();
+        }
+        assert_eq!(pmtud.size(), 65_507);
+    }
+
+    // SMT [9.8-7]
     #[test]
     fn a_black_hole_brings_the_floor_back() {
         let mut pmtud = Pmtud::new(Time::default(), 65_507);

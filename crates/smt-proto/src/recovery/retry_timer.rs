@@ -166,6 +166,7 @@ mod tests {
         assert_eq!(interval_after(RetryTimer::new(now, LEAST)), LEAST * 2);
     }
 
+    // SMT [9.3-13]
     #[test]
     fn the_interval_after_a_first_probe_is_as_at_first() {
         let now = Time::from_nanos(1_000_000_000);

@@ -6,13 +6,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use smt_proto::{CallFailure, Config, OneWayOutcome, Refused};
 use smt_record::Side;
-use smt_wire::{Body, Grant, Kind, List, MemberHeader, MessageId, PacketType};
+use smt_wire::{Body, Grant, Kind, List, MemberHeader, MessageId, PacketType, Resend};
 
 use super::small_messages_that_wait_leave_together::{answers, calls, lose_data_of};
 use super::support::rogue::{Rogue, layout, striped};
 use super::support::{Answer, Verdict, World, body, ms};
 
-fn member(id: MessageId, kind: Kind, text: &[u8]) -> Vec<u8> {
+pub(super) fn member(id: MessageId, kind: Kind, text: &[u8]) -> Vec<u8> {
     let header = MemberHeader {
         id,
         kind,
@@ -34,7 +34,7 @@ fn client_id(counter: u64) -> MessageId {
     layout().id(counter, Side::Client, 0).unwrap()
 }
 
-// SMT [5.7-13], [5.7-14]
+// SMT [5.7-13], [5.7-14], [5.7-6]
 #[test]
 fn a_bundle_that_is_not_well_formed_is_refused_as_a_whole() {
     let (mut world, _, at_server) = World::connected();
@@ -285,6 +285,28 @@ fn a_peer_that_was_not_told_of_bundles_may_send_none() {
     world.run_for(ms(10));
     assert!(world.nodes[1].delivered.is_empty());
     assert_eq!(world.nodes[1].endpoint.statistics().violations, 1);
+}
+
+/// The peer may ask for a member as if it had left alone.
+// SMT [5.7-10]
+#[test]
+fn a_member_leaves_in_its_bundle_alone() {
+    let (mut world, session, _) = World::connected();
+    world.rule = Box::new(|_, _| Verdict::Drop);
+    world.is_recording = true;
+    let rpcs = calls(&mut world, session, 3, 64);
+    world.flush();
+    let bundle = world.sent[0].data().unwrap().header.id;
+    let mut rogue = Rogue::server(session);
+    for rpc in rpcs {
+        let (ids, whole) = ([rpc.id], [Resend { id: rpc.id, offset: 0, length: u32::MAX }]);
+        rogue.say(&mut world, &[Body::Resend(List::from(&whole[..]))]);
+        rogue.say(&mut world, &[Body::NeverSeen(List::from(&ids[..]))]);
+    }
+    world.run_for(ms(100));
+    let data = world.sent.iter().filter_map(|sent| sent.data());
+    assert!(data.clone().count() > 1);
+    assert!(data.map(|data| data.header.id).all(|id| id == bundle), "{}", world.trace());
 }
 
 /// The oldest message waits twice then, the second time before all others.

@@ -78,6 +78,7 @@ fn a_first_call_is_asked_about_after_the_whole_interval() {
 }
 
 /// The second question comes when the first would have come otherwise.
+// SMT [9.3-13]
 #[test]
 fn only_the_first_question_is_early() {
     let (mut world, session) = with_fast_replies();

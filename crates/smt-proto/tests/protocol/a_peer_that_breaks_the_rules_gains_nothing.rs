@@ -7,9 +7,10 @@ use smt_record::{KeyLimits, Side};
 use smt_wire::{Abort, Body, Kind, List, MessageId, Packet, PacketType, Resend};
 
 use super::support::configs::ethernet;
+use super::support::forge::{MESSAGE_LENGTH, set_u32};
 use super::support::node::replies_of_asked_length;
 use super::support::rogue::{Rogue, layout};
-use super::support::{Answer, Verdict, World, body, ms};
+use super::support::{Answer, Datagram, Verdict, World, body, ms};
 
 fn asked(length: u32) -> bytes::Bytes {
     length.to_be_bytes().to_vec().into()
@@ -119,7 +120,7 @@ fn is_unmarked(world: &mut World, rogue: &mut Rogue, id: MessageId) -> bool {
     answers.iter().any(|sent| sent.has(PacketType::Voided))
 }
 
-// SMT [5.4-12]
+// SMT [5.4-12], [5.6-2]
 #[test]
 fn a_peer_gains_nothing_by_sending_a_message_above_the_limit() {
     let mut server = Config::default();
@@ -136,6 +137,29 @@ fn a_peer_gains_nothing_by_sending_a_message_above_the_limit() {
     assert_eq!(lengths, [1_000]);
 }
 
+/// The indices of more than 256 records do not fit, and two records would have one number.
+// SMT [5.1-4]
+#[test]
+fn a_peer_gains_nothing_by_claiming_more_records_than_it_can_number() {
+    let mut client = Config::default();
+    client.index_bits = 8;
+    let (mut world, session, _) = World::connected_with(client, Config::default());
+    world.is_recording = true;
+    world.rule = Box::new(|_, _| Verdict::Drop);
+    world.call(0, session, body(1, 2_000));
+    let sent = world.sent[0].clone();
+    let most = 1_142 + 255 * 16_384;
+    for (length, contradicting, failed) in [(most, 0, 1), (most + 1, 1, 1), (u32::MAX, 2, 1)] {
+        let mut bytes = sent.bytes.clone();
+        set_u32(&mut bytes, MESSAGE_LENGTH, length);
+        world.hand_in(&Datagram { bytes, ..sent.clone() });
+        let counted = world.nodes[1].endpoint.statistics();
+        let counted = (counted.packets_contradicting, counted.records_failed);
+        assert_eq!(counted, (contradicting, failed), "{length} bytes");
+    }
+}
+
+// SMT [4.1-6]
 #[test]
 fn a_peer_gains_nothing_by_sending_a_reply_under_an_id_of_its_own() {
     let (mut world, _, at_server) = World::connected();
@@ -146,6 +170,7 @@ fn a_peer_gains_nothing_by_sending_a_reply_under_an_id_of_its_own() {
     assert!(is_unmarked(&mut world, &mut rogue, id));
 }
 
+// SMT [4.1-6]
 #[test]
 fn a_peer_gains_nothing_by_answering_with_a_message_that_is_no_reply() {
     let (mut world, session, _) = World::connected();
@@ -281,7 +306,7 @@ fn a_peer_gains_nothing_by_asking_about_the_id_that_its_peer_uses_next() {
 }
 
 /// An answer to each would be traffic for nothing.
-// SMT [8-3]
+// SMT [8-3], [9.3-23]
 #[test]
 fn a_peer_gains_nothing_by_asking_about_ids_that_it_has_not_used() {
     let (mut world, _, at_server) = World::connected();

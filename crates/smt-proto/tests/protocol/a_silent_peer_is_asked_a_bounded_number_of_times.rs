@@ -220,7 +220,7 @@ fn stopped(then: Verdict) -> (World, SessionIndex) {
     (world, session)
 }
 
-// SMT [9.9-7]
+// SMT [9.9-7], [9.9-6]
 #[test]
 fn a_process_that_was_stopped_asks_before_it_gives_up() {
     let (mut world, session) = stopped(Verdict::Deliver);

@@ -86,6 +86,21 @@ fn keys_are_renewed_in_the_middle_of_a_message() {
     assert!(used.len() > 8, "{used:?}");
 }
 
+/// 1.6 MB are 98 records, and a key is for 64. No packet but those of the message tells of the next
+/// key.
+// SMT [7.3-10]
+#[test]
+fn keys_are_renewed_by_records_that_come_in_parts() {
+    let (mut world, client, server) = World::connected_with(short_lived_keys(), ethernet());
+    world.rule = Box::new(|datagram, _| match datagram.from == 0 && datagram.data().is_none() {
+        true => Verdict::Drop,
+        false => Verdict::Deliver,
+    });
+    let rpc = world.send_one_way(0, client, body(1, 1_600_000));
+    assert_eq!(world.one_way_outcome(0, rpc), OneWayOutcome::Delivered);
+    assert_eq!(world.nodes[1].endpoint.session(server).unwrap().open_epoch, 1);
+}
+
 // SMT [7.3-13], [7.3-14]
 #[test]
 fn keys_are_renewed_although_the_end_of_an_epoch_is_first_announced_in_vain() {
@@ -212,7 +227,7 @@ fn keys_are_renewed_although_one_call_lasts() {
 }
 
 /// Grants nothing.
-struct Miser;
+pub(super) struct Miser;
 
 impl GrantPolicy for Miser {
     fn grant(
@@ -241,7 +256,7 @@ fn keys_are_renewed_although_one_reply_waits_for_its_grants() {
     assert!(epochs(&world, [client, server])[1] > before[1] + 3);
 }
 
-// SMT [7.3-5], [7.3-7]
+// SMT [7.3-5], [7.3-7], [5.4-3]
 #[test]
 fn keys_are_renewed_when_too_much_fails_to_open() {
     let mut config = Config::default();

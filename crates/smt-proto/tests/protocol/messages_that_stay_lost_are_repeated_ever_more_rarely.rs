@@ -100,6 +100,7 @@ fn a_reply_that_stays_lost_and_holds_an_epoch_is_repeated_ever_more_rarely() {
 }
 
 /// Each member is asked about by a schedule of its own.
+// SMT [5.7-37]
 #[test]
 fn a_bundle_of_replies_that_stays_lost_is_repeated_ever_more_rarely() {
     let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
