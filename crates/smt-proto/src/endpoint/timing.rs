@@ -320,6 +320,7 @@ mod tests {
         issued.map(|issued| issued.map(|own| (own.index.boot(), own.index.serial()))).collect()
     }
 
+    // SMT [6.3-22], [6.3-23]
     #[test]
     fn the_next_boot_number_of_this_run_follows_when_serials_are_used_up() {
         let mut endpoint = durable(2);

@@ -260,3 +260,27 @@ fn micros_left(deadline: Time, now: Time) -> u32 {
 // Messages are moved when tables grow and shrink, with every message: state that a message needs
 // only sometimes is elsewhere.
 const _: () = assert!(size_of::<ClientMessage>() <= 192);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::prelude::v1::*;
+
+    // SMT [5.7-37]
+    #[test]
+    fn a_bundle_leaves_again_after_half_an_interval_that_doubles_to_half_a_second() {
+        let interval = Duration::from_millis(6);
+        let (mut members, mut now) = (Members::default(), Time::default());
+        let mut waits = Vec::new();
+        let mut last = now;
+        assert!(members.leave_again(now, interval));
+        while waits.len() < 9 {
+            now = now + Duration::from_millis(1);
+            if members.leave_again(now, interval) {
+                waits.push(now.since(last).as_millis());
+                last = now;
+            }
+        }
+        assert_eq!(waits, [3, 6, 12, 24, 48, 96, 192, 384, 500]);
+    }
+}

@@ -301,6 +301,7 @@ mod tests {
         assert_eq!(reader.accept(part(0, true, 0)), Err(PartViolation::BeyondWindow));
     }
 
+    // SMT [5.9-11]
     #[test]
     fn an_empty_part_counts_as_much_as_what_is_kept_for_it() {
         let mut reader = PartReader::new(WIDTH, PartsOf::Reply);

@@ -161,7 +161,7 @@ mod tests {
         RetryTimer::new(Time::default(), Duration::from_millis(5))
     }
 
-    // SMT [5.9-12]
+    // SMT [5.9-12], [5.9-11]
     #[test]
     fn parts_are_sent_up_to_the_limit() {
         let mut writer = writer(2 * COST);

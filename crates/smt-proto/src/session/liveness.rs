@@ -214,6 +214,7 @@ mod tests {
         assert_eq!(liveness.silence(at(100_000), MOST), Silence::None);
     }
 
+    // SMT [9.9-6]
     #[test]
     fn silence_leads_over_ping_to_death() {
         let liveness = asked(PINGS_UNTIL_DEAD);

@@ -2,11 +2,13 @@
 //! A caller decides when a reply need not be kept any more, so what it makes a server keep is
 //! bounded, however the replies have left: alone, or in bundles (SPEC §5.7, §9.4, §10).
 
+use std::collections::BTreeSet;
+
 use smt_proto::Config;
-use smt_wire::{Body, Kind, List, MemberHeader, MessageId, Resend};
+use smt_wire::{Body, Kind, List, MemberHeader, MessageId, Packet, Resend};
 
 use super::support::rogue::Rogue;
-use super::support::{Answer, Verdict, World, body, ms};
+use super::support::{Answer, Datagram, Verdict, World, body, ms};
 
 /// Memory of the server for messages; a session's replies may have a quarter of it.
 const MEMORY: usize = 1 << 20;
@@ -66,6 +68,7 @@ fn empty_requests(ids: &[MessageId]) -> Vec<u8> {
     bytes
 }
 
+// SMT [5.7-42]
 #[test]
 fn replies_in_bundles_are_kept_within_its_share() {
     for gives_up in [false, true] {
@@ -81,17 +84,32 @@ fn replies_in_bundles_are_kept_within_its_share() {
     }
 }
 
+// SMT [5.7-41]
 #[test]
-fn bundles_of_replies_are_given_up_like_replies() {
+fn bundles_of_replies_are_given_up_like_replies_and_cancelled() {
     let (mut world, mut rogue) = server();
+    world.is_recording = true;
     ask(&mut world, &mut rogue, 4, true);
     assert!(world.nodes[1].endpoint.replies_memory() > 0);
+    let of_server = |sent: &&Datagram| sent.from == 1;
+    let left = world.sent.iter().filter(of_server).filter_map(|sent| sent.data());
+    let bundles: BTreeSet<MessageId> = left.map(|data| data.header.id).collect();
+    world.sent.clear();
     for value in 0..60 {
         rogue.say(&mut world, &[Body::Pong(value)]);
         world.run_for(ms(500));
     }
     assert_eq!(world.nodes[1].endpoint.replies_memory(), 0);
     assert_eq!(world.nodes[1].endpoint.sessions_len(), 1, "it lives");
+    let mut cancelled = BTreeSet::new();
+    for packet in world.sent.iter().filter(of_server).flat_map(Datagram::packets) {
+        if let Packet::Control(control) = packet
+            && let Body::Cancel(list) = control.body
+        {
+            cancelled.extend(list.iter());
+        }
+    }
+    assert_eq!(cancelled, bundles);
 }
 
 #[test]

@@ -142,6 +142,27 @@ fn the_oldest_unseen_id_goes_before_all_newer_ids() {
     goes_on(world, session);
 }
 
+/// Every reply tells of the window by its header, and so no other packet has to.
+// SMT [4.2-4]
+#[test]
+fn a_reply_tells_how_far_the_window_has_moved() {
+    let mut server = Config::default();
+    server.window = 64;
+    let (mut world, session, _) = World::connected_with(Config::default(), server);
+    world.is_recording = true;
+    for number in 0..10 {
+        let rpc = world.call(0, session, body(number, 100));
+        world.outcome(0, rpc).unwrap();
+    }
+    let (now, client) = (world.now, &mut world.nodes[0].endpoint);
+    for number in 0..64 {
+        assert_eq!(client.may_begin(now, session), Ok(true), "{number}");
+        client.call(now, session, body(number, 100), None).unwrap();
+    }
+    assert_eq!(client.may_begin(now, session), Ok(false));
+    assert!(!world.sent.iter().any(|sent| sent.has(PacketType::Window)));
+}
+
 /// A window that is never full: the peer learns of room before it has to ask.
 #[test]
 fn many_calls_at_once_never_block_a_large_enough_window() {

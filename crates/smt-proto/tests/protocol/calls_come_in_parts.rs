@@ -8,7 +8,7 @@ use smt_proto::{
     CallError, CallFailure, CallOptions, CloseCode, Config, Event, Execution, Failure, PartMarks,
     Refused, RpcId, TakenPart,
 };
-use smt_wire::{Abort, AbortCode, Body, PacketType, SessionIndex};
+use smt_wire::{Abort, AbortCode, Body, List, PacketType, SessionIndex};
 
 use super::support::rogue::Rogue;
 use super::support::{Answer, Verdict, World, body, ms, us};
@@ -296,6 +296,7 @@ fn parts_that_leave_in_a_bundle_are_no_messages_of_the_application() {
     assert!(world.nodes[1].event(done).is_none());
 }
 
+// SMT [5.9-11]
 #[test]
 fn a_part_that_no_window_takes_is_refused_and_the_call_goes_on() {
     let mut client = Config::default();
@@ -308,6 +309,32 @@ fn a_part_that_no_window_takes_is_refused_and_the_call_goes_on() {
     send(&mut world, 1, request, body(1, 3_584), true).unwrap();
     world.run_for(ms(5));
     assert_eq!(take(&mut world, 0, call).0.len(), 1);
+}
+
+/// Nothing else of the server arrives, and the request need not be kept any longer.
+// SMT [5.9-17]
+#[test]
+fn a_part_of_a_reply_says_that_its_request_has_arrived() {
+    let (mut world, session, _) = World::connected();
+    world.rule = Box::new(|datagram, _| match datagram.from == 1 && datagram.data().is_none() {
+        true => Verdict::Drop,
+        false => Verdict::Deliver,
+    });
+    let (call, request) = begin(&mut world, session, REPLY);
+    world.is_recording = true;
+    let mut rogue = Rogue::server(session);
+    for (has_come, again) in [(false, 1), (true, 0)] {
+        if has_come {
+            send(&mut world, 1, request, body(1, 100), true).unwrap();
+            world.run_for(us(100));
+        }
+        world.sent.clear();
+        let ids = [call.id];
+        let never_seen = Body::NeverSeen(List::from(&ids[..]));
+        rogue.say(&mut world, &[never_seen]);
+        let of_client = world.sent.iter().filter(|sent| sent.from == 0);
+        assert_eq!(of_client.filter(|sent| sent.data().is_some()).count(), again);
+    }
 }
 
 // SMT [5.9-1]

@@ -8,8 +8,10 @@ use smt_proto::Config;
 use smt_record::Side;
 use smt_wire::{Body, Control, ControlNumber, List, Packet, PacketType};
 
+use super::support::configs::short_lived_keys;
 use super::support::rogue::{Rogue, striped};
-use super::support::{Datagram, World};
+use super::support::rule::trouble;
+use super::support::{Datagram, Load, Random, Verdict, World};
 
 fn striped_pair() -> (World, Rogue, Rogue) {
     let mut config = Config::default();
@@ -29,6 +31,38 @@ fn controls(datagram: &Datagram) -> Vec<Control<'_>> {
         _ => None,
     });
     controls.collect()
+}
+
+/// From the first CONFIRM on, over loss and the ends of keys.
+// SMT [3.4-4], [4.3-1]
+#[test]
+fn no_control_number_is_used_twice() {
+    let mut random = Random::from_env();
+    let mut config = short_lived_keys();
+    config.stripes_log2 = 1;
+    let mut world = World::pair(config.clone(), config);
+    world.is_recording = true;
+    let mut confirms = [0; 2];
+    world.rule = Box::new(move |datagram, _| {
+        let of_sender = &mut confirms[datagram.from];
+        *of_sender += usize::from(datagram.has(PacketType::Confirm));
+        match datagram.has(PacketType::Confirm) && *of_sender < 3 {
+            true => Verdict::Drop,
+            false => Verdict::Deliver,
+        }
+    });
+    let (client, server) = world.connect(0, 1).unwrap();
+    world.rule = Box::new(trouble(Random::new(random.any()), 10));
+    let load = Load { messages: 500, at_once: 20, size_max: 50_000, random };
+    load.run(&mut world, [client, server]);
+    let mut used = BTreeSet::new();
+    for sent in &world.sent {
+        for control in controls(sent) {
+            let number = (sent.from, control.header.session, control.header.number.to_u64());
+            assert!(used.insert(number), "{}", sent.line());
+        }
+    }
+    assert!(used.len() > 500, "{}", used.len());
 }
 
 /// Two of equal counters, under equal nonces, would give the key of the tags away.

@@ -22,7 +22,7 @@ fn sizes(world: &World, ends: [SessionIndex; 2]) -> [usize; 2] {
     [0, 1].map(|node| world.nodes[node].endpoint.session(ends[node]).unwrap().datagram_size)
 }
 
-// SMT [9.8-2]
+// SMT [9.8-2], [9.8-1]
 #[test]
 fn datagram_sizes_grow_to_what_the_path_carries() {
     let expected = [
@@ -138,6 +138,21 @@ fn discovery_is_tried_again_after_a_black_hole() {
     world.outcome(0, rpc).unwrap();
     world.run_for(ms(61_000));
     assert_eq!(sizes(&world, [client, server]), [1_472; 2]);
+}
+
+/// Anybody can forge the reports by which a system says so.
+// SMT [9.8-5]
+#[test]
+fn reports_about_a_path_do_not_lower_the_datagram_size() {
+    let (mut world, client, server) = World::connected();
+    let (now, remote) = (world.now, world.nodes[1].address);
+    for length in [1_200, 1_472, 65_507] {
+        let endpoint = &mut world.nodes[0].endpoint;
+        endpoint.handle_send_too_large(now, remote, length);
+        endpoint.handle_unreachable(now, remote);
+    }
+    world.run_for(ms(1_000));
+    assert_eq!(sizes(&world, [client, server]), [65_507; 2]);
 }
 
 /// Loss is not a black hole.

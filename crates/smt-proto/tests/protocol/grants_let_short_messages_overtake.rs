@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 
 use smt_proto::{Config, Event, RpcId};
-use smt_wire::{Body, Packet, PacketType};
+use smt_wire::{Body, MessageId, Packet, PacketType};
 
 use super::support::configs::ethernet;
 use super::support::forge::PAYLOAD;
-use super::support::{Datagram, Verdict, World, body, ms, us};
+use super::support::rule::trouble;
+use super::support::{Datagram, Random, Verdict, World, body, ms, us};
 
 const MB: usize = 1_000_000;
 
@@ -153,6 +154,7 @@ fn lost_grants_are_repeated() {
     assert!(world.outcome(0, rpc) == Ok(body(1, 5 * MB)));
 }
 
+// SMT [9.2-1]
 #[test]
 fn no_grant_names_a_message_before_its_record_0_has_opened() {
     let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
@@ -164,6 +166,38 @@ fn no_grant_names_a_message_before_its_record_0_has_opened() {
     world.call(0, session, body(1, 5 * MB));
     world.run_for(ms(1_000));
     assert!(!world.sent.iter().any(|sent| sent.has(PacketType::Grant)));
+}
+
+/// However packets are lost, repeated and reordered.
+// SMT [8-4], [9.2-3]
+#[test]
+fn a_grant_never_goes_back_and_has_room_for_a_record() {
+    let (mut world, sessions) = World::star(4);
+    world.is_recording = true;
+    world.rule = Box::new(trouble(Random::from_env(), 3));
+    let calls: Vec<_> = (0..8)
+        .map(|at| (1 + at % 4, world.call(1 + at % 4, sessions[at % 4], body(at as u64, 2 * MB))))
+        .collect();
+    assert_eq!(order(&mut world, &calls).len(), 8);
+    // 2,000,040 bytes are record 0 and 122 more.
+    let length = 2_000_040 + 123 * 22;
+    let mut last: BTreeMap<(usize, MessageId), (u32, u32)> = BTreeMap::new();
+    for sent in &world.sent {
+        for packet in sent.packets() {
+            let Packet::Control(control) = packet else { continue };
+            let Body::Grant(list) = control.body else { continue };
+            for grant in list.iter() {
+                let name = (sent.to, grant.id);
+                let before = last.insert(name, (grant.granted, grant.received));
+                let (granted, received) = before.unwrap_or_default();
+                assert!(grant.granted >= granted && grant.received >= received, "{grant:?}");
+                let room = grant.granted - grant.received;
+                let is_enough = room >= 16_384 + 22 || grant.granted == length;
+                assert!(grant.granted == granted || is_enough, "{grant:?} behind {granted}");
+            }
+        }
+    }
+    assert_eq!(last.len(), 8);
 }
 
 /// A peer may write anything into a GRANT; a priority of 200 is none of ours.

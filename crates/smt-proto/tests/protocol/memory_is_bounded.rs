@@ -40,6 +40,7 @@ fn packets_before_record_0_share_a_small_pool() {
     assert_eq!(world.outcome(0, rpc), Ok(body(2, 100_000)));
 }
 
+// SMT [5.4-4]
 #[test]
 fn garbage_for_unseen_ids_holds_nothing() {
     let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
@@ -79,6 +80,7 @@ fn a_long_message_costs_what_has_arrived_of_it() {
 }
 
 /// Parts of every record that may be sent, under every epoch, a byte each.
+// SMT [7.3-11]
 #[test]
 fn forged_parts_of_an_opened_message_cost_no_more_than_was_granted() {
     let (mut world, session, _) = World::connected_with(ethernet(), ethernet());
@@ -104,6 +106,7 @@ fn forged_parts_of_an_opened_message_cost_no_more_than_was_granted() {
     );
 }
 
+// SMT [9.2-17]
 #[test]
 fn messages_wait_while_memory_is_full_and_arrive_in_the_end() {
     let mut server = ethernet();

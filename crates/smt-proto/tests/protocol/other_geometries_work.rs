@@ -4,6 +4,7 @@
 use smt_proto::Config;
 use smt_wire::{AbortCode, Body, MessageId, Packet};
 
+use super::support::configs::short_lived_keys;
 use super::support::load::assert_nothing_is_left;
 use super::support::rogue::striped;
 use super::support::rule::trouble;
@@ -51,11 +52,25 @@ fn ids(body: Body<'_>, stripes_log2: u8) -> Vec<MessageId> {
     }
 }
 
-/// Also of those that wait together (SPEC §4.3).
+/// Whether the body is about the session, and neither about ids nor about a stripe.
+fn is_of_session(body: Body<'_>) -> bool {
+    matches!(
+        body,
+        Body::Ping(_)
+            | Body::Pong(_)
+            | Body::KeyUpdateRequest { .. }
+            | Body::EpochDone { .. }
+            | Body::EpochAck { .. }
+    )
+}
+
+/// Also of those that wait together (SPEC §4.3). Those about the session are of stripe 0.
+// SMT [4.3-3]
 #[test]
 fn all_ids_of_a_control_packet_are_of_its_stripe() {
     let mut random = Random::from_env();
-    let config = with(|config| config.stripes_log2 = 2);
+    let mut config = short_lived_keys();
+    config.stripes_log2 = 2;
     let (mut world, at_client, at_server) = World::connected_with(config.clone(), config);
     let mut trouble = trouble(Random::new(random.any()), 10);
     world.rule = Box::new(move |datagram, injected| {
@@ -63,6 +78,9 @@ fn all_ids_of_a_control_packet_are_of_its_stripe() {
             let Packet::Control(control) = packet else {
                 continue;
             };
+            let of_session = is_of_session(control.body).then_some(0);
+            let own = control.header.number.stripe;
+            assert_eq!(of_session.unwrap_or(own), own, "{}", datagram.line());
             for id in ids(control.body, 2) {
                 let stripe = striped(2).split(id).unwrap().stripe;
                 assert_eq!(stripe, control.header.number.stripe, "{}", datagram.line());
@@ -79,6 +97,7 @@ fn all_ids_of_a_control_packet_are_of_its_stripe() {
     }
 }
 
+// SMT [6.3-19]
 #[test]
 fn the_fewer_stripes_of_both_sides_and_small_windows_work() {
     let client = with(|config| {
@@ -98,6 +117,7 @@ fn the_smallest_records_work() {
     works(config.clone(), config, 100_000);
 }
 
+// SMT [6.3-19]
 #[test]
 fn records_of_odd_sizes_work() {
     let client = with(|config| {
@@ -111,6 +131,7 @@ fn records_of_odd_sizes_work() {
     works(client, server, 100_000);
 }
 
+// SMT [6.3-13]
 #[test]
 fn few_index_bits_on_one_side_and_many_on_the_other_work() {
     let few = with(|config| config.index_bits = 8);

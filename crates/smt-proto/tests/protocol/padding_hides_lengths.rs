@@ -54,6 +54,7 @@ fn padding_covers_whole_records() {
     assert_eq!(lengths, BTreeSet::from([200_000]));
 }
 
+// SMT [5.6-2]
 #[test]
 fn padding_reaches_the_message_limit() {
     let mut config = Config::default();

@@ -206,6 +206,7 @@ fn unscheduled_bytes_have_their_part_of_the_link() {
 }
 
 /// Headers of trimmed packets take their part of the link, too: of 1 Gb/s a half.
+// SMT [9.10-15]
 #[test]
 fn trimmed_headers_have_their_part_of_the_link() {
     let pulled = |with_headers: bool| {
@@ -234,6 +235,7 @@ fn trimmed_headers_have_their_part_of_the_link() {
 }
 
 /// Memory is full: the messages that have begun end one after the other.
+// SMT [9.10-3]
 #[test]
 fn the_shortest_message_gets_on_while_memory_is_full() {
     let mut server = ethernet();

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! CLOSE, RESET and draining: who is told what, and what may have run.
 
-use smt_proto::{CallFailure, CloseCode, Config, Event, Execution, SessionEnd};
-use smt_wire::{PacketType, Reset, SessionIndex};
+use smt_carrier::Path;
+use smt_proto::{CallFailure, CloseCode, Config, ConnectError, Event, Execution, SessionEnd};
+use smt_wire::{Body, PacketType, Reset, SessionIndex};
 
 use super::support::forge::{SESSION, flipped};
+use super::support::rogue::Rogue;
 use super::support::{Answer, Datagram, Verdict, World, body, ms};
 
 fn end_of(world: &mut World, node: usize) -> SessionEnd {
@@ -14,7 +16,7 @@ fn end_of(world: &mut World, node: usize) -> SessionEnd {
     })
 }
 
-// SMT [12.3-1]
+// SMT [12.3-1], [8-22]
 #[test]
 fn a_close_reaches_the_peer_with_its_code() {
     for code in [
@@ -83,6 +85,23 @@ fn a_reset_counts_only_with_its_token() {
     world.hand_in(&reset);
     assert_eq!(world.nodes[0].endpoint.sessions_len(), 0);
     assert_eq!(end_of(&mut world, 0), SessionEnd::Reset);
+}
+
+/// A peer that confirms again may have another token by then.
+// SMT [6.5-7]
+#[test]
+fn the_token_of_the_confirm_that_came_last_counts() {
+    let (mut world, client, server) = World::connected();
+    let reset = Reset { index: client, token: [0; 16] };
+    let mut bytes = vec![0; Reset::LEN];
+    reset.emit(smt_wire::VERSION, (&mut bytes[..]).try_into().unwrap());
+    let reset = Datagram { at: world.now, from: 0, to: 1, bytes, is_trimmed: false };
+    world.hand_in(&reset);
+    assert_eq!(world.nodes[1].endpoint.sessions_len(), 1);
+    // Its token is all zeros.
+    Rogue::client(server).say(&mut world, &[Body::Confirm]);
+    world.hand_in(&reset);
+    assert_eq!(world.nodes[1].endpoint.sessions_len(), 0);
 }
 
 /// An attacker who could ask for tokens of indices that are live, or will be, could end sessions.
@@ -189,6 +208,29 @@ fn a_server_that_shuts_down_refuses_new_requests_and_ends_the_others() {
     world.start_connect(0, 1);
     world.run_for(ms(100));
     assert_eq!(world.nodes[1].endpoint.sessions_len(), 1, "no client is accepted");
+}
+
+/// The original goes on with the keys, the numbers and the peers.
+// SMT [16-1]
+#[test]
+fn an_endpoint_that_is_a_copy_says_nothing_more_and_gets_nothing() {
+    let (mut world, client, server) = World::connected();
+    world.nodes[0].application = Box::new(|_| Answer::Hold);
+    let rpc = world.call(0, client, body(1, 100));
+    world.call(1, server, body(2, 100));
+    world.is_recording = true;
+    world.nodes[0].endpoint.leave_to_original();
+    assert_eq!(end_of(&mut world, 0), SessionEnd::Copied);
+    let error = world.outcome(0, rpc).unwrap_err();
+    assert_eq!(error.reason, CallFailure::SessionEnded(SessionEnd::Copied));
+    let (now, path) = (world.now, Path::to(world.nodes[1].address));
+    let copy = &mut world.nodes[0].endpoint;
+    let connected = copy.connect(now, path, "server", ms(1_000));
+    assert_eq!(connected, Err(ConnectError::Copied));
+    // The server asks about its call, and is not told that there is no session.
+    world.run_for(ms(1_000));
+    assert!(world.sent.iter().any(|sent| sent.from == 1));
+    assert!(world.sent.iter().all(|sent| sent.from == 1), "{}", world.trace());
 }
 
 // SMT [11-1]

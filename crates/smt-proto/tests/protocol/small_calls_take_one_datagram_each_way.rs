@@ -16,6 +16,7 @@ fn a_hundred_calls_one_after_the_other_take_two_hundred_datagrams() {
     assert!(world.sent.iter().all(|datagram| datagram.data().is_some()));
 }
 
+// SMT [9.4-3]
 #[test]
 fn only_the_last_reply_is_asked_about() {
     let (mut world, session, _) = World::connected();

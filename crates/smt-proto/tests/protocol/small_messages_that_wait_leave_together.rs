@@ -51,6 +51,18 @@ fn replies_leave_together_like_their_requests() {
     assert_eq!((bundles(0), bundles(1)), (1, 1));
 }
 
+// SMT [5.7-9]
+#[test]
+fn a_message_waits_for_no_others_to_leave_with() {
+    let (mut world, session, _) = World::connected();
+    world.is_recording = true;
+    for number in 1..=3 {
+        // No time passes.
+        world.call(0, session, body(number, 64));
+        assert_eq!(world.sent.len() as u64, number);
+    }
+}
+
 /// A session on a path whose datagrams have this size.
 fn connected_by(datagram: u16) -> (World, SessionIndex) {
     let mut config = Config::default();
@@ -249,7 +261,7 @@ fn a_bundle_is_sent_until_it_is_seen_even_if_all_of_its_members_were_given_up() 
     assert_eq!(world.nodes[1].endpoint.session(at_server).unwrap().served, 0);
 }
 
-// SMT [5.7-31]
+// SMT [5.7-31], [5.7-29]
 #[test]
 fn one_way_messages_are_delivered_when_their_bundle_is_acknowledged() {
     let (mut world, session, _) = World::connected();
@@ -269,6 +281,7 @@ fn one_way_messages_are_delivered_when_their_bundle_is_acknowledged() {
     assert_eq!(acks.count(), 1, "{}", world.trace());
 }
 
+// SMT [5.7-28]
 #[test]
 fn only_the_last_replies_are_asked_about() {
     let (mut world, session, at_server) = World::connected();

@@ -30,6 +30,24 @@ fn the_part_that_the_application_waits_for_is_taken_without_room() {
     assert_eq!(take(&mut world, 0, call).0, parts_of([10, 20, 30_000])[2..]);
 }
 
+/// The same of a part that comes in a bundle with others, which come again.
+// SMT [5.7-26]
+#[test]
+fn the_part_that_the_application_waits_for_is_taken_from_a_bundle_without_room() {
+    let (mut world, session, _) = World::connected();
+    let (call, request) = begin(&mut world, session, REPLY);
+    world.nodes[0].endpoint.set_untaken(usize::MAX / 2);
+    for part in parts_of([10, 20]) {
+        send(&mut world, 1, request, part, true).unwrap();
+    }
+    world.run_for(ms(100));
+    assert_eq!(world.nodes[1].endpoint.statistics().bundles_sent, 1);
+    for taken in [0..1, 1..2] {
+        assert_eq!(take(&mut world, 0, call).0, parts_of([10, 20])[taken]);
+        world.run_for(Duration::from_secs(2));
+    }
+}
+
 /// Parts that come before the one that is needed next may fill the memory, and none of them can be
 /// read before that one.
 // SMT [5.9-19]

@@ -273,6 +273,42 @@ fn a_header_of_another_session_version_or_type_is_not_asked_for() {
     assert_eq!(questions(&world, 1).len(), 1, "the genuine one is taken");
 }
 
+/// Anybody can send headers in the name of a peer that is gone.
+// SMT [9.10-7]
+#[test]
+fn trimmed_headers_are_no_sign_of_life() {
+    let (mut world, session, _) = pulling();
+    world.is_recording = true;
+    let rpc = world.call(0, session, body(1, 10));
+    assert!(world.outcome(0, rpc).is_ok());
+    let reply = world.sent.iter().rfind(|sent| sent.from == 1 && sent.data().is_some());
+    let header = reply.cloned().unwrap().trimmed();
+    world.rule = Box::new(|_, _| Verdict::Drop);
+    let rpc = world.call(0, session, body(2, 10));
+    let waiting = claim(&header, rpc.id.0, 50, 0);
+    for _ in 0..30 {
+        world.hand_in(&waiting);
+        world.hand_in(&header);
+        world.run_for(ms(100));
+    }
+    assert!(world.nodes[0].endpoint.session(session).is_none(), "it is dead after two seconds");
+}
+
+/// Record 0 would be dropped if it came.
+// SMT [9.10-14]
+#[test]
+fn a_trimmed_record_0_is_not_asked_for_without_room_for_it() {
+    for (untaken, asked) in [(0, 1), (usize::MAX / 2, 0)] {
+        let (mut world, session, _) = pulling();
+        let template = template(&mut world, session, 1_000).trimmed();
+        world.is_recording = true;
+        world.nodes[1].endpoint.set_untaken(untaken);
+        world.hand_in(&template);
+        world.run_for(us(100));
+        assert_eq!(questions(&world, 1).len(), asked, "{untaken} bytes are not taken");
+    }
+}
+
 /// Headers of everything that is on its way, many times: what is not there yet is asked for three
 /// times at most.
 // SMT [9.10-11]
@@ -398,6 +434,7 @@ fn another_policy_leaves_waiting_questions_to_timers() {
 }
 
 /// A switch of eight packets, ten senders, first windows of 60 KB: nothing waits for a timer.
+// SMT [9.10-15]
 #[test]
 fn incast_needs_no_timer() {
     for order in [PullOrder::RoundRobin, PullOrder::ShortestFirst] {

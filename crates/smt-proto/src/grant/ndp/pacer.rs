@@ -91,6 +91,7 @@ mod tests {
         assert_eq!(packets(&mut pace, Duration::from_nanos(10), true), 1_000);
     }
 
+    // SMT [9.10-4]
     #[test]
     fn coarse_timers_catch_up_what_the_slack_permits() {
         let grain = Duration::from_micros(10);

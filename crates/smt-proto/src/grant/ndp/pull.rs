@@ -209,6 +209,7 @@ mod tests {
         assert_eq!(policy.next_timeout(), None);
     }
 
+    // SMT [9.10-3]
     #[test]
     fn each_message_may_have_one_record_on_its_way_beyond_the_budget() {
         let mut policy = Pull::new(10_000_000_000, 10_000);

@@ -257,6 +257,7 @@ mod tests {
         }
     }
 
+    // SMT [5.3-5]
     #[test]
     fn record_0_travels_whole_behind_smaller_pieces() {
         let found = unsent(0, 1_240).next_even_piece(124, 121);

@@ -81,6 +81,7 @@ fn messages_are_counted_once_for_a_state_of_the_key() {
     assert!(keys.suffice(7, LIMITS.0, || 8));
 }
 
+// SMT [7.3-21]
 #[test]
 fn a_message_with_more_records_than_a_key_begins_all_the_same() {
     let mut keys = keys();
