@@ -83,6 +83,7 @@ mod tests {
         assert_eq!(server.to_string(), "db7.example:17379");
     }
 
+    // SMT [6.9-1]
     #[test]
     fn addresses_and_what_is_no_name_have_no_record() {
         let long = ["a".repeat(60).as_str(); 4].join(".");

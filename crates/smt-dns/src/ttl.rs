@@ -25,6 +25,7 @@ pub fn kept_for(ttl: u32, remaining: u64) -> Duration {
 mod tests {
     use super::*;
 
+    // SMT [6.9-4]
     #[test]
     fn a_published_ttl_is_at_most_half_of_what_is_left_until_the_renewal() {
         for life in [4, 60, 3_599, 3_600] {

@@ -80,6 +80,7 @@ async fn a_failed_destination_does_not_keep_the_others_from_the_ticket() {
     std::fs::remove_file(&file).unwrap();
 }
 
+// SMT [6.9-1]
 #[test]
 fn tickets_without_a_dns_name_are_not_published() {
     let identity = EphemeralCa::new().unwrap().server(&["127.0.0.1"]).unwrap();

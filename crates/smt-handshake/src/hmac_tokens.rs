@@ -85,6 +85,7 @@ mod tests {
             assert_eq!(token, two.mac(COOKIE, &[b"abc"]));
         }
 
+        // SMT [12.1-1]
         #[test]
         fn differs_by_purpose_seed_and_message() {
             let tokens = HmacTokens::new(SEED);
@@ -92,7 +93,10 @@ mod tests {
             assert_ne!(token, tokens.mac(MacPurpose::Reset, &[b"abc"]));
             assert_ne!(token, tokens.mac(MacPurpose::Tables, &[b"abc"]));
             assert_ne!(token, tokens.mac(COOKIE, &[b"abd"]));
-            assert_ne!(token, HmacTokens::new([8; 32]).mac(COOKIE, &[b"abc"]));
+            for purpose in [COOKIE, MacPurpose::Reset, MacPurpose::Tables] {
+                let of_others = HmacTokens::new([8; 32]).mac(purpose, &[b"abc"]);
+                assert_ne!(tokens.mac(purpose, &[b"abc"]), of_others);
+            }
         }
 
         #[test]

@@ -119,6 +119,7 @@ mod changed_in_flight {
         assert_every_byte_is_bound(&registered_client(), &registered_server(), &[1, 0x80]);
     }
 
+    // SMT [6.1-1]
     #[test]
     fn parameters_in_a_later_flight_are_refused() {
         let algorithms = Algorithms::default();
@@ -131,6 +132,7 @@ mod changed_in_flight {
         assert_eq!(outcome.server_failure().kind, FailureKind::Malformed);
     }
 
+    // SMT [6.1-1]
     #[test]
     fn missing_parameters_of_the_server_are_refused() {
         let algorithms = Algorithms::default();
@@ -150,15 +152,17 @@ mod suite {
         params[place + 1] = 0x03;
     }
 
+    // SMT [6.3-11], [6.3-12]
     #[test]
     fn one_that_the_clients_parameters_lack_is_refused_by_the_server_with_an_alert() {
         let algorithms = Algorithms::default();
         let (client, server) = providers(&algorithms, &algorithms);
-        let outcome = run_with(&client, &server, |flight| {
-            if flight.number == 1 {
-                without_aes_128(&mut flight.params);
-            }
+        let mut answer = Vec::new();
+        let outcome = run_with(&client, &server, |flight| match flight.number {
+            1 => without_aes_128(&mut flight.params),
+            _ => answer.clone_from(&flight.bytes),
         });
+        assert_eq!(answer, [0x15, 3, 3, 0, 2, 2, 47], "illegal_parameter, which nothing protects");
         let failure = outcome.server_failure();
         assert_eq!((failure.kind, failure.fault), (FailureKind::NoCommonParameters, Fault::Peer));
         assert!(failure.text.contains("TLS_AES_128_GCM_SHA256"), "{failure}");
@@ -167,6 +171,7 @@ mod suite {
         assert_eq!(outcome.flights, 2);
     }
 
+    // SMT [6.3-11]
     #[test]
     fn one_that_the_servers_parameters_lack_is_refused_by_the_client_and_the_server_learns_it() {
         let algorithms = Algorithms::default();

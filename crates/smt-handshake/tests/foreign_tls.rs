@@ -97,6 +97,7 @@ mod client {
         (client, result)
     }
 
+    // SMT [6.1-2]
     #[test]
     fn takes_a_foreign_server_that_speaks_smt() {
         let (mut client, result) = meet(&[b"smt/1"], b"");
@@ -104,6 +105,7 @@ mod client {
         assert!(client.finished().is_some());
     }
 
+    // SMT [6.1-2]
     #[test]
     fn refuses_a_server_that_names_no_protocol() {
         let (mut client, result) = meet(&[], b"");
@@ -113,6 +115,7 @@ mod client {
         assert!(client.finished().is_none());
     }
 
+    // SMT [6.1-23]
     #[test]
     fn refuses_application_data() {
         let (mut client, result) = meet(&[b"smt/1"], b"hello");

@@ -170,6 +170,7 @@ mod server {
             .into()
     }
 
+    // SMT [6.1-8], [6.1-18]
     #[test]
     fn one_without_the_key_of_its_pinned_or_signed_certificate_is_refused_as_an_impostor() {
         for outcome in outcomes() {
@@ -180,6 +181,7 @@ mod server {
         }
     }
 
+    // SMT [6.1-8]
     #[test]
     fn it_learns_that_its_signature_does_not_verify() {
         for outcome in outcomes() {
@@ -206,6 +208,7 @@ mod client {
         certificates.trusts().map(|trust| run(&impostor, &server(trust).build().unwrap())).into()
     }
 
+    // SMT [6.1-8]
     #[test]
     fn one_without_the_key_of_its_pinned_or_signed_certificate_is_refused_as_an_impostor() {
         for auth in [ClientAuth::Required, ClientAuth::Optional] {

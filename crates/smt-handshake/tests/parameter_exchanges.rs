@@ -85,6 +85,7 @@ mod registered {
         assert!(failure.text.contains("registered key \"nobody\""), "{failure}");
     }
 
+    // SMT [6.3-11]
     #[test]
     fn another_suite_is_refused() {
         let other = RegisteredKey::from_secret(b"one", CLIENT, Suite::Aes128Gcm, &[2; 32]).unwrap();
@@ -108,6 +109,7 @@ mod registered {
         }
     }
 
+    // SMT [6.1-24]
     #[test]
     fn key_exchange_bytes_are_refused_in_every_flight() {
         let (client, server) = providers();
@@ -123,6 +125,7 @@ mod registered {
         }
     }
 
+    // SMT [6.3-10]
     #[test]
     fn another_name_in_the_servers_answer_is_refused() {
         let (client, server) = providers();
@@ -154,6 +157,7 @@ mod registered {
         assert!(client.finished().is_none() && client.flight(3).is_none());
     }
 
+    // SMT [6.3-10]
     #[test]
     fn the_random_of_either_side_is_fresh() {
         let (client, server) = providers();
@@ -187,12 +191,38 @@ mod registered {
 mod plaintext {
     use super::*;
 
+    // SMT [14-2]
     #[test]
     fn both_sides_get_plaintext_secrets() {
-        let (at_client, at_server) = run(&PlaintextProvider, &PlaintextProvider).both();
+        let mut sent = Vec::new();
+        let outcome = run_with(&PlaintextProvider, &PlaintextProvider, |flight| {
+            sent.push((flight.number, flight.params.get(5).copied(), flight.bytes.len()));
+        });
+        // Tag 2 has one byte, which stands behind the only version.
+        assert_eq!(sent, [(1, Some(0xF1), 0), (2, Some(0xF1), 0), (3, None, 0)]);
+        let (at_client, at_server) = outcome.both();
         assert!(at_client.secrets.is_plaintext() && at_server.secrets.is_plaintext());
     }
 
+    // SMT [14-4]
+    #[test]
+    fn a_side_refuses_parameters_that_name_a_suite() {
+        for changed in [1, 2] {
+            let outcome = run_with(&PlaintextProvider, &PlaintextProvider, |flight| {
+                if flight.number == changed {
+                    let place = flight.params.windows(2).position(|tag| tag == [4, 2]).unwrap();
+                    flight.params[place + 2..place + 4].copy_from_slice(&[0x13, 0x01]);
+                }
+            });
+            let failure = match changed {
+                1 => outcome.server_failure(),
+                _ => outcome.client_failure(),
+            };
+            assert_eq!(failure.kind, FailureKind::Malformed);
+        }
+    }
+
+    // SMT [14-2]
     #[test]
     fn a_side_refuses_parameters_of_another_exchange() {
         let (client, server) = providers();

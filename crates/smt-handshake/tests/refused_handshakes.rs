@@ -85,6 +85,7 @@ mod server_certificate {
         assert_refused(&outcome, &text, "expired, or not yet valid");
     }
 
+    // SMT [6.1-15]
     #[test]
     fn wrong_name() {
         let authority = Authority::new();
@@ -165,6 +166,7 @@ mod client_certificate {
         assert_eq!(outcome.flights, 4, "the alert is the server's next flight");
     }
 
+    // SMT [6.1-7]
     #[test]
     fn missing_where_required() {
         let outcome = run_client(&Authority::new(), None, ClientAuth::Required);

@@ -5,7 +5,7 @@
 
 mod harness;
 
-use harness::run;
+use harness::{run, run_with};
 use smt_handshake::{KeyEnds, RegisteredKey, RegisteredProvider};
 use smt_record::Suite;
 
@@ -52,6 +52,23 @@ fn each_end_is_told_who_the_other_is() {
     assert_session(key("a", "b"), key("b", "a"));
 }
 
+// SMT [7.2-7]
+#[test]
+fn no_identity_is_sent() {
+    let client = RegisteredProvider::client(key("web-identity", "store-identity"));
+    let server = RegisteredProvider::server(vec![key("store-identity", "web-identity")]).unwrap();
+    let mut sent = Vec::new();
+    let outcome = run_with(&client, &server, |flight| {
+        sent.extend_from_slice(&flight.params);
+        sent.extend_from_slice(&flight.bytes);
+    });
+    outcome.both();
+    let has = |word: &[u8]| sent.windows(word.len()).any(|window| window == word);
+    assert!(has(b"group"), "the key's name is");
+    assert!(!has(b"identity"));
+}
+
+// SMT [7.2-12]
 #[test]
 fn one_key_serves_both_directions_of_calls() {
     let both = |own, peer| RegisteredProvider::both(key(own, peer), vec![key(own, peer)]).unwrap();
@@ -82,12 +99,14 @@ fn another_client_with_the_same_secret_cannot_come_in_as_the_one_that_is_awaited
     assert_no_session(key("c", "b"), key("b", "a"));
 }
 
+// SMT [7.2-8]
 #[test]
 fn sides_that_disagree_in_the_servers_identity_have_no_session() {
     assert_no_session(key("a", "B"), key("b", "a"));
     assert_no_session(key("a", "b"), key("b.", "a"));
 }
 
+// SMT [7.2-8]
 #[test]
 fn sides_that_disagree_in_the_clients_identity_have_no_session() {
     assert_no_session(key("A", "b"), key("b", "a"));

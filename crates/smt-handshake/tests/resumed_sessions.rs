@@ -6,7 +6,9 @@ mod harness;
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use harness::{Flight, NAME, Outcome, Side, run, run_request, run_with};
+use harness::{
+    EARLY_DATA, Flight, NAME, Outcome, PRE_SHARED_KEY, Side, run, run_request, run_with,
+};
 use smt_handshake::{
     Algorithms, ClientAuth, ClientTls, Group, Identity, ServerTls, TlsProvider, Trust,
 };
@@ -109,33 +111,10 @@ fn is_resumed((client, server): &(Finished, Finished)) -> bool {
     client.peer.is_resumed
 }
 
-/// The extensions of a ClientHello in one record, by their numbers.
-fn extensions(flight: &Flight) -> Vec<(u16, Vec<u8>)> {
-    // Record, message, version and random are before the session id.
-    let mut rest = &flight.bytes[5 + 4 + 2 + 32..];
-    let mut take = |width: usize| {
-        let length = rest[..width].iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
-        let (taken, left) = rest[width..].split_at(length);
-        rest = left;
-        taken
-    };
-    let (_session, _suites, _compressions) = (take(1), take(2), take(1));
-    let mut all = take(2);
-    let mut found = Vec::new();
-    while let [a, b, c, d, left @ ..] = all {
-        let (content, left) = left.split_at(usize::from(u16::from_be_bytes([*c, *d])));
-        found.push((u16::from_be_bytes([*a, *b]), content.to_vec()));
-        all = left;
-    }
-    found
-}
-
-const EARLY_DATA: u16 = 42;
-const PRE_SHARED_KEY: u16 = 41;
 const PSK_MODES: u16 = 45;
 const KEY_SHARE: u16 = 51;
 
-// SMT [6.10-4], [6.10-5]
+// SMT [6.1-12], [6.10-4], [6.10-5]
 #[test]
 fn a_second_session_is_resumed_with_a_fresh_key_exchange() {
     let setup = Setup::new();
@@ -145,7 +124,7 @@ fn a_second_session_is_resumed_with_a_fresh_key_exchange() {
     let mut hello = Vec::new();
     let second = run_request(request(1), &pair.client, &pair.server, |flight| {
         if flight.number == 1 {
-            hello = extensions(flight);
+            hello = flight.extensions();
         }
     });
     assert_eq!(second.flights, 3);
@@ -207,7 +186,7 @@ fn a_ticket_is_used_once_by_the_client() {
         let mut client = Side::of(pair.client.client(request(1)).unwrap(), 1);
         let params = client.params.clone();
         client.start(&params);
-        let hello = extensions(&client.flight(1).unwrap());
+        let hello = client.flight(1).unwrap().extensions();
         hello.iter().any(|(number, _)| *number == PRE_SHARED_KEY)
     };
     assert_eq!([begun(), begun()], [true, false]);
@@ -448,7 +427,7 @@ fn a_ticket_fits_in_a_packet_with_confirm_and_is_not_sent_in_the_clear() {
             run_request(request(second), &pair.client, &pair.server, |flight| {
                 match flight.number {
                     4 => sent.push(flight.bytes.clone()),
-                    1 => shown.push(extensions(flight)),
+                    1 => shown.push(flight.extensions()),
                     _ => {}
                 }
             });

@@ -127,6 +127,30 @@ fn both_sides_have_the_same_secrets_and_the_server_is_known() {
     }
 }
 
+/// The ticket's suite is the client's too, or the ticket is not used; and the server's own
+/// parameters may lack it.
+// SMT [6.7-7]
+#[test]
+fn the_suite_is_one_of_the_ticket_and_of_both_sides_parameters() {
+    let setup = Setup::new(TicketPlan { suites: vec![Suite::Aes128Gcm], ..plan() });
+    let other = || setup.client().with_suites(vec![Suite::Aes256Gcm]);
+    let request = ClientRequest { wall: Some(now()), ..ClientRequest::new(NAME) };
+    assert_eq!(other().client(request).unwrap().kind, KeyExchange::Tls13);
+    for lacking in [1, 2] {
+        let outcome = run_at(Some(now()), &setup.client(), &setup.server(), |flight| {
+            if flight.number == lacking {
+                let place = flight.params.windows(2).position(|pair| pair == [0x13, 0x01]);
+                flight.params[place.unwrap() + 1] = 0x03;
+            }
+        });
+        let failure = match lacking {
+            1 => outcome.server_failure(),
+            _ => outcome.client_failure(),
+        };
+        assert_eq!(failure.kind, FailureKind::NoCommonParameters, "{failure}");
+    }
+}
+
 // SMT [6.7-6]
 #[test]
 fn no_two_sessions_of_one_ticket_have_a_secret_in_common() {

@@ -4,12 +4,14 @@
 
 mod harness;
 
-use harness::{NAME, Side, providers, run};
+use std::collections::BTreeMap;
+
+use harness::{EARLY_DATA, NAME, PRE_SHARED_KEY, Side, providers, run, run_request, run_with};
 use smt_handshake::{
     Algorithms, ClientAuth, ClientTls, Group, Identity, ServerTls, TlsProvider, Trust,
 };
 use smt_pki::{CertificatePlan, CertificateText, EphemeralCa, IssuedCertificate, KeyKind};
-use smt_proto::key_exchange::KeyExchangeProvider;
+use smt_proto::key_exchange::{ClientRequest, KeyExchangeProvider};
 use smt_record::Suite;
 
 const GROUPS: [(Group, &str); 3] = [
@@ -25,6 +27,7 @@ fn only(suite: Suite, group: Group) -> Algorithms {
 mod handshake {
     use super::*;
 
+    // SMT [6.1-13]
     #[test]
     fn every_suite_and_group_gives_both_sides_the_same_secrets() {
         for suite in Suite::ALL {
@@ -101,6 +104,7 @@ mod handshake {
         assert_eq!(client.key_exchange, "secp256r1");
     }
 
+    // SMT [6.1-3]
     #[test]
     fn a_server_is_not_finished_before_the_clients_finished() {
         let algorithms = Algorithms::default();
@@ -115,6 +119,74 @@ mod handshake {
         assert!(server.finished().is_some());
         assert!(server.flight(4).is_none(), "tickets leave beside CONFIRM");
         assert!(server.parting(4).is_some());
+    }
+}
+
+/// A client's first words.
+mod hello {
+    use super::*;
+
+    const SERVER_NAME: u16 = 0;
+    const SUPPORTED_VERSIONS: u16 = 43;
+
+    // SMT [6.1-12]
+    #[test]
+    fn of_a_first_session_offers_tls_1_3_and_neither_a_psk_nor_early_data() {
+        let (client, _) = providers(&Algorithms::default(), &Algorithms::default());
+        let hello = Side::client(&client).flight(1).unwrap().extensions();
+        let hello: BTreeMap<_, _> = hello.into_iter().collect();
+        assert_eq!(hello[&SUPPORTED_VERSIONS], [2, 3, 4]);
+        let has = |number| hello.contains_key(&number);
+        assert!(!has(PRE_SHARED_KEY) && !has(EARLY_DATA));
+    }
+
+    // SMT [6.1-16], [6.1-17]
+    #[test]
+    fn names_a_server_by_its_dns_name_alone_and_one_without_a_name_is_taken() {
+        let authority = EphemeralCa::new().unwrap();
+        let client = ClientTls::new(authority.trust().unwrap()).build().unwrap();
+        let identity = authority.server(&[NAME, "192.0.2.1"]).unwrap();
+        let server = ServerTls::new(identity).build().unwrap();
+        for (name, is_sent) in [(NAME, true), ("192.0.2.1", false)] {
+            let mut hello = Vec::new();
+            let request = ClientRequest::new(name);
+            let outcome = run_request(request, &client, &server, |flight| {
+                if flight.number == 1 {
+                    hello = flight.extensions();
+                }
+            });
+            outcome.both();
+            let sent = hello.into_iter().find(|(number, _)| *number == SERVER_NAME);
+            let sent = sent.map(|(_, content)| content);
+            // A list of one name, of the kind that has number 0.
+            let expected = [&[0, 12, 0, 0, 9], NAME.as_bytes()].concat();
+            assert_eq!(sent, is_sent.then_some(expected), "{name}");
+        }
+    }
+}
+
+mod compatibility_mode {
+    use super::*;
+
+    /// The byte 1 in a record of its own, which a side has sent before its flight.
+    const CHANGE_CIPHER_SPEC: [u8; 6] = [0x14, 3, 3, 0, 1, 1];
+
+    // SMT [6.1-20]
+    #[test]
+    fn one_more_change_cipher_spec_of_either_side_changes_nothing() {
+        let (client, server) = providers(&Algorithms::default(), &Algorithms::default());
+        for flight in [2, 3] {
+            let outcome = run_with(&client, &server, |sent| {
+                if sent.number == flight {
+                    // Behind the ServerHello, or before what the client has protected.
+                    let hello = usize::from(u16::from_be_bytes([sent.bytes[3], sent.bytes[4]]));
+                    let place = if flight == 2 { 5 + hello } else { 0 };
+                    sent.bytes.splice(place..place, CHANGE_CIPHER_SPEC);
+                }
+            });
+            let (at_client, at_server) = outcome.both();
+            assert_eq!(at_client.secrets, at_server.secrets, "flight {flight}");
+        }
     }
 }
 
@@ -193,6 +265,7 @@ mod client_certificates {
         assert!(at_server.peer.certificates.is_empty());
     }
 
+    // SMT [6.1-18]
     #[test]
     fn pinned_certificates_work_in_both_directions_without_names() {
         let authority = EphemeralCa::new().unwrap();
@@ -227,7 +300,7 @@ mod client_certificates {
 
 mod provider {
     use super::*;
-    use smt_proto::key_exchange::{ClientRequest, Fault};
+    use smt_proto::key_exchange::Fault;
 
     #[test]
     fn a_side_that_was_not_set_up_is_the_callers_fault() {

@@ -87,6 +87,7 @@ mod tests {
     mod open {
         use super::*;
 
+        // SMT [14-3]
         #[test]
         fn zeros_as_tag_are_accepted_and_nothing_else() {
             let mut out = [0; 3];
@@ -103,6 +104,7 @@ mod tests {
     mod seal_scatter {
         use super::*;
 
+        // SMT [14-3]
         #[test]
         fn opens_again() {
             let mut out = [9; 5 + TAG_LEN];

@@ -91,6 +91,7 @@ mod tests {
             }
         }
 
+        // SMT [5.1-5]
         #[test]
         fn other_numbers_are_no_suite() {
             for code in [0, 0x1300, 0x1304, 0x1305, 0xC02F, 0xFFFF] {

@@ -172,6 +172,7 @@ mod tests {
     mod emit {
         use super::*;
 
+        // SMT [2-1], [3.1-3], [15.2-8]
         #[test]
         fn every_byte_is_where_the_specification_says() {
             let mut out = [0xFF; 36];

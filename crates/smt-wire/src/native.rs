@@ -128,6 +128,7 @@ mod tests {
         bytes
     }
 
+    // SMT [15.2-3]
     #[test]
     fn a_native_header_is_read_as_it_was_written() {
         let header = NativeHeader { source: 0x0102, destination: 0xFFFE };
@@ -135,6 +136,8 @@ mod tests {
         assert_eq!(bytes[..8], [1, 2, 0xFF, 0xFE, 0, 0, 0, 0]);
         assert_eq!(NativeHeader::parse(&bytes), Some((header, &b"rest"[..])));
         assert_eq!(NativeHeader::parse(&bytes[..7]), None);
+        let sequenced = [&bytes[..4], &[0xFF; 4], b"rest"].concat();
+        assert_eq!(NativeHeader::parse(&sequenced), Some((header, &b"rest"[..])));
     }
 
     // SMT [15.2-6]

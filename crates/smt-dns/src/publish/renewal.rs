@@ -94,6 +94,7 @@ mod tests {
         assert_eq!(plan.next(), at(1_800), "its life began when it was issued");
     }
 
+    // SMT [6.9-4]
     #[test]
     fn a_ticket_that_is_half_over_is_not_published_any_more() {
         let mut plan = RenewalPlan::new(60);

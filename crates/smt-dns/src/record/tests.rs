@@ -55,6 +55,7 @@ fn the_bytes_are_those_of_the_specification() {
     assert_eq!(record.to_rdata(), expected);
 }
 
+// SMT [6.9-2]
 #[test]
 fn a_chain_that_does_not_fit_is_left_out() {
     let (ticket, chain) = ticket("db7.example");
@@ -66,6 +67,23 @@ fn a_chain_that_does_not_fit_is_left_out() {
     assert_eq!(of_length(70_000).chain, None);
     let many = vec![chain[0].clone(); 11];
     assert_eq!(TicketRecord::new(ticket, &many).unwrap().chain, None);
+}
+
+// SMT [6.9-2]
+#[test]
+fn a_ticket_of_names_without_measure_has_no_record() {
+    let label = "a".repeat(60);
+    let of_names = |count: usize| {
+        let names = (0..count).map(|number| format!("{label}.{label}.{label}.n{number}.example"));
+        let names: Vec<String> = names.collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let identity = EphemeralCa::new().unwrap().server(&names).unwrap();
+        let issuer = TicketIssuer::new(&identity, TicketPlan::new(names)).unwrap();
+        let issued = issuer.issue(crate::wall_now()).unwrap();
+        TicketRecord::new(issued.ticket, &issued.chain).map(|record| record.to_rdata().len())
+    };
+    assert!(of_names(80).is_ok_and(|length| length <= RECORD_LEN_MAX));
+    assert_eq!(of_names(100), Err(RecordError::TooLong));
 }
 
 #[test]
@@ -86,6 +104,7 @@ fn other_keys_are_left_to_others_unless_they_are_demanded() {
     assert_eq!(refused, Err(RecordError::Mandatory(65_300)));
 }
 
+// SMT [6.9-2]
 #[test]
 fn records_without_a_ticket_are_refused() {
     let (ticket, _) = ticket("db7.example");

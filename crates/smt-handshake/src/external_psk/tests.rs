@@ -14,6 +14,7 @@ fn key_of(own: &str, name: &[u8], suite: Suite) -> RegisteredKey {
 mod server {
     use super::*;
 
+    // SMT [7.2-12]
     #[test]
     fn no_key_two_suites_and_one_name_twice_are_refused() {
         let none = RegisteredProvider::server(Vec::new()).unwrap_err();
@@ -29,6 +30,7 @@ mod server {
         );
     }
 
+    // SMT [7.2-9], [7.2-10]
     #[test]
     fn two_own_identities_are_refused() {
         let keys = vec![
@@ -58,6 +60,7 @@ mod both {
         assert!(matches!(error, RegisteredKeyError::TwoSuites { .. }));
     }
 
+    // SMT [7.2-9]
     #[test]
     fn the_own_key_has_the_own_identity_of_the_others() {
         let own = key_of("elsewhere", b"b", Suite::Aes128Gcm);

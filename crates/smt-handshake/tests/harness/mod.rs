@@ -49,6 +49,11 @@ impl Outcome {
     }
 }
 
+/// The extension of a ClientHello that names a session's secret.
+pub const PRE_SHARED_KEY: u16 = 41;
+/// The extension of a ClientHello that announces early data.
+pub const EARLY_DATA: u16 = 42;
+
 /// One flight on its way.
 #[derive(Clone)]
 pub struct Flight {
@@ -64,6 +69,27 @@ impl Flight {
     /// A flight as a test makes it.
     pub fn of(number: u8, params: &[u8], bytes: &[u8]) -> Self {
         Self { number, params: params.to_vec(), bytes: bytes.to_vec() }
+    }
+
+    /// The extensions of a ClientHello in one record, by their numbers.
+    pub fn extensions(&self) -> Vec<(u16, Vec<u8>)> {
+        // Record, message, version and random are before the session id.
+        let mut rest = &self.bytes[5 + 4 + 2 + 32..];
+        let mut take = |width: usize| {
+            let length = rest[..width].iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
+            let (taken, left) = rest[width..].split_at(length);
+            rest = left;
+            taken
+        };
+        let (_session, _suites, _compressions) = (take(1), take(2), take(1));
+        let mut all = take(2);
+        let mut found = Vec::new();
+        while let [a, b, c, d, left @ ..] = all {
+            let (content, left) = left.split_at(usize::from(u16::from_be_bytes([*c, *d])));
+            found.push((u16::from_be_bytes([*a, *b]), content.to_vec()));
+            all = left;
+        }
+        found
     }
 }
 

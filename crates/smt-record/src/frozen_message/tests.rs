@@ -106,7 +106,7 @@ mod seal {
         assert_eq!(out[86..], [0xEE; 114]);
     }
 
-    // SMT [5.5-2]
+    // SMT [5.5-2], [5.5-1]
     #[test]
     fn again_gives_the_same_bytes_and_counts_nothing() {
         for suite in Suite::ALL {
@@ -248,6 +248,7 @@ mod seal {
     }
 
     proptest! {
+        // SMT [5.3-2]
         #[test]
         fn every_record_has_the_plaintext_of_the_specification(
             length in 0_usize..700, padding in 0_u32..400, counter in 0_u64..1 << 40,

@@ -24,6 +24,7 @@ fn assert_nothing_in_common(one: &SessionSecrets, other: &SessionSecrets) {
 mod encode {
     use super::*;
 
+    // SMT [7.2-3], [7.2-4]
     #[test]
     fn is_the_structure_of_rfc_9258() {
         let sha_256 = b"\x00\x04rack\x00\x0a\x03web\x05store\x53\x01\x00\x01";

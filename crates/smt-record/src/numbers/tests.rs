@@ -187,7 +187,7 @@ mod next {
         assert_eq!(ids.next(2).unwrap().id(), MessageId(2));
     }
 
-    // SMT [4.1-4]
+    // SMT [4.1-4], [4.1-5]
     #[test]
     fn ids_end_and_do_not_wrap() {
         let layout = layout(47, 8);

@@ -236,6 +236,21 @@ mod request_update {
     }
 }
 
+mod request_update_while_the_previous_epoch_is_open {
+    use super::*;
+
+    // SMT [7.3-6]
+    #[test]
+    fn is_remembered_until_that_is_finished() {
+        let mut keys = seal_keys(Suite::Aes128Gcm);
+        keys.update();
+        keys.request_update(1);
+        assert!(!keys.can_update());
+        keys.finish_previous();
+        assert!(keys.wants_update() && keys.can_update());
+    }
+}
+
 mod data {
     use super::*;
 

@@ -24,6 +24,7 @@ mod mark_seen {
         assert!(window.mark_seen(5).is_none());
     }
 
+    // SMT [4.1-2]
     #[test]
     fn gives_the_right_to_reply_under_the_id_of_the_window() {
         let first = window().mark_seen(5).unwrap();

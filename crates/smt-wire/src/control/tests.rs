@@ -43,6 +43,7 @@ mod emit {
         7, 0, 0, 0, 0, 0, 0, 0, // priority
     ];
 
+    // SMT [2-1]
     #[test]
     fn every_byte_is_where_the_specification_says() {
         let grants = [Grant {

@@ -26,6 +26,7 @@ const BYTES: [u8; 47] = [
 mod emit {
     use super::*;
 
+    // SMT [2-1], [3.1-2]
     #[test]
     fn every_byte_is_where_the_specification_says() {
         let mut out = [0xFF; 48];

@@ -98,6 +98,7 @@ mod parse {
         assert_eq!(parse(VERSION, &bytes), Err(ParseError::Malformed("VERSION without a version")));
     }
 
+    // SMT [14-1]
     #[test]
     fn plaintext_and_encrypted_versions_do_not_mix() {
         let (plaintext, encrypted) = (reset_bytes(PLAINTEXT_VERSION), reset_bytes(VERSION));

@@ -208,7 +208,7 @@ mod parse {
         assert_eq!(Params::parse(&with(14, &[0; 31])), Err(ParamsError::Length(14)));
     }
 
-    // SMT [6.3-4], [6.3-17]
+    // SMT [6.3-4], [6.3-17], [6.3-7], [6.3-13], [6.3-16]
     #[test]
     fn values_out_of_range_are_refused_and_the_border_stands() {
         let cases: [(u8, &[u8], u64, &[u8]); 16] = [

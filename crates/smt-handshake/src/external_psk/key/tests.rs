@@ -47,6 +47,7 @@ mod from_secret {
         of(ends).unwrap();
     }
 
+    // SMT [7.2-10]
     #[test]
     fn an_end_that_is_its_own_peer_is_refused() {
         let ends = KeyEnds { own: "here", peer: "here" };
