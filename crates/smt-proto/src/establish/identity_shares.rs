@@ -10,8 +10,8 @@ use smt_wire::SessionIndex;
 use crate::collections::id_map::{IdMap, Salt};
 use crate::key_exchange::PeerIdentity;
 
-/// An identity in short: of a leaf certificate, a public key, or the name of a registered key. Who
-/// has two that are alike here shares one bound between them.
+/// An identity in short: of a leaf certificate, a public key, or the name of a registered key. Two
+/// identities that are alike here share one bound.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct IdentityHash(u64);
 
