@@ -26,21 +26,37 @@ pub(super) struct MemoryShare {
     pub(super) reserve: Reserve,
 }
 
-/// Room for one message beyond the bound, while it is incomplete.
+/// Room for one message beyond the bound, while it is incomplete. One that found it taken is next:
+/// a message of which nothing can be taken yet comes again and again, and would have the room each
+/// time before one that makes room for all.
 #[derive(Debug, Default)]
-pub(super) struct Reserve(Option<MessageId>);
+pub(super) struct Reserve {
+    holder: Option<MessageId>,
+    next: Option<MessageId>,
+    /// Others that were refused for the next one, which may come no more.
+    refused: u8,
+}
 
 impl Reserve {
-    /// Takes the room for a message. Returns whether it was free: `is_live` tells which messages
-    /// there are.
+    /// Takes the room for a message. Returns whether it was free for this one: `is_live` tells which
+    /// messages there are.
     pub(super) fn take(&mut self, id: MessageId, is_live: impl Fn(MessageId) -> bool) -> bool {
-        let is_free = self.0.is_none_or(|held| !is_live(held));
-        if is_free {
-            self.0 = Some(id);
+        if self.holder.is_some_and(is_live) {
+            self.next.get_or_insert(id);
+            return false;
         }
-        is_free
+        if self.next.is_some_and(|next| next != id) && self.refused < REFUSED_FOR_NEXT {
+            self.refused += 1;
+            return false;
+        }
+        *self = Self { holder: Some(id), next: None, refused: 0 };
+        true
     }
 }
+
+/// Messages that are refused the reserve for the one that is next. All that wait ask again within
+/// the same while, so that one which is still there comes before.
+const REFUSED_FOR_NEXT: u8 = 16;
 
 /// The memory that a decision is about.
 #[derive(Clone, Copy, Debug)]
@@ -305,5 +321,18 @@ mod tests {
         assert!(reserve.take(first, |_| false));
         assert!(!reserve.take(second, |id| id == first));
         assert!(reserve.take(second, |_| false));
+    }
+
+    #[test]
+    fn a_message_that_found_the_reserve_taken_is_next_unless_it_comes_no_more() {
+        let mut reserve = Reserve::default();
+        let [useless, needed, other] = [2, 4, 6].map(MessageId);
+        assert!(reserve.take(useless, |_| false));
+        assert!(!reserve.take(needed, |id| id == useless));
+        assert!(!reserve.take(useless, |_| false) && !reserve.take(other, |_| false));
+        assert!(reserve.take(needed, |_| false));
+        assert!(!reserve.take(useless, |id| id == needed), "now it is next itself");
+        let refused = (0..100).take_while(|_| !reserve.take(other, |_| false)).count();
+        assert_eq!(refused, usize::from(REFUSED_FOR_NEXT));
     }
 }

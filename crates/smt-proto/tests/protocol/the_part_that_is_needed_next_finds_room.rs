@@ -81,6 +81,59 @@ fn the_part_before_those_that_fill_the_memory_is_taken() {
     assert_eq!(world.nodes[0].endpoint.memory(), 0);
 }
 
+/// Without room a bundle is taken by and by, as its reader gets on; then it is acknowledged. Else its
+/// id would stay unseen, and its sender soon have none left.
+// SMT [5.9-19], [5.9-21]
+#[test]
+fn a_bundle_whose_parts_were_taken_one_by_one_is_acknowledged() {
+    let mut server = Config::default();
+    server.memory_max = 400_000;
+    let (mut world, hostile, _) = World::connected_with(Config::default(), server);
+    // A call of which the first part is lost, and the others fill the share of the session.
+    let (filling, request) = begin(&mut world, hostile, REQUEST);
+    take(&mut world, 1, request);
+    world.run_for(ms(1));
+    let is_withheld = Rc::new(Cell::new(true));
+    let withholds = Rc::clone(&is_withheld);
+    let mut withheld = BTreeSet::new();
+    world.rule = Box::new(move |datagram, _| {
+        let Some(data) = datagram.data().filter(|_| datagram.from == 0) else {
+            return Verdict::Deliver;
+        };
+        if withholds.get() {
+            withheld.insert(data.header.id);
+        }
+        match withheld.contains(&data.header.id) {
+            true => Verdict::Drop,
+            false => Verdict::Deliver,
+        }
+    });
+    send(&mut world, 0, filling, body(0, 1_000), true).unwrap();
+    world.flush();
+    is_withheld.set(false);
+    while world.nodes[1].endpoint.memory() <= 400_000 / 4 {
+        send(&mut world, 0, filling, body(1, 10_000), true).unwrap();
+        world.run_for(ms(1));
+    }
+    let (call, request) = begin(&mut world, hostile, REQUEST);
+    take(&mut world, 1, request);
+    world.run_for(ms(5));
+    let before = world.nodes[0].endpoint.session(hostile).unwrap().calls;
+    let parts = parts_of([30, 31, 32]);
+    for part in &parts {
+        send(&mut world, 0, call, part.clone(), true).unwrap();
+    }
+    let mut taken = Vec::new();
+    for _ in 0..50 {
+        world.run_for(ms(100));
+        taken.extend(take(&mut world, 1, request).0);
+    }
+    assert_eq!(taken, parts);
+    assert_eq!(world.nodes[0].endpoint.statistics().bundles_sent, 1);
+    let after = world.nodes[0].endpoint.session(hostile).unwrap().calls;
+    assert_eq!(after, before, "the bundle and its parts are acknowledged");
+}
+
 /// The parts behind the first one of a call cannot be read without it, whoever has lost it.
 // SMT [5.9-21]
 #[test]

@@ -120,6 +120,7 @@ impl Session {
             return;
         };
         let newcomers = members.newcomers();
+        let mut untaken = Some(members);
         let memory = self.lane.memory(shared);
         let share = &self.lane.memory_share;
         let takes_parts = !share.has_too_many_parts(memory)
@@ -137,7 +138,11 @@ impl Session {
                 })
                 .collect();
             self.take_members(now, bundle, needed.into_iter(), shared);
-            return;
+            // One of which all was taken by and by is like one that was taken as a whole.
+            if !members.into_iter().all(|(member, _)| self.has_taken_member(&member)) {
+                return;
+            }
+            untaken = None;
         }
         let window = &mut self.lane.stripes.at(stripe).window;
         if window.mark_seen(counter).is_none() {
@@ -147,10 +152,12 @@ impl Session {
         self.liveness.answered(now);
         self.take_ride(now, id, &bundle.header, shared);
         let (calls, parts) = (self.lane.client.len(), shared.statistics.parts_delivered);
-        self.take_members(now, bundle, members, shared);
+        if let Some(members) = untaken {
+            self.take_members(now, bundle, members, shared);
+        }
         // A request is followed by a reply in which the acknowledgement rides. Nothing need follow
         // a part for long, and its sender keeps it meanwhile.
-        match shared.statistics.parts_delivered > parts {
+        match untaken.is_none() || shared.statistics.parts_delivered > parts {
             true => self.lane.control.ack(self.lane.stripes.ack_of(id)),
             false => self.lane.stripes.ack_later(id),
         }
@@ -192,6 +199,15 @@ impl Session {
         if is_telling {
             self.recovery.rto.answered(now, is_again);
         }
+    }
+
+    /// Whether a member makes no demand on memory any more: a reply, or a message that was seen.
+    fn has_taken_member(&mut self, member: &MemberHeader) -> bool {
+        let Some(parts) = self.lane.stripes.split(member.id) else {
+            return true;
+        };
+        let window = &self.lane.stripes.at(parts.stripe).window;
+        member.kind == Kind::Reply || window.is_seen(parts.counter)
     }
 
     /// Whether a member is a part that the application of this side waits for.
