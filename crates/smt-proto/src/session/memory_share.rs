@@ -38,8 +38,8 @@ pub(super) struct Reserve {
 }
 
 impl Reserve {
-    /// Takes the room for a message. Returns whether it was free for this one: `is_live` tells which
-    /// messages there are.
+    /// Takes the room for a message. Returns whether it was free for this one: `is_live` tells
+    /// which messages there are.
     pub(super) fn take(&mut self, id: MessageId, is_live: impl Fn(MessageId) -> bool) -> bool {
         if self.holder.is_some_and(is_live) {
             self.next.get_or_insert(id);

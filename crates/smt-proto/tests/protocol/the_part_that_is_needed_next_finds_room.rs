@@ -81,8 +81,8 @@ fn the_part_before_those_that_fill_the_memory_is_taken() {
     assert_eq!(world.nodes[0].endpoint.memory(), 0);
 }
 
-/// Without room a bundle is taken by and by, as its reader gets on; then it is acknowledged. Else its
-/// id would stay unseen, and its sender soon have none left.
+/// Without room a bundle is taken by and by, as its reader gets on; then it is acknowledged. Else
+/// its id would stay unseen, and its sender soon have none left.
 // SMT [5.9-19], [5.9-21]
 #[test]
 fn a_bundle_whose_parts_were_taken_one_by_one_is_acknowledged() {

@@ -132,14 +132,18 @@ impl Session {
             shared.statistics.memory_refusals += 1;
             self.liveness.answered(now);
             // Their taking makes room.
-            let needed: Vec<_> = members
-                .filter(|(member, place)| {
-                    member.kind == Kind::Reply || self.is_starved_of_member(bundle, member, place)
-                })
-                .collect();
+            let (mut needed, mut is_left) = (Vec::new(), false);
+            for (member, place) in members {
+                if member.kind == Kind::Reply || self.is_starved_of_member(bundle, &member, &place)
+                {
+                    needed.push((member, place));
+                } else {
+                    is_left |= !self.is_member_seen(&member);
+                }
+            }
             self.take_members(now, bundle, needed.into_iter(), shared);
             // One of which all was taken by and by is like one that was taken as a whole.
-            if !members.into_iter().all(|(member, _)| self.has_taken_member(&member)) {
+            if is_left {
                 return;
             }
             untaken = None;
@@ -201,13 +205,10 @@ impl Session {
         }
     }
 
-    /// Whether a member makes no demand on memory any more: a reply, or a message that was seen.
-    fn has_taken_member(&mut self, member: &MemberHeader) -> bool {
-        let Some(parts) = self.lane.stripes.split(member.id) else {
-            return true;
-        };
-        let window = &self.lane.stripes.at(parts.stripe).window;
-        member.kind == Kind::Reply || window.is_seen(parts.counter)
+    /// Whether a member was seen. One with an id that nobody has is never taken.
+    fn is_member_seen(&mut self, member: &MemberHeader) -> bool {
+        let parts = self.lane.stripes.split(member.id);
+        parts.is_none_or(|parts| self.lane.stripes.at(parts.stripe).window.is_seen(parts.counter))
     }
 
     /// Whether a member is a part that the application of this side waits for.
