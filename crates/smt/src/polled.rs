@@ -327,7 +327,8 @@ impl Endpoint {
 
     /// Judges what the peer of a live session has proved ([`Event::Accepted`],
     /// [`Event::Connected`]) by the trust of today, after that was replaced: a peer that is refused
-    /// would not be accepted any more, and its session may be closed or [expired](Self::expire).
+    /// would not be accepted any more, and its session may be [closed](Self::close_distrusted) or
+    /// [expired](Self::expire).
     ///
     /// # Errors
     /// It says why a handshake would not accept the peer now.
@@ -346,9 +347,13 @@ impl Endpoint {
 
     /// Closes a session.
     pub fn close(&mut self, session: SessionIndex) {
-        let now = self.clock.now();
-        self.endpoint.close(session, CloseCode::Done);
-        self.settle(now);
+        self.close_as(session, CloseCode::Done);
+    }
+
+    /// Closes a session whose peer is accepted no more ([`Self::check_peer`]), and tells the peer
+    /// that this is why.
+    pub fn close_distrusted(&mut self, session: SessionIndex) {
+        self.close_as(session, CloseCode::Expired);
     }
 
     /// This side's address.
@@ -371,6 +376,12 @@ impl Endpoint {
             sessions_refused: 0,
             sessions_distrusted: 0,
         }
+    }
+
+    fn close_as(&mut self, session: SessionIndex, code: CloseCode) {
+        let now = self.clock.now();
+        self.endpoint.close(session, code);
+        self.settle(now);
     }
 
     /// Sends the messages that a command has made ready, or corks them.

@@ -75,6 +75,10 @@ typedef struct smt_server_options {
     uint32_t message_limit;  /* bytes of the largest message that is taken */
     uint64_t sessions_max;   /* sessions at once */
     uint64_t memory_max;     /* bytes for messages that wait or are incomplete, and for replies */
+    const char *const *revocation_lists; /* PEM or DER files: clients whose certificates are in a
+                                          * list are refused, as are those of authorities without
+                                          * a list, and all when a list has expired */
+    size_t revocation_lists_count;       /* 0: certificates are not looked up */
 } smt_server_options;
 
 /* A client, as its handshake has proved it. */
@@ -98,11 +102,12 @@ enum {
     SMT_EVENT_CANCELLED = 5,    /* rpc: its caller has given the request up */
     SMT_EVENT_SENT = 6,         /* rpc, delivered: a one-way message of smt_send has ended */
     SMT_EVENT_UNBLOCKED = 7,    /* rpc.session: after SMT_ERROR_BLOCKED */
-    SMT_EVENT_SESSION_ENDED = 8 /* rpc.session, text */
+    SMT_EVENT_SESSION_ENDED = 8, /* rpc.session, text */
+    SMT_EVENT_DISTRUSTED = 9     /* rpc.session, text: of smt_endpoint_next_distrusted alone */
 };
 
-/* An event. Whatever it points to lives until the next call of smt_endpoint_next_event for the same
- * endpoint; a body lives until smt_body_free. */
+/* An event. Whatever it points to lives until the next event of the same endpoint is asked for; a
+ * body lives until smt_body_free. */
 typedef struct smt_event {
     uint32_t kind;
     uint32_t delivered;   /* SENT: 1 if the peer has accepted the message for delivery */
@@ -111,11 +116,19 @@ typedef struct smt_event {
     smt_body *body;       /* REQUEST, ONE_WAY: the receiver of the event frees it */
     smt_slice bytes;      /* of the body */
     const smt_peer *peer; /* ACCEPTED, REFUSED */
-    smt_slice text;       /* REFUSED, SESSION_ENDED: the reason, UTF-8 */
+    smt_slice text;       /* REFUSED, SESSION_ENDED, DISTRUSTED: the reason, UTF-8 */
 } smt_event;
 
 /* Opens a server. Returns NULL after filling *error. */
 smt_endpoint *smt_server_open(const smt_server_options *options, smt_error *error);
+/* Reads the files of certificate, key, authority and revocation lists again: clients that connect
+ * from then on meet what is in them. Returns SMT_OK, or a code: then all is as it was. The files are
+ * regular ones. Of the other options client_auth alone counts.
+ * With judges_clients the clients of live sessions are judged by what was read, of which
+ * smt_endpoint_next_distrusted tells. For a minute newcomers are judged too, whose handshakes may
+ * have begun before. */
+int32_t smt_server_reload(smt_endpoint *endpoint, const smt_server_options *options,
+                          int judges_clients, smt_error *error);
 /* Sends what may leave, closes all sessions and frees the endpoint. NULL is taken. */
 void smt_endpoint_close(smt_endpoint *endpoint);
 /* The descriptor to poll. It belongs to the endpoint. */
@@ -126,6 +139,10 @@ uint16_t smt_endpoint_port(const smt_endpoint *endpoint);
 int32_t smt_endpoint_process(smt_endpoint *endpoint, smt_error *error);
 /* Fills *event and returns 1, or returns 0 if there is none. */
 int smt_endpoint_next_event(smt_endpoint *endpoint, smt_event *event);
+/* Fills *event with a live session whose client would not be let in any more, by the last
+ * smt_server_reload, and returns 1; or returns 0 if there is none further. Its owner closes it, or
+ * not. */
+int smt_endpoint_next_distrusted(smt_endpoint *endpoint, smt_event *event);
 /* Holds messages back until smt_endpoint_flush, a millisecond at most. */
 void smt_endpoint_cork(smt_endpoint *endpoint);
 /* Sends the messages that were held back. */
@@ -142,6 +159,8 @@ int32_t smt_send(smt_endpoint *endpoint, uint64_t session, const smt_slice *slic
 void smt_session_set_data(smt_endpoint *endpoint, uint64_t session, void *data);
 /* Closes a session; SMT_EVENT_SESSION_ENDED may follow. One that has ended is taken. */
 void smt_session_close(smt_endpoint *endpoint, uint64_t session);
+/* The same for one of SMT_EVENT_DISTRUSTED: its client learns why. */
+void smt_session_close_distrusted(smt_endpoint *endpoint, uint64_t session);
 /* Frees a body. NULL is taken. */
 void smt_body_free(smt_body *body);
 

@@ -3,10 +3,12 @@
 
 use std::os::fd::{AsFd, AsRawFd};
 
-use smt_transport::polled::Endpoint;
+use smt_transport::polled::{Endpoint, Event};
 
+use crate::clients::Clients;
 use crate::error::{ErrorForC, Failure, OK};
 use crate::event::Lent;
+use crate::open::Credentials;
 use crate::session_data::SessionData;
 
 /// An `smt_endpoint`.
@@ -15,15 +17,47 @@ pub(crate) struct EndpointForC {
     pub(crate) port: u16,
     pub(crate) lent: Lent,
     pub(crate) data: SessionData,
+    pub(crate) clients: Clients,
+    /// Those of today.
+    pub(crate) credentials: Credentials,
 }
 
 impl EndpointForC {
-    pub(crate) fn new(endpoint: Endpoint) -> Self {
+    pub(crate) fn new(endpoint: Endpoint, credentials: Credentials) -> Self {
         Self {
             port: endpoint.local_address().port(),
             endpoint,
             lent: Lent::default(),
             data: SessionData::default(),
+            clients: Clients::default(),
+            credentials,
+        }
+    }
+
+    /// Judges the clients of all live sessions by the trust of today.
+    pub(crate) fn judge_clients(&mut self) {
+        self.clients.judge(|client| self.endpoint.check_peer(client));
+    }
+
+    /// The next event. A client whose handshake has begun by a trust that was replaced meanwhile is
+    /// refused, unless that of today lets it in.
+    pub(crate) fn next_event(&mut self) -> Option<Event> {
+        let event = self.endpoint.next_event()?;
+        match event {
+            Event::Accepted { session, path, peer } => {
+                let begun =
+                    self.clients.begin(session, &peer, |client| self.endpoint.check_peer(client));
+                if let Err(why) = begun {
+                    self.endpoint.close_distrusted(session);
+                    return Some(Event::ClientRefused { path, reason: why.text.into() });
+                }
+                Some(Event::Accepted { session, path, peer })
+            }
+            Event::SessionEnded { session, .. } => {
+                self.clients.end(session.0);
+                Some(event)
+            }
+            _ => Some(event),
         }
     }
 }

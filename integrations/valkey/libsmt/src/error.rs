@@ -39,7 +39,7 @@ impl Failure {
 
     /// A certificate, key or authority cannot be used.
     pub(crate) fn credentials(error: &impl std::fmt::Display) -> Self {
-        Self { code: CREDENTIALS, text: error.to_string() }
+        Self { code: CREDENTIALS, text: format!("caller: {error}") }
     }
 
     /// A system call has failed.

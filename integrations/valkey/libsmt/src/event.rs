@@ -7,6 +7,7 @@ use std::ptr;
 use smt_transport::polled::{Event, PeerIdentity, RpcId, SessionIndex};
 use smt_transport::{Bytes, OneWayOutcome};
 
+use crate::clients::Distrusted;
 use crate::endpoint::EndpointForC;
 use crate::peer::{LentPeer, PeerForC};
 
@@ -114,6 +115,10 @@ impl Lent {
         Slice::of(self.text.as_bytes())
     }
 
+    fn distrusted(&mut self, refused: Distrusted) -> EventForC {
+        EventForC { text: self.text(refused.why), ..EventForC::new(DISTRUSTED, refused.session) }
+    }
+
     /// The event for C, which may point into `self` until the next one.
     fn event(&mut self, event: Event, local_port: u16) -> EventForC {
         match event {
@@ -159,7 +164,7 @@ pub(crate) unsafe extern "C" fn smt_endpoint_next_event(
 ) -> i32 {
     // SAFETY: the caller gives a live endpoint that no other thread uses.
     let endpoint = unsafe { &mut *endpoint };
-    let Some(next) = endpoint.endpoint.next_event() else {
+    let Some(next) = endpoint.next_event() else {
         return 0;
     };
     let mut next = endpoint.lent.event(next, endpoint.port);
@@ -167,6 +172,28 @@ pub(crate) unsafe extern "C" fn smt_endpoint_next_event(
     if next.kind == SESSION_ENDED {
         endpoint.data.set(next.rpc.session, ptr::null_mut());
     }
+    // SAFETY: the caller gives memory for an event, which need not hold one yet.
+    unsafe { event.write(next) };
+    1
+}
+
+/// Fills `event` with a session whose client would not be let in any more and returns 1, or returns
+/// 0 if there is none.
+///
+/// # Safety
+/// `endpoint` came from `smt_server_open` and was not closed; `event` may be written.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn smt_endpoint_next_distrusted(
+    endpoint: *mut EndpointForC,
+    event: *mut EventForC,
+) -> i32 {
+    // SAFETY: the caller gives a live endpoint that no other thread uses.
+    let endpoint = unsafe { &mut *endpoint };
+    let Some(next) = endpoint.clients.next_refused() else {
+        return 0;
+    };
+    let mut next = endpoint.lent.distrusted(next);
+    next.data = endpoint.data.of(next.rpc.session);
     // SAFETY: the caller gives memory for an event, which need not hold one yet.
     unsafe { event.write(next) };
     1
@@ -193,3 +220,4 @@ const CANCELLED: u32 = 5;
 const SENT: u32 = 6;
 const UNBLOCKED: u32 = 7;
 const SESSION_ENDED: u32 = 8;
+const DISTRUSTED: u32 = 9;

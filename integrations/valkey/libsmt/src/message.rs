@@ -64,7 +64,23 @@ pub(crate) unsafe extern "C" fn smt_send(
 pub(crate) unsafe extern "C" fn smt_session_close(endpoint: *mut EndpointForC, session: u64) {
     // SAFETY: the caller gives a live endpoint that no other thread uses.
     let endpoint = unsafe { &mut *endpoint };
+    endpoint.clients.end(session);
     endpoint.endpoint.close(SessionIndex(session));
+}
+
+/// Closes the session of a client that would not be let in any more, and tells it so.
+///
+/// # Safety
+/// `endpoint` came from `smt_server_open` and was not closed.
+#[unsafe(no_mangle)]
+pub(crate) unsafe extern "C" fn smt_session_close_distrusted(
+    endpoint: *mut EndpointForC,
+    session: u64,
+) {
+    // SAFETY: the caller gives a live endpoint that no other thread uses.
+    let endpoint = unsafe { &mut *endpoint };
+    endpoint.clients.end(session);
+    endpoint.endpoint.close_distrusted(SessionIndex(session));
 }
 
 /// The bytes of all slices, copied: the memory of C may change while a message is sent again.

@@ -3,10 +3,9 @@
 
 use std::ffi::{CStr, c_char};
 use std::path::Path;
-use std::ptr;
+use std::{ptr, slice};
 
-use smt_transport::polled::Endpoint;
-use smt_transport::{ClientAuth, Identity, TransportConfig, Trust};
+use smt_transport::{ClientAuth, Identity, RevocationLists, TransportConfig, Trust};
 
 use crate::endpoint::{EndpointForC, told};
 use crate::error::{ErrorForC, Failure};
@@ -23,21 +22,31 @@ pub(crate) struct OptionsForC {
     message_limit: u32,
     sessions_max: u64,
     memory_max: u64,
+    revocation_lists: *const *const c_char,
+    revocation_lists_count: usize,
 }
 
 /// The texts of options, by what they are.
-struct Files<'a> {
+pub(crate) struct Files<'a> {
     address: &'a str,
-    certificate: &'a Path,
-    key: &'a Path,
-    authority: Option<&'a Path>,
+    pub(crate) certificate: &'a Path,
+    pub(crate) key: &'a Path,
+    pub(crate) authority: Option<&'a Path>,
+    pub(crate) revocation_lists: Vec<&'a Path>,
     state: Option<&'a Path>,
+}
+
+/// A server's identity, and which clients it lets in.
+pub(crate) struct Credentials {
+    pub(crate) identity: Identity,
+    pub(crate) client_auth: ClientAuth,
 }
 
 /// Opens a server.
 ///
 /// # Safety
-/// The texts of `options` end with a zero; `error` may be written.
+/// The texts of `options` end with a zero, and there are as many revocation lists as they say;
+/// `error` may be written.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn smt_server_open(
     options: *const OptionsForC,
@@ -48,7 +57,7 @@ pub(crate) unsafe extern "C" fn smt_server_open(
     // SAFETY: their texts end with a zero.
     let files = unsafe { files(options) };
     match files.and_then(|files| open(options, &files)) {
-        Ok(endpoint) => Box::into_raw(Box::new(EndpointForC::new(endpoint))),
+        Ok(endpoint) => Box::into_raw(Box::new(endpoint)),
         Err(failure) => {
             // SAFETY: the caller gives memory for an error.
             unsafe { told(Err(failure), error) };
@@ -57,30 +66,47 @@ pub(crate) unsafe extern "C" fn smt_server_open(
     }
 }
 
-fn open(options: &OptionsForC, files: &Files<'_>) -> Result<Endpoint, Failure> {
-    let identity = Identity::from_pem_files(files.certificate, files.key);
-    let identity = identity.map_err(|error| Failure::credentials(&error))?;
-    let builder = smt_transport::server(identity);
-    let builder = builder.client_auth(client_auth(options, files)?);
+fn open(options: &OptionsForC, files: &Files<'_>) -> Result<EndpointForC, Failure> {
+    let credentials = credentials(options, files)?;
+    let builder = smt_transport::server(credentials.identity.clone());
+    let builder = builder.client_auth(credentials.client_auth.clone());
     let mut builder = builder.configure(|config| configure(options, config));
     if let Some(file) = files.state {
         builder = builder.state_file(file);
     }
-    Ok(builder.bind_polled(files.address)?)
+    Ok(EndpointForC::new(builder.bind_polled(files.address)?, credentials))
+}
+
+/// Reads what is in the files now.
+pub(crate) fn credentials(
+    options: &OptionsForC,
+    files: &Files<'_>,
+) -> Result<Credentials, Failure> {
+    let identity = Identity::from_pem_files(files.certificate, files.key);
+    let identity = identity.map_err(|error| Failure::credentials(&error))?;
+    Ok(Credentials { identity, client_auth: client_auth(options, files)? })
 }
 
 fn client_auth(options: &OptionsForC, files: &Files<'_>) -> Result<ClientAuth, Failure> {
-    let trust = || {
-        let file = files.authority;
-        let file = file.ok_or_else(|| Failure::invalid("an authority of clients is missing"))?;
-        Trust::roots_from_pem_files(&[file]).map_err(|error| Failure::credentials(&error))
-    };
     match options.client_auth {
         0 => Ok(ClientAuth::None),
-        1 => Ok(ClientAuth::Optional(trust()?)),
-        2 => Ok(ClientAuth::Required(trust()?)),
+        1 => Ok(ClientAuth::Optional(trust(files)?)),
+        2 => Ok(ClientAuth::Required(trust(files)?)),
         other => Err(Failure::invalid(format!("client_auth is {other}"))),
     }
+}
+
+fn trust(files: &Files<'_>) -> Result<Trust, Failure> {
+    let file = files.authority;
+    let file = file.ok_or_else(|| Failure::invalid("an authority of clients is missing"))?;
+    let trust = Trust::roots_from_pem_files(&[file]);
+    let trust = trust.map_err(|error| Failure::credentials(&error))?;
+    if files.revocation_lists.is_empty() {
+        return Ok(trust);
+    }
+    let lists = RevocationLists::from_files(&files.revocation_lists);
+    let lists = lists.map_err(|error| Failure::credentials(&error))?;
+    Ok(trust.with_revocation_lists(lists))
 }
 
 fn configure(options: &OptionsForC, config: &mut TransportConfig) {
@@ -101,14 +127,21 @@ fn chosen(number: u64) -> Option<usize> {
 }
 
 /// # Safety
-/// The texts end with a zero.
-unsafe fn files(options: &OptionsForC) -> Result<Files<'_>, Failure> {
+/// The texts end with a zero, and there are as many revocation lists as `options` say.
+pub(crate) unsafe fn files(options: &OptionsForC) -> Result<Files<'_>, Failure> {
     // SAFETY: the caller says that the texts end with a zero, and they outlive the options' borrow.
     let text = |text: *const c_char, name: &str| unsafe { text_of(text, name) };
     let needed = |given: *const c_char, name: &str| {
         text(given, name)?.ok_or_else(|| Failure::invalid(format!("{name} is missing")))
     };
+    let lists = match options.revocation_lists_count {
+        0 => &[],
+        // SAFETY: the caller says that there are so many.
+        count => unsafe { slice::from_raw_parts(options.revocation_lists, count) },
+    };
+    let lists = lists.iter().map(|list| needed(*list, "a revocation list").map(Path::new));
     Ok(Files {
+        revocation_lists: lists.collect::<Result<_, _>>()?,
         address: needed(options.address, "address")?,
         certificate: Path::new(needed(options.certificate, "certificate")?),
         key: Path::new(needed(options.key, "key")?),

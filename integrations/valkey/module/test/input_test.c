@@ -11,7 +11,7 @@
 _Static_assert(sizeof(smt_error) == 512, "as in libsmt/src/lib.rs");
 _Static_assert(sizeof(smt_event) == 80, "as in libsmt/src/lib.rs");
 _Static_assert(sizeof(smt_rpc) == 16, "as in libsmt/src/lib.rs");
-_Static_assert(sizeof(smt_server_options) == 64, "as in libsmt/src/lib.rs");
+_Static_assert(sizeof(smt_server_options) == 80, "as in libsmt/src/lib.rs");
 _Static_assert(sizeof(smt_peer) == 144, "as in libsmt/src/lib.rs");
 
 static int bodies;
