@@ -31,5 +31,14 @@ const char *api_find(module_context *context, const char *prefix) {
     FIND(RegisterInfoFunc);
     FIND(InfoAddSection);
     FIND(InfoAddFieldULongLong);
+    FIND(CreateCommand);
+    FIND(WrongArity);
+    FIND(ReplyWithLongLong);
+    FIND(ReplyWithError);
+    FIND(GetClientId);
+    FIND(GetClientInfoById);
+    FIND(GetCommand);
+    snprintf(name, sizeof(name), "%s%s", prefix, "SetCommandACLCategories");
+    get(name, &module.api.SetCommandACLCategories);
     return NULL;
 }

@@ -24,6 +24,18 @@ static int set_keepalive(const char *value) {
     return 1;
 }
 
+/* Takes one revocation list more. */
+static int add_list(const char *file) {
+    smt_server_options *options = &module.options;
+    size_t count = options->revocation_lists_count;
+    const char **lists = realloc((void *)options->revocation_lists, (count + 1) * sizeof(*lists));
+    if (!lists) return 0;
+    lists[count] = file;
+    options->revocation_lists = lists;
+    options->revocation_lists_count = count + 1;
+    return 1;
+}
+
 /* Nodes of a cluster send clients on to the TCP ports of others. */
 static int may_be_in_cluster;
 
@@ -39,6 +51,8 @@ static int set_choice(const char *name, const char *value) {
         options->key = copy;
     else if (!strcasecmp(name, "ca"))
         options->authority = copy;
+    else if (!strcasecmp(name, "crl"))
+        return add_list(copy);
     else if (!strcasecmp(name, "state"))
         options->state = copy;
     else if (!strcasecmp(name, "sessions"))
@@ -53,6 +67,12 @@ static int set_choice(const char *name, const char *value) {
         options->client_auth = SMT_CLIENT_AUTH_OPTIONAL;
     else if (!strcasecmp(name, "auth-clients") && !strcasecmp(value, "no"))
         options->client_auth = SMT_CLIENT_AUTH_NONE;
+    else if (!strcasecmp(name, "distrusted") && !strcasecmp(value, "end"))
+        module.distrusted = DISTRUSTED_END;
+    else if (!strcasecmp(name, "distrusted") && !strcasecmp(value, "finish"))
+        module.distrusted = DISTRUSTED_FINISH;
+    else if (!strcasecmp(name, "distrusted") && !strcasecmp(value, "keep"))
+        module.distrusted = DISTRUSTED_KEEP;
     else if (!strcasecmp(name, "user") && !strcasecmp(value, "cn"))
         module.user = USER_COMMON_NAME;
     else if (!strcasecmp(name, "user") && !strcasecmp(value, "dns"))
@@ -83,7 +103,7 @@ int arguments_read(module_context *context, module_string **arguments, int count
     if (count % 2 || !options->address || !options->certificate || !options->key) {
         module.api.Log(context, "warning",
                        "caller: needs: loadmodule smt.so listen HOST:PORT cert FILE key FILE "
-                       "ca FILE "
+                       "ca FILE [crl FILE]... [distrusted end|finish|keep] "
                        "[auth-clients yes|optional|no] [user cn|dns|no] [state FILE] "
                        "[keepalive SECONDS] [sessions COUNT] [memory BYTES] [cluster-by-tcp yes|no]");
         return 0;
@@ -92,6 +112,12 @@ int arguments_read(module_context *context, module_string **arguments, int count
         module.api.Log(context, "warning",
                        "caller: clients are asked for certificates, so `ca FILE` is needed, or "
                        "`auth-clients no`");
+        return 0;
+    }
+    if (options->revocation_lists_count && options->client_auth == SMT_CLIENT_AUTH_NONE) {
+        module.api.Log(context, "warning",
+                       "caller: `crl` is for certificates of clients, which `auth-clients no` does "
+                       "not ask for: leave one of them out");
         return 0;
     }
     if (module.user != USER_NONE && options->client_auth != SMT_CLIENT_AUTH_REQUIRED) {

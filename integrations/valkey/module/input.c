@@ -101,6 +101,23 @@ int input_is_at_end(const input *in) {
     return in->has_end && in->position == in->end && !in->ready;
 }
 
+static void free_all(input_message *message) {
+    while (message) {
+        input_message *next = message->next;
+        input_message_free(message);
+        message = next;
+    }
+}
+
+void input_stop(input *in) {
+    for (input_message *early = in->early; early; early = early->next) in->held -= price(early);
+    free_all(in->early);
+    in->early = NULL;
+    in->early_count = 0;
+    in->has_end = 1;
+    in->end = in->position;
+}
+
 input_message *input_next_read(input *in) {
     input_message *message = in->read;
     if (!message) return NULL;
@@ -112,14 +129,6 @@ input_message *input_next_read(input *in) {
 void input_message_free(input_message *message) {
     smt_body_free(message->body);
     free(message);
-}
-
-static void free_all(input_message *message) {
-    while (message) {
-        input_message *next = message->next;
-        input_message_free(message);
-        message = next;
-    }
 }
 
 void input_free(input *in) {

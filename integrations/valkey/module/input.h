@@ -60,6 +60,8 @@ size_t input_read(input *in, uint8_t *out, size_t length);
 int input_has_ready(const input *in);
 /* Whether all bytes until the end were read. */
 int input_is_at_end(const input *in);
+/* Ends the stream behind the bytes that are ready. */
+void input_stop(input *in);
 /* The next message that was read wholly, or NULL. The caller frees it. */
 input_message *input_next_read(input *in);
 void input_message_free(input_message *message);

@@ -59,6 +59,10 @@ void listener_close(connection_listener *listener) {
     if (module.endpoint) *listener = opened;
 }
 
+void listener_tick_now(void) {
+    last_tick_ms = module.now_ms - TICK_MS;
+}
+
 /* Looks after sessions by time, twice a second. The server wakes the loop more often by itself. */
 static void tick(void) {
     if (module.now_ms - last_tick_ms < TICK_MS) return;

@@ -13,6 +13,8 @@ void listener_close(connection_listener *listener);
 void listener_ready(struct event_loop *loop, int fd, void *data, int mask);
 /* Receives all that has come, and gives messages to their connections. */
 void listener_receive(void);
+/* Has listener_end_turn look after sessions in this turn. */
+void listener_tick_now(void);
 /* Sends what was written in a turn of the loop, and looks after sessions by time. */
 void listener_end_turn(void);
 

@@ -39,8 +39,10 @@ static void client_changed(module_context *context, module_event event, uint64_t
                            void *data) {
     (void)event;
     session *s = module.accepting;
-    if (change != MODULE_CLIENT_CONNECTED || !s || module.user == USER_NONE) return;
+    if (change != MODULE_CLIENT_CONNECTED || !s) return;
     module_client *client = data;
+    s->client = client->id;
+    if (module.user == USER_NONE) return;
     if (s->name[0] && module.api.AuthenticateClientWithACLUser(context, s->name, strlen(s->name),
                                                                NULL, NULL, NULL) == MODULE_OK)
         return;
@@ -66,6 +68,7 @@ void module_inform(module_info *info, int is_crash_report) {
     module.api.InfoAddFieldULongLong(info, "sessions_accepted", module.accepted);
     module.api.InfoAddFieldULongLong(info, "clients_refused", module.refused);
     module.api.InfoAddFieldULongLong(info, "sessions_broken", module.broken);
+    module.api.InfoAddFieldULongLong(info, "sessions_distrusted", module.distrusted_count);
 }
 
 /* ---- entry ---- */
@@ -120,7 +123,7 @@ EXPORTED int ValkeyModule_OnLoad(module_context *context, module_string **argume
                        generation->text, refusal);
         return MODULE_ERR;
     }
-    if (!arguments_read(context, arguments, count)) return MODULE_ERR;
+    if (!arguments_read(context, arguments, count) || !reload_register(context)) return MODULE_ERR;
     module.api.SetModuleOptions(context, MODULE_OPTION_HANDLE_REPL_ASYNC_LOAD);
     module.type = generation->type;
     if (module.server.connTypeRegister(module.type) != C_OK || !set_listener(context, generation))

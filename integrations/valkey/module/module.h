@@ -17,6 +17,9 @@ const char *api_find(module_context *context, const char *prefix);
 /* Fills module.options and what else `loadmodule` may choose. Returns 0 after telling why not. */
 int arguments_read(module_context *context, module_string **arguments, int count);
 
+/* Gives the server the command SMT.RELOAD. Returns 0 after telling why not. */
+int reload_register(module_context *context);
+
 /* Closes the endpoint when the server stops. */
 void module_server_stops(module_context *context, module_event event, uint64_t sub, void *data);
 /* The section `smt` of INFO. */

@@ -35,6 +35,8 @@ typedef struct redis_functions {
     int (*EventLoopAdd)(int fd, int mask, void (*)(int fd, void *data, int mask), void *data);
     int (*EventLoopAddOneShot)(void (*)(void *data), void *data);
     int (*AvoidReplicaTraffic)(void);
+    module_string *(*GetClientUserNameById)(module_context *, uint64_t client);
+    int (*ACLCheckCommandPermissions)(redis_user *, module_string **words, int count);
 } redis_functions;
 
 /* Found by redis_module.c. */

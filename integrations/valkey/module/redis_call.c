@@ -120,6 +120,30 @@ static int is_for_no_script(redis_reply *reply, int error) {
     return memmem(bytes, length, "is not allowed on script mode", 29) != NULL;
 }
 
+/* The user of the session whose command is being called, or NULL. */
+static redis_user *calling;
+
+static redis_user *user_of(module_context *context) {
+    module_string *name =
+        redis.GetClientUserNameById(context, module.api.GetClientId(context));
+    if (!name) return NULL;
+    redis_user *user = redis.GetModuleUserFromUserName(name);
+    redis.FreeString(context, name);
+    return user;
+}
+
+int redis_is_admin(module_context *context) {
+    /* A call of a session has a client of its own, which has no number. */
+    redis_user *user = calling ? calling : user_of(context);
+    if (!user) return 0;
+    module_string *words[] = {redis.CreateString(context, "CONFIG", 6),
+                              redis.CreateString(context, "SET", 3)};
+    int is_admin = redis.ACLCheckCommandPermissions(user, words, 2) == MODULE_OK;
+    for (int i = 0; i < 2; i++) redis.FreeString(context, words[i]);
+    if (!calling) redis.FreeModuleUser(user);
+    return is_admin;
+}
+
 /* Calls the command as the client's user. Replicas and the append-only file get it (!), its user is
  * asked about (C), as are memory (M), replicas and disks (S). */
 static void call_as_user(redis_client *c, const char *name) {
@@ -132,6 +156,7 @@ static void call_as_user(redis_client *c, const char *name) {
         return;
     }
     redis.SetContextUser(redis_context, user);
+    calling = user;
     int is_3 = c->protocol == 3;
     redis_reply *reply = call(c, name, is_3 ? "!CMSE3v" : "!CMSEv");
     int error = errno;
@@ -146,6 +171,7 @@ static void call_as_user(redis_client *c, const char *name) {
     }
     take_reply(c, reply, error);
     redis.SetContextUser(redis_context, NULL);
+    calling = NULL;
     redis.FreeModuleUser(user);
 }
 

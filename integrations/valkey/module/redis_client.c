@@ -89,7 +89,7 @@ static void reply_fault(redis_client *c, const char *fault) {
 static void execute(redis_client *c) {
     size_t begin = 0;
     c->is_stalled = 0;
-    while (!c->is_closing) {
+    while (!c->is_closing && !c->session->is_cut) {
         if (c->out_length - c->out_taken >= REPLIES_ENOUGH) {
             c->is_stalled = 1;
             break;

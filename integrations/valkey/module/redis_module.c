@@ -36,6 +36,8 @@ static const char *find_functions(module_context *context) {
     FIND(EventLoopAdd);
     FIND(EventLoopAddOneShot);
     FIND(AvoidReplicaTraffic);
+    FIND(GetClientUserNameById);
+    FIND(ACLCheckCommandPermissions);
     return NULL;
 }
 
@@ -86,6 +88,7 @@ static int start(module_context *context) {
     redis_context = redis.GetDetachedThreadSafeContext(context);
     module.server.acceptCommonHandler = redis_client_accept;
     module.type = &session_type_8_0;
+    module.is_admin = redis_is_admin;
     connection_listener listener = {.bindaddr = module.addresses};
     if (listener_listen(&listener) != C_OK) return 0;
     if (redis.EventLoopAdd(listener.fd[0], REDIS_READABLE, endpoint_readable, NULL) != MODULE_OK) {
@@ -121,7 +124,8 @@ EXPORTED int RedisModule_OnLoad(module_context *context, module_string **argumen
         module.api.Log(context, "warning", "caller: the module is loaded already, with one listen address");
         return MODULE_ERR;
     }
-    if (!arguments_read(context, arguments, count) || !start(context)) return MODULE_ERR;
+    if (!arguments_read(context, arguments, count) || !reload_register(context) || !start(context))
+        return MODULE_ERR;
     module.api.Log(context, "warning",
                    "SMT at port %d. Redis gives modules no connection types, hence clients over SMT "
                    "have no %s; CLIENT LIST does not show them, and their commands evict no keys",

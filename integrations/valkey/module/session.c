@@ -125,7 +125,8 @@ void session_message(session *s, const smt_event *event) {
     s->heard_ms = module.now_ms;
     int is_request = event->kind == SMT_EVENT_REQUEST;
     /* Nobody reads any more, or the client looks whether the server is there. */
-    if (s->linger_until || s->has_ended || (!is_request && event->bytes.length == 0)) {
+    if (s->linger_until || s->has_ended || s->is_finishing ||
+        (!is_request && event->bytes.length == 0)) {
         smt_body_free(event->body);
         return;
     }
@@ -194,10 +195,35 @@ void session_ended(session *s) {
     }
     s->has_ended = 1;
     s->has_unanswered = 0;
+    if (s->is_cut) input_free(&s->in);
     if (s->linger_until)
         free_session(s);
     else
         pend_if_ready(s);
+}
+
+/* ---- clients that are trusted no more ---- */
+
+void session_cut(session *s) {
+    s->is_cut = 1;
+    smt_session_close_distrusted(module.endpoint, s->index);
+    session_ended(s);
+}
+
+int session_finish(session *s) {
+    if (s->is_finishing || s->linger_until || s->has_ended) return 0;
+    return s->is_finishing = 1;
+}
+
+/* Whether something of the client is in progress: commands that were not read, a command that blocks
+ * or is held back, replies that have not left. The server takes the read handler away while it is in
+ * the midst of a script. Half a command is nothing, since its rest is not taken any more. */
+static int is_busy(const session *s) {
+    module_client client = {.version = 1};
+    if (s->postponed || input_has_ready(&s->in) || s->outbox_taken < s->outbox_length) return 1;
+    if (!s->conn.read_handler || s->conn.write_handler) return 1;
+    return s->client && module.api.GetClientInfoById(&client, s->client) == MODULE_OK &&
+           client.flags & MODULE_CLIENT_BLOCKED;
 }
 
 void session_tick(session *s) {
@@ -206,6 +232,9 @@ void session_tick(session *s) {
         smt_session_set_data(module.endpoint, s->index, NULL);
         smt_session_close(module.endpoint, s->index);
         free_session(s);
+    } else if (s->is_finishing && !s->has_ended && !is_busy(s)) {
+        input_stop(&s->in);
+        pend_if_ready(s);
     } else if (module.keepalive_ms && !s->has_ended && !s->postponed &&
                module.now_ms - s->heard_ms >= module.keepalive_ms && s->unaccepted == 0) {
         output_keep_alive(s);

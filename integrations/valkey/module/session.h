@@ -27,6 +27,7 @@ typedef struct session {
     char ip[46], local_ip[46];
     int port, local_port;
     char name[NAME_MAX_LENGTH]; /* of the certificate, by the option user; empty if there is none */
+    uint64_t client;            /* the server's number of it; 0 in Redis, which has none */
 
     input in;
     input_message *arrived, **arrived_end; /* while an I/O thread has the connection */
@@ -39,6 +40,8 @@ typedef struct session {
     uint8_t *outbox;     /* bytes that an I/O thread has written, or that found no room */
     size_t outbox_length, outbox_taken;
     int is_ending; /* the end of the stream is to be told */
+    int is_cut;       /* its client is trusted no more: nothing that it has sent is read */
+    int is_finishing; /* the same, but for what it has sent before */
 
     int postponed; /* POSTPONED_...: I/O threads have the connection */
     int end_arrived;  /* meanwhile */
@@ -58,6 +61,9 @@ typedef struct module_state {
     module_functions api;
     smt_server_options options;
     enum { USER_NONE, USER_COMMON_NAME, USER_DNS_NAME } user;
+    /* Whether the caller of a command is an administrator, where the server's rules cannot say it. */
+    int (*is_admin)(module_context *);
+    enum { DISTRUSTED_END, DISTRUSTED_FINISH, DISTRUSTED_KEEP } distrusted;
     int64_t keepalive_ms;
     smt_endpoint *endpoint;
     int is_child; /* of the server, which writes a snapshot or a file */
@@ -69,7 +75,7 @@ typedef struct module_state {
     unsigned pending_count;
     unsigned postponed; /* connections that an I/O thread has */
     /* For INFO. */
-    unsigned long long sessions, accepted, refused, broken;
+    unsigned long long sessions, accepted, refused, broken, distrusted_count;
 } module_state;
 
 extern module_state module;
@@ -88,7 +94,12 @@ void session_sent(session *s, int is_delivered);
 /* The session is no more. */
 void session_ended(session *s);
 void session_unblocked(session *s);
-/* Sends a message of no bytes to a client that was not heard for long, closes what has lingered. */
+/* Ends a session at once, whose client is trusted no more. */
+void session_cut(session *s);
+/* Ends it when the commands that have come are answered. Returns 0 if it was to end already. */
+int session_finish(session *s);
+/* Sends a message of no bytes to a client that was not heard for long, closes what has lingered,
+ * and ends what has finished. */
 void session_tick(session *s);
 /* Calls the handlers of connections that have something to do; returns how many. */
 int sessions_run_pending(void);

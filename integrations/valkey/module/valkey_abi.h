@@ -167,6 +167,7 @@ typedef struct server_functions {
 typedef struct module_context module_context;
 typedef struct module_string module_string;
 typedef struct module_info module_info;
+typedef struct module_command module_command;
 typedef struct module_event {
     uint64_t id;
     uint64_t dataver;
@@ -181,8 +182,9 @@ typedef struct module_event {
 #define MODULE_EVENT_CLIENT_CHANGE 4
 #define MODULE_EVENT_SHUTDOWN 5
 #define MODULE_CLIENT_CONNECTED 0
+#define MODULE_CLIENT_BLOCKED (1 << 2)
 
-/* What the event of a new client tells. */
+/* What is told of a client; the version of this layout is 1. */
 typedef struct module_client {
     uint64_t version;
     uint64_t flags;
@@ -208,6 +210,17 @@ typedef struct module_functions {
     int (*RegisterInfoFunc)(module_context *, void (*)(module_info *, int for_crash_report));
     int (*InfoAddSection)(module_info *, const char *name);
     int (*InfoAddFieldULongLong)(module_info *, const char *name, unsigned long long value);
+    int (*CreateCommand)(module_context *, const char *name,
+                         int (*)(module_context *, module_string **words, int count),
+                         const char *flags, int first_key, int last_key, int key_step);
+    int (*WrongArity)(module_context *);
+    int (*ReplyWithLongLong)(module_context *, long long number);
+    int (*ReplyWithError)(module_context *, const char *text);
+    unsigned long long (*GetClientId)(module_context *);
+    int (*GetClientInfoById)(module_client *, uint64_t id);
+    module_command *(*GetCommand)(module_context *, const char *name);
+    /* NULL in Redis 7.0. */
+    int (*SetCommandACLCategories)(module_command *, const char *categories);
 } module_functions;
 
 #endif

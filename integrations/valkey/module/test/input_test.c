@@ -99,6 +99,22 @@ static void a_stream_ends_where_its_client_says(void) {
     assert(bodies == 0);
 }
 
+static void a_stream_that_is_stopped_ends_behind_what_is_ready(void) {
+    input in;
+    input_init(&in);
+    assert(add(&in, 0, "abc", 1000) == INPUT_TAKEN);
+    assert(add(&in, 5, "fg", 1000) == INPUT_TAKEN);
+    assert(add(&in, 9, "j", 1000) == INPUT_TAKEN);
+    input_stop(&in);
+    assert(!input_is_at_end(&in));
+    uint8_t out[8];
+    assert(input_read(&in, out, sizeof(out)) == 3 && !memcmp(out, "abc", 3));
+    assert(input_is_at_end(&in) && in.held == 0);
+    assert(add(&in, 3, "de", 1000) == INPUT_MALFORMED);
+    input_free(&in);
+    assert(bodies == 0);
+}
+
 static void what_waits_is_bounded(void) {
     input in;
     input_init(&in);
@@ -115,5 +131,6 @@ int main(void) {
     what_breaks_the_rules_is_refused();
     what_waits_is_bounded();
     a_stream_ends_where_its_client_says();
-    puts("4 passed, 0 failed");
+    a_stream_that_is_stopped_ends_behind_what_is_ready();
+    puts("5 passed, 0 failed");
 }

@@ -5,10 +5,12 @@
 mod cluster;
 mod commands;
 mod connection;
+mod fleet;
 mod hostile;
 mod killed;
 mod one_socket;
 mod redis_7;
+mod reload;
 mod replica;
 mod server;
 mod side_by_side;
