@@ -125,10 +125,7 @@ impl TicketResolver {
             kind == RecordType::SVCB || kind == RecordType::CNAME
         };
         let answers: Vec<&Record> = answers.iter().filter(of_interest).collect();
-        // `Insecure` is proved too: a zone above says that this one is not signed.
-        let is_proved =
-            |record: &&Record| record.proof == Proof::Secure || record.proof == Proof::Insecure;
-        if self.verifies && !answers.iter().all(is_proved) {
+        if self.verifies && !answers.iter().all(|record| is_proved(record)) {
             return Err(LookupError::NotSigned);
         }
         let ttl = answers.iter().map(|record| record.ttl).min().unwrap_or(0);
@@ -161,6 +158,11 @@ impl TicketResolver {
     }
 }
 
+/// Whether DNSSEC has proved a record, or that its zone is not signed, as a zone above says.
+fn is_proved(record: &Record) -> bool {
+    matches!(record.proof, Proof::Secure | Proof::Insecure)
+}
+
 /// UDP first and TCP for what is longer, both at this port.
 fn name_server(address: &SocketAddr) -> NameServerConfig {
     let mut server = NameServerConfig::udp_and_tcp(address.ip());
@@ -178,5 +180,42 @@ impl std::fmt::Debug for TicketResolver {
             .field("verifies", &self.verifies)
             .field("time", &self.time)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hickory_proto::rr::rdata::CNAME;
+    use hickory_proto::rr::{Name, RData};
+
+    use super::*;
+
+    fn alias(proof: Proof) -> Record {
+        let data = RData::CNAME(CNAME(Name::root()));
+        let mut record = Record::from_rdata(Name::root(), 60, data);
+        record.proof = proof;
+        record
+    }
+
+    #[tokio::test]
+    async fn an_answer_of_which_one_record_is_not_proved_is_refused() {
+        let resolvers = vec![([127, 0, 0, 1], 53).into()];
+        let plan = |dnssec| ResolverPlan {
+            resolvers: resolvers.clone(),
+            dnssec,
+            ..ResolverPlan::default()
+        };
+        let verifies = TicketResolver::new(&plan(Dnssec::FromRoot)).unwrap();
+        let trusts = TicketResolver::new(&plan(Dnssec::Off)).unwrap();
+        let outcome = |resolver: &TicketResolver, proofs: [Proof; 2]| {
+            resolver.records(&proofs.map(alias)).unwrap_err()
+        };
+        for missing in [Proof::Bogus, Proof::Indeterminate] {
+            let proofs = [Proof::Secure, missing];
+            assert_eq!(outcome(&verifies, proofs), LookupError::NotSigned, "{missing:?}");
+            assert_eq!(outcome(&trusts, proofs), LookupError::Absent);
+        }
+        let proved = [Proof::Secure, Proof::Insecure];
+        assert_eq!(outcome(&verifies, proved), LookupError::Absent, "an alias alone");
     }
 }

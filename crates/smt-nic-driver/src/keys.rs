@@ -195,6 +195,10 @@ mod tests {
         keys.remove(handle);
         keys.remove(handle);
         assert!(keys.get(handle).is_none());
+        // A packet for the key that is gone must not leave under another.
+        let next = keys.install(0x1301, &[3; 16], [4; 12]).unwrap();
+        assert_ne!(next, handle);
+        assert!(keys.get(handle).is_none());
         assert!(keys.has_changes());
         assert_eq!(keys.take_changes().removed, [handle]);
         assert!(!keys.has_changes());

@@ -3,6 +3,7 @@
 //! given up for another, and when.
 
 use alloc::vec::Vec;
+use core::num::NonZeroU64;
 
 use smt_record::HashProvider;
 use smt_wire::SessionIndex;
@@ -13,7 +14,7 @@ use crate::key_exchange::PeerIdentity;
 /// An identity in short: of a leaf certificate, a public key, or the name of a registered key. Two
 /// identities that are alike here share one bound.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct IdentityHash(u64);
+pub(crate) struct IdentityHash(NonZeroU64);
 
 impl IdentityHash {
     /// The hash of an identity; `None` of a client that has proved none.
@@ -24,7 +25,8 @@ impl IdentityHash {
         let (kind, bytes) = certificate.or(public_key).or(key_name)?;
         let hash = hash.sha256(&[kind, bytes]);
         let first = hash.first_chunk()?;
-        Some(Self(u64::from_be_bytes(*first)))
+        // Zero, one of 2^64, counts as no identity.
+        NonZeroU64::new(u64::from_be_bytes(*first)).map(Self)
     }
 }
 
@@ -39,28 +41,28 @@ impl IdentityShares {
 
     /// Adds a session. Returns how many its identity has now.
     pub(crate) fn add(&mut self, identity: IdentityHash, session: SessionIndex) -> usize {
-        if let Some(sessions) = self.0.get_mut(identity.0) {
+        if let Some(sessions) = self.0.get_mut(identity.0.get()) {
             sessions.push(session);
             return sessions.len();
         }
-        self.0.insert(identity.0, [session].into());
+        self.0.insert(identity.0.get(), [session].into());
         1
     }
 
     /// Takes a session out that has ended.
     pub(crate) fn remove(&mut self, identity: IdentityHash, session: SessionIndex) {
-        let Some(sessions) = self.0.get_mut(identity.0) else {
+        let Some(sessions) = self.0.get_mut(identity.0.get()) else {
             return;
         };
         sessions.retain(|other| *other != session);
         if sessions.is_empty() {
-            self.0.remove(identity.0);
+            self.0.remove(identity.0.get());
         }
     }
 
     /// The sessions of an identity, the oldest first.
     pub(crate) fn of(&self, identity: IdentityHash) -> &[SessionIndex] {
-        self.0.get(identity.0).map_or(&[], Vec::as_slice)
+        self.0.get(identity.0.get()).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -90,7 +92,7 @@ mod tests {
     #[test]
     fn sessions_are_counted_by_identity() {
         let mut shares = IdentityShares::new(Salt(7));
-        let [one, other] = [IdentityHash(1), IdentityHash(2)];
+        let [one, other] = [1, 2].map(|number| IdentityHash(NonZeroU64::new(number).unwrap()));
         for number in 1..=3 {
             assert_eq!(shares.add(one, SessionIndex(number)), number as usize);
         }

@@ -494,7 +494,8 @@ fn a_reply_that_has_come_whole_ends_its_call_whatever_comes_before_its_parts_are
         let abort = Body::Abort(Abort { id: call.id, code });
         Rogue::server(call.session).say(world, &[abort]);
     };
-    let ends: [&dyn Fn(&mut World, RpcId); 3] = [&deadline, &close, &abort];
+    type End = dyn Fn(&mut World, RpcId);
+    let ends: [&End; 3] = [&deadline, &close, &abort];
     for end in ends {
         let (mut world, session, _) = World::connected();
         let (call, request) = begin_with(&mut world, session, REPLY, Some(ms(50)));

@@ -69,6 +69,9 @@ pub enum Move {
     Grant,
     /// Parts of calls of either side, alone or in a bundle, with any number.
     Part,
+    /// A part of a call that the peer has begun, in order but without the first one: nobody can
+    /// read it.
+    LaterPart,
     /// PART_WINDOW or PART_WINDOW_REQUEST for calls of either side.
     PartWindow,
     /// PROBE_ACK of any size.
@@ -81,7 +84,7 @@ pub enum Move {
 
 impl Move {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Connect,
         Self::HalfConnect,
         Self::Begin,
@@ -96,6 +99,7 @@ impl Move {
         Self::Ask,
         Self::Grant,
         Self::Part,
+        Self::LaterPart,
         Self::PartWindow,
         Self::ProbeAck,
         Self::Keys,
@@ -178,8 +182,8 @@ fn moves(random: &mut Random) -> Vec<(Move, u64)> {
 
 /// Moves that go together: replies that nobody acknowledges, alone and in large bundles; messages
 /// that never end; what comes before a first record; what waits for the application; handshakes;
-/// and calls in parts.
-const KINDS_OF_MEMORY: [&[Move]; 7] = [
+/// calls in parts; and parts that nobody can read, since their first one is withheld.
+const KINDS_OF_MEMORY: [&[Move]; 8] = [
     &[Move::Bundle, Move::Whole, Move::Cancel, Move::Ask],
     &[Move::Bundle, Move::Cancel, Move::ProbeAck],
     &[Move::Begin, Move::Continue, Move::Pieces, Move::Keys],
@@ -187,4 +191,5 @@ const KINDS_OF_MEMORY: [&[Move]; 7] = [
     &[Move::BundleOfSeen, Move::Bundle, Move::Whole, Move::Begin],
     &[Move::Connect, Move::HalfConnect],
     &[Move::Part, Move::Whole, Move::PartWindow, Move::Begin],
+    &[Move::LaterPart, Move::PartWindow, Move::Cancel],
 ];

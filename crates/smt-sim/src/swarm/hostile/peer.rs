@@ -30,6 +30,8 @@ pub(super) struct Peer {
     begun: Vec<(Message, u32)>,
     /// A message of which bytes come here and there.
     scattered: Option<Message>,
+    /// Calls in parts whose first part is withheld, and the number of the next one.
+    withheld: Vec<(MessageId, u32)>,
 }
 
 impl Peer {
@@ -44,6 +46,7 @@ impl Peer {
             next_number: 1_000,
             begun: Vec::new(),
             scattered: None,
+            withheld: Vec::new(),
         }
     }
 
@@ -85,6 +88,7 @@ impl Peer {
                 self.control(&Body::Grant(grants.as_slice().into()))
             }
             Move::Part => self.part(longest, random),
+            Move::LaterPart => self.later_part(longest, random),
             Move::PartWindow => self.part_window(random),
             Move::ProbeAck => {
                 let size = *random.pick(&[1_472, 8_972, 65_507, 30_000]);

@@ -39,6 +39,42 @@ impl Peer {
         bundle.data(self.session, 0..bundle.records())
     }
 
+    /// The next part of a call whose first part never comes, alone or in a bundle; or the request
+    /// of such a call. The server's application waits for the first one, which opens the window.
+    pub(super) fn later_part(&mut self, longest: u32, random: &mut Random) -> Vec<u8> {
+        let is_new = self.withheld.is_empty() || random.chance(100_000);
+        if is_new && self.withheld.len() < WITHHELD_MAX {
+            let mut request = self.new_message(Kind::Request, 10, Vec::new());
+            request.parts = PartMarks { more: true, ..PartMarks::default() };
+            self.withheld.push((request.id, 1));
+            return request.data(self.session, 0..1);
+        }
+        let place = random.below(self.withheld.len() as u64) as usize;
+        let (request, number) = &mut self.withheld[place];
+        let (request, first) = (*request, *number);
+        let count = *random.pick(&[1, 1, BUNDLED_MAX as u32]);
+        *number += count;
+        let mark = |number| PartMarks { more: true, number, ..PartMarks::default() };
+        if count == 1 {
+            let length = *random.pick(&[PART_PREFIX_LEN as u32, 1_000, longest]);
+            let length = length.max(PART_PREFIX_LEN as u32);
+            let content = request.0.to_be_bytes().to_vec();
+            let mut message = self.new_message(Kind::Part, length, content);
+            message.parts = mark(first);
+            return message.data(self.session, 0..message.records());
+        }
+        let mut content = Vec::new();
+        for number in first..first + count {
+            let id = self.next_id();
+            let (length, prefix) = (100, request.0.to_be_bytes());
+            let member =
+                Member { id, kind: Kind::Part, length, content: &prefix, parts: mark(number) };
+            member.write(&mut content);
+        }
+        let bundle = self.new_message(Kind::Bundle, content.len() as u32, content);
+        bundle.data(self.session, 0..bundle.records())
+    }
+
     /// PART_WINDOW of any limit, or PART_WINDOW_REQUEST.
     pub(super) fn part_window(&mut self, random: &mut Random) -> Vec<u8> {
         let ids: Vec<_> = (0..random.between(1, 16)).map(|_| self.any_call(random)).collect();
@@ -92,3 +128,5 @@ fn prefix(request: MessageId, length: usize, random: &mut Random) -> Vec<u8> {
 
 /// Parts in a bundle.
 const BUNDLED_MAX: u64 = 8;
+/// Calls whose first part is withheld: enough to fill the largest server.
+const WITHHELD_MAX: usize = 256;
