@@ -30,7 +30,7 @@ pub(crate) struct ServerCredentials {
     /// With --client-ca, refuse clients whose certificate this revocation list has (PEM or DER),
     /// and those of authorities without a list; a list that has expired lets nobody in. May be
     /// given several times
-    #[arg(long, value_name = "FILE", requires = "client_ca")]
+    #[arg(long, value_name = "FILE", requires = "client_ca", conflicts_with = "client_pin")]
     crl: Vec<PathBuf>,
 }
 

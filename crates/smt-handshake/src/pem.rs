@@ -271,6 +271,16 @@ pub enum CredentialError {
         /// Why not.
         reason: String,
     },
+    /// Two revocation lists are of one authority: give the newer one alone.
+    #[error(
+        "{place} has a second revocation list of an authority beside that in {first}, and only one would be looked at: give one list that has all"
+    )]
+    TwoRevocationLists {
+        /// The file of the second one, or the name of the given text.
+        place: String,
+        /// The file of the first one.
+        first: String,
+    },
     /// A private key cannot be parsed or is of a kind that TLS 1.3 here does not sign with.
     #[error(
         "the private key in {place} cannot be used: {reason}; ECDSA P-256, P-384, P-521, Ed25519 \

@@ -17,13 +17,15 @@ use webpki::{
     RevocationOptionsBuilder, UnknownStatusPolicy,
 };
 
+use crate::der::{Elements, OBJECT_ID, OCTETS, SEQUENCE, first};
 use crate::pem::{CredentialError, Pem};
 
 /// Revocation lists, and what is done with a certificate of which no list tells. Cheap to clone.
 ///
 /// A certificate is refused if a list has it, if no list of its issuer is there, and if the list of
-/// its issuer is expired: lists that are not renewed in time let nobody in. A list counts only with
-/// the signature of the issuer that it names.
+/// its issuer is expired: lists that are not renewed in time let nobody in. There is one list of an
+/// issuer, unless it says by a distribution point that it is about a part of its certificates. A
+/// list counts only with the signature of the issuer that it names.
 #[derive(Clone)]
 pub struct RevocationLists {
     ders: Arc<[CertificateRevocationListDer<'static>]>,
@@ -59,8 +61,18 @@ impl RevocationLists {
 
     fn new(files: &[Pem]) -> Result<Self, CredentialError> {
         let (mut ders, mut parsed) = (Vec::new(), Vec::new());
+        let mut scopes: Vec<(Scope, &str)> = Vec::new();
         for file in files {
             for der in file.revocation_lists()? {
+                // TLS's library would look at the first one alone.
+                let scope = Scope::of(&der);
+                if let Some((_, first)) = scopes.iter().find(|(known, _)| *known == scope) {
+                    return Err(CredentialError::TwoRevocationLists {
+                        place: file.place().to_owned(),
+                        first: (*first).to_owned(),
+                    });
+                }
+                scopes.push((scope, file.place()));
                 let list = OwnedCertRevocationList::from_der(&der);
                 let list = list.map_err(|error| CredentialError::BadRevocationList {
                     place: file.place().to_owned(),
@@ -109,6 +121,35 @@ impl RevocationLists {
     }
 }
 
+/// The certificates that a list is about: those of its issuer, or a part of them (RFC 5280
+/// §5.2.5).
+#[derive(Debug, Eq, PartialEq)]
+struct Scope {
+    issuer: Vec<u8>,
+    distribution_point: Option<Vec<u8>>,
+}
+
+impl Scope {
+    /// The scope of a list, as far as it can be read.
+    fn of(list: &[u8]) -> Self {
+        let list = first(list, SEQUENCE).and_then(|list| first(list, SEQUENCE)).unwrap_or_default();
+        // The algorithm comes before the issuer.
+        let mut sequences = Elements(list).filter(|(tag, _)| *tag == SEQUENCE);
+        let issuer = sequences.nth(1).map(|(_, issuer)| issuer.to_vec()).unwrap_or_default();
+        let extensions = first(list, EXTENSIONS).and_then(|all| first(all, SEQUENCE));
+        let mut extensions = Elements(extensions.unwrap_or_default());
+        let distribution_point = extensions.find_map(|(_, extension)| {
+            first(extension, OBJECT_ID).filter(|id| *id == ISSUING_DISTRIBUTION_POINT)?;
+            first(extension, OCTETS).map(<[u8]>::to_vec)
+        });
+        Self { issuer, distribution_point }
+    }
+}
+
+/// The tag of a list's extensions, and 2.5.29.28 (RFC 5280 §5.1, §5.2.5).
+const EXTENSIONS: u8 = 0xA0;
+const ISSUING_DISTRIBUTION_POINT: &[u8] = &[0x55, 0x1D, 0x1C];
+
 impl fmt::Debug for RevocationLists {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RevocationLists")
@@ -121,6 +162,21 @@ impl fmt::Debug for RevocationLists {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_lists_of_one_authority_are_refused_and_those_of_two_are_not() {
+        use smt_pki::{CertificateAuthority, KeyKind, RevokedCertificates, Validity};
+        let list = |name: &str| {
+            let days = || Validity::days(9).unwrap();
+            let authority = CertificateAuthority::new(name, days(), KeyKind::default()).unwrap();
+            authority.revocation_list(&RevokedCertificates::default(), days()).unwrap()
+        };
+        let (one, other) = (list("one"), list("other"));
+        RevocationLists::from_bytes([&one[..], &other].concat().as_bytes()).unwrap();
+        let both = [&one[..], &other, &list("one")].concat();
+        let error = RevocationLists::from_bytes(both.as_bytes()).unwrap_err();
+        assert!(matches!(error, CredentialError::TwoRevocationLists { .. }), "{error}");
+    }
 
     #[test]
     fn bytes_that_are_no_list_are_refused_with_their_place() {

@@ -170,6 +170,12 @@ impl CertificateAuthority {
             let issuer = certificate.issuer().to_string();
             return Err(bad(format!("its issuer is {issuer:?}, and not this authority")));
         }
+        if certificate.public_key() == self.parsed()?.public_key() {
+            return Err(bad(
+                "it is the authority's own, which its list cannot revoke: let no host trust it"
+                    .to_owned(),
+            ));
+        }
         Ok(certificate.raw_serial().to_vec())
     }
 }
@@ -273,5 +279,14 @@ mod tests {
             error,
             "the revocation list in list cannot be used: its authority is \"CN=other\", and not this one"
         );
+    }
+
+    #[test]
+    fn an_authority_does_not_revoke_itself() {
+        let validity = Validity::days(9).unwrap();
+        let authority = CertificateAuthority::new("it", validity, KeyKind::default()).unwrap();
+        let own = Pem::text("ca.pem", authority.certificate_pem().as_bytes());
+        let error = authority.revoke(&own, &mut RevokedCertificates::default()).unwrap_err();
+        assert!(error.to_string().contains("it is the authority's own"), "{error}");
     }
 }

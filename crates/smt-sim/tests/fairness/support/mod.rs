@@ -148,6 +148,8 @@ impl Maker {
         let mut config = Config::default();
         config.accept = true;
         config.sessions_max = sessions_max;
+        // All hosts show one certificate, and the shares of addresses are tried here.
+        config.sessions_of_identity_max = Some(sessions_max);
         let endpoint = self.endpoint(SERVER, config);
         Place::Server(SmtHost::new(SERVER, endpoint, Server))
     }
