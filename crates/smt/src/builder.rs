@@ -120,7 +120,7 @@ pub struct Builder<R> {
     state_file: Option<PathBuf>,
     authorization: Option<Authorization>,
     message_authorization: Option<MessageAuthorization>,
-    distrusted: Distrusted,
+    distrusted: Option<Distrusted>,
 }
 
 impl<R> Builder<R> {
@@ -141,7 +141,7 @@ impl<R> Builder<R> {
             state_file: None,
             authorization: None,
             message_authorization: None,
-            distrusted: Distrusted::default(),
+            distrusted: None,
         }
     }
 
@@ -364,9 +364,9 @@ impl<R: ClientRole> Builder<R> {
 impl<R: TlsRole> Builder<R> {
     /// Chooses what becomes of live sessions whose peers would not be accepted any more, when the
     /// trust in them is replaced: by default they end at once. Peers with registered keys are not
-    /// meant.
+    /// meant, and owners of polled endpoints judge peers themselves.
     pub fn distrusted(mut self, choice: Distrusted) -> Self {
-        self.distrusted = choice;
+        self.distrusted = Some(choice);
         self
     }
 

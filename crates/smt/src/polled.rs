@@ -107,8 +107,7 @@ impl Endpoint {
     }
 
     /// Asks TLS clients that connect from now on for other certificates, or for none, at all shards
-    /// of the server. Live sessions of clients that would not be let in any more end, as
-    /// [`Builder::distrusted`](crate::Builder::distrusted) says.
+    /// of the server. Sessions go on: judge their clients by [`Self::check_peer`].
     ///
     /// # Errors
     /// The endpoint takes no clients by TLS, or the trust cannot be used; then nothing
@@ -118,9 +117,9 @@ impl Endpoint {
     }
 
     /// Accepts servers by another trust from now on, revocation lists included, at all shards.
-    /// Sessions and handshakes in progress go on with what they began with. Tickets that were
-    /// verified by the trust before are forgotten; give their [`crate::TicketVerifier`] the new one
-    /// before.
+    /// Sessions and handshakes in progress go on: judge their servers by [`Self::check_peer`].
+    /// Tickets that were verified by the trust before are forgotten; give their
+    /// [`crate::TicketVerifier`] the new one before.
     ///
     /// # Errors
     /// The endpoint calls no servers by TLS, or the trust cannot be used; then nothing has changed.

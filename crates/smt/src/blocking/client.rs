@@ -81,9 +81,9 @@ impl Client {
     }
 
     /// Accepts servers by another trust from now on, revocation lists included, for all clients of
-    /// the endpoint. Sessions and handshakes in progress go on with what they began with. Tickets
-    /// that were verified by the trust before are forgotten; give their [`crate::TicketVerifier`]
-    /// the new one before.
+    /// the endpoint. Live sessions with servers that it does not accept end, as
+    /// [`Builder::distrusted`](crate::Builder::distrusted) says. Tickets that were verified by the
+    /// trust before are forgotten; give their [`crate::TicketVerifier`] the new one before.
     ///
     /// # Errors
     /// The endpoint calls no servers by TLS, or the trust cannot be used; then nothing has changed.

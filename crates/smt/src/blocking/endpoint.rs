@@ -124,8 +124,9 @@ impl Endpoint {
         Ok(credentials.set_identity(identity)?)
     }
 
-    /// Asks TLS clients that connect from now on for other certificates, or for none.
-    /// Sessions go on, also of clients that would not be let in any more.
+    /// Asks TLS clients that connect from now on for other certificates, or for none. Live sessions
+    /// of clients that would not be let in any more end, as
+    /// [`Builder::distrusted`](crate::Builder::distrusted) says.
     ///
     /// # Errors
     /// The endpoint takes no clients by TLS, or the trust cannot be used; then nothing
@@ -135,9 +136,10 @@ impl Endpoint {
         Ok(credentials.set_client_auth(client_auth)?)
     }
 
-    /// Accepts servers by another trust from now on, revocation lists included. Sessions and
-    /// handshakes in progress go on with what they began with. Tickets that were verified by
-    /// the trust before are forgotten; give their [`crate::TicketVerifier`] the new one before.
+    /// Accepts servers by another trust from now on, revocation lists included. Live sessions with
+    /// servers that it does not accept end, as
+    /// [`Builder::distrusted`](crate::Builder::distrusted) says. Tickets that were verified by the
+    /// trust before are forgotten; give their [`crate::TicketVerifier`] the new one before.
     ///
     /// # Errors
     /// The endpoint calls no servers by TLS, or the trust cannot be used; then nothing has changed.

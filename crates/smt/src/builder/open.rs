@@ -110,7 +110,7 @@ impl<R: Role> Builder<R> {
         state.authorization.clone_from(&self.authorization);
         let rule = &self.message_authorization;
         state.message_authorization.clone_from(rule);
-        state.distrusted = self.distrusted;
+        state.distrusted = self.distrusted.unwrap_or_default();
         Driver::open(state, bound_socket.carrier, drive)
     }
 

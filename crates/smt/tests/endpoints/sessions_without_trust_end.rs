@@ -143,6 +143,9 @@ fn the_owner_of_a_polled_endpoint_judges_its_peers_itself() {
     let fleet = Fleet::new();
     let server = smt::server(identity(&fleet.server_of_localhost));
     let server = server.client_auth(fleet.clients_by(fleet.list(&[])));
+    let choosing = server.clone().distrusted(Distrusted::End).bind_polled("127.0.0.1:0");
+    let error = choosing.err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(error.contains("`distrusted` is not for polled endpoints"), "{error:?}");
     let mut server = server.bind_polled("127.0.0.1:0").unwrap();
     let address = server.local_address();
     let alice = smt::client(fleet.trust()).identity(identity(&fleet.clients[0]));

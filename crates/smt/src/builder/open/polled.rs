@@ -98,6 +98,11 @@ impl<R: Role> Builder<R> {
                 "`authorize_messages` is not for polled endpoints: look at the head of each request",
             ));
         }
+        if self.distrusted.is_some() {
+            return Err(OpenError::Options(
+                "`distrusted` is not for polled endpoints: judge peers by `check_peer` when the trust was replaced",
+            ));
+        }
         self.endpoint_parts()
     }
 
