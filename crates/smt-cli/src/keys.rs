@@ -9,6 +9,7 @@
 //!
 //! Nothing is overwritten without --force, and private keys are for their owner alone (mode 0600).
 
+mod crl;
 mod key_files;
 mod show;
 
@@ -19,16 +20,15 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
+use smt::SpiffeId;
 use smt::pki::limits::CERTIFICATE_DAYS_MAX;
 use smt::pki::{
     CertificateAuthority, CertificatePlan, DAYS_DEFAULT, IssuedCertificate, KeyKind, RawKey,
-    RevokedCertificates, SubjectName, Validity,
+    SubjectName, Validity,
 };
-use smt::{Pem, SpiffeId};
 
 use crate::failure::{Doing, Failure};
 use crate::private_key::Passphrase;
-use crate::standard_error;
 use key_files::KeyFiles;
 
 /// Make keys and certificates, and show what they say
@@ -92,30 +92,7 @@ enum Command {
         #[arg(long)]
         force: bool,
     },
-    /// Make a revocation list: the certificates of the authority that count no more
-    ///
-    /// A list that is there already is added to. Servers and clients that were given the list
-    /// (--crl) let nobody in once its days are over, so make it again before.
-    Crl {
-        /// Certificates that are revoked (PEM), beside those in the list; none renews the list
-        #[arg(value_name = "FILE")]
-        revoked: Vec<PathBuf>,
-        /// The directory with the authority's ca.pem and ca.key
-        #[arg(long, value_name = "DIR")]
-        ca: PathBuf,
-        #[command(flatten)]
-        passphrase: Passphrase,
-        /// The list: it is read if it is there, and written
-        #[arg(long, value_name = "FILE")]
-        out: PathBuf,
-        /// A certificate that counts again, and is taken out of the list; may be given several
-        /// times
-        #[arg(long, value_name = "FILE")]
-        remove: Vec<PathBuf>,
-        /// Days until the next list is there
-        #[arg(long, default_value_t = CRL_DAYS_DEFAULT, value_parser = days, allow_negative_numbers = true)]
-        days: u32,
-    },
+    Crl(crl::Arguments),
     Show(show::Arguments),
 }
 
@@ -165,46 +142,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             let key = RawKey::new(*key_kind)?;
             tell(&files.write(&key.public_key_pem, &key.key_pem)?)
         }
-        Command::Crl { revoked, ca, passphrase, out, remove, days } => {
-            let authority = load_authority(ca, passphrase)?;
-            let list = revoked_in(&authority, out, revoked, remove)?;
-            let text = authority.revocation_list(&list, Validity::days(*days)?)?;
-            key_files::replace(out, text.as_bytes(), 0o644)?;
-            let count = list.count();
-            standard_error::tell(format_args!(
-                "{count} revoked; the next list is due in {days} days"
-            ));
-            tell(std::slice::from_ref(out))
-        }
+        Command::Crl(arguments) => crl::run(arguments),
         Command::Show(arguments) => show::run(arguments),
     }
-}
-
-/// The certificates in the list that is there, if one is, with those that come and without those
-/// that go.
-fn revoked_in(
-    authority: &CertificateAuthority,
-    list: &Path,
-    revoked: &[PathBuf],
-    remove: &[PathBuf],
-) -> Result<RevokedCertificates, Failure> {
-    // An empty file is a place for a list.
-    let is_there = list.try_exists().doing(list.display())?
-        && list.metadata().doing(list.display())?.len() > 0;
-    let mut all = match is_there {
-        true => authority.revoked_in(&Pem::read(list)?)?,
-        false => RevokedCertificates::default(),
-    };
-    for path in revoked {
-        authority.revoke(&Pem::read(path)?, &mut all)?;
-    }
-    for path in remove {
-        if !authority.restore(&Pem::read(path)?, &mut all)? {
-            let (path, list) = (path.display(), list.display());
-            return Err(Failure::new(format!("{path} is not in {list}: nothing was written")));
-        }
-    }
-    Ok(all)
 }
 
 fn issue(leaf: &Leaf, name: &str, mut plan: CertificatePlan) -> Result<(), Failure> {
@@ -283,9 +223,6 @@ fn file_name(name: &str) -> String {
     // Neither hidden nor a directory.
     text.trim_start_matches('.').to_owned()
 }
-
-/// Days of a revocation list: a week with time left to find out why the next one is missing.
-const CRL_DAYS_DEFAULT: u32 = 14;
 
 #[cfg(test)]
 mod tests {

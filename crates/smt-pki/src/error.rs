@@ -6,6 +6,7 @@ use smt_handshake::CredentialError;
 use std::fmt;
 
 use crate::limits::CERTIFICATE_DAYS_MAX;
+use crate::serial::CertificateSerial;
 
 /// Why a certificate could not be made. All of it is local.
 #[non_exhaustive]
@@ -34,6 +35,15 @@ pub enum MakeCertificateError {
         "the given certificate is not that of an authority, so nothing that it signs is accepted"
     )]
     NotAnAuthority,
+    /// A revocation list of an authority does not revoke the authority.
+    #[error(
+        "{serial} is the serial number of the authority's own certificate, which its list cannot \
+        revoke: let no host trust it"
+    )]
+    OwnSerial {
+        /// The number.
+        serial: CertificateSerial,
+    },
     /// Peers stop accepting a leaf when its authority expires: ask for fewer days.
     #[error(
         "the certificate would outlive its authority, which is valid for {days} more days; ask \

@@ -31,14 +31,16 @@ mod list_text;
 mod plan;
 mod raw_key;
 mod revocation_list;
+mod serial;
 mod text;
 
 pub use authority::{CertificateAuthority, IssuedCertificate};
 pub use encrypted_key::decrypt_key;
 pub use ephemeral_ca::EphemeralCa;
 pub use error::MakeCertificateError;
-pub use list_text::RevocationListText;
+pub use list_text::{RevocationListText, RevokedText};
 pub use plan::{CertificatePlan, DAYS_DEFAULT, KeyKind, Purpose, SubjectName, Validity};
 pub use raw_key::RawKey;
 pub use revocation_list::RevokedCertificates;
+pub use serial::{BadSerial, CertificateSerial};
 pub use text::CertificateText;

@@ -17,12 +17,12 @@ use x509_parser::revocation_list::{CertificateRevocationList, RevokedCertificate
 use crate::authority::CertificateAuthority;
 use crate::error::MakeCertificateError;
 use crate::plan::{Validity, unix_s};
+use crate::serial::CertificateSerial;
 
 /// The certificates of one authority that count no more.
 #[derive(Debug, Default)]
 pub struct RevokedCertificates {
-    /// By their serial numbers, as DER has them.
-    entries: BTreeMap<Vec<u8>, Entry>,
+    entries: BTreeMap<CertificateSerial, Entry>,
     /// The number of the list that had them.
     number: u64,
 }
@@ -38,6 +38,21 @@ impl RevokedCertificates {
     /// How many there are.
     pub fn count(&self) -> usize {
         self.entries.len()
+    }
+
+    /// Takes the certificate with this serial number out: it counts again. Returns whether it was
+    /// there.
+    pub fn restore_serial(&mut self, serial: &CertificateSerial) -> bool {
+        self.entries.remove(serial).is_some()
+    }
+
+    /// Adds a certificate, from now on. Returns whether it was not there before.
+    fn add(&mut self, serial: CertificateSerial) -> bool {
+        let since_s = unix_s(SystemTime::now());
+        let entry = Entry { since_s, reason: RevocationReason::Unspecified };
+        let is_new = !self.entries.contains_key(&serial);
+        self.entries.entry(serial).or_insert(entry);
+        is_new
     }
 }
 
@@ -70,8 +85,12 @@ impl CertificateAuthority {
         let number = parsed.crl_number().map_or(Ok(0), u64::try_from);
         let number =
             number.map_err(|_| bad("no larger number than its own fits 64 bits".into()))?;
-        let entry = |one: &RevokedCertificate<'_>| (one.raw_serial().to_vec(), Entry::of(one));
-        let entries = parsed.iter_revoked_certificates().map(entry).collect();
+        let entry = |one: &RevokedCertificate<'_>| {
+            let serial = CertificateSerial::from_der_integer(one.raw_serial());
+            Some((serial?, Entry::of(one)))
+        };
+        let entries = parsed.iter_revoked_certificates().map(entry).collect::<Option<_>>();
+        let entries = entries.ok_or_else(|| bad(NO_SERIAL.to_owned()))?;
         Ok(RevokedCertificates { entries, number })
     }
 
@@ -84,12 +103,26 @@ impl CertificateAuthority {
         certificate: &Pem,
         revoked: &mut RevokedCertificates,
     ) -> Result<bool, MakeCertificateError> {
-        let serial = self.serial_of(certificate)?;
-        let since_s = unix_s(SystemTime::now());
-        let entry = Entry { since_s, reason: RevocationReason::Unspecified };
-        let is_new = !revoked.entries.contains_key(&serial);
-        revoked.entries.entry(serial).or_insert(entry);
-        Ok(is_new)
+        Ok(revoked.add(self.serial_of(certificate)?))
+    }
+
+    /// Adds the certificate with this serial number, whose file is gone. Returns whether it was not
+    /// there before. Whether this authority has issued such a certificate is not known to it.
+    ///
+    /// # Errors
+    /// [`MakeCertificateError`] if the number is that of the authority's own certificate.
+    pub fn revoke_serial(
+        &self,
+        serial: CertificateSerial,
+        revoked: &mut RevokedCertificates,
+    ) -> Result<bool, MakeCertificateError> {
+        let own = self.parsed()?;
+        let is_own = own.subject().as_raw() == own.issuer().as_raw()
+            && CertificateSerial::from_der_integer(own.raw_serial()).as_ref() == Some(&serial);
+        if is_own {
+            return Err(MakeCertificateError::OwnSerial { serial });
+        }
+        Ok(revoked.add(serial))
     }
 
     /// Takes a certificate out that this authority has issued: it counts again. Returns whether it
@@ -102,8 +135,7 @@ impl CertificateAuthority {
         certificate: &Pem,
         revoked: &mut RevokedCertificates,
     ) -> Result<bool, MakeCertificateError> {
-        let serial = self.serial_of(certificate)?;
-        Ok(revoked.entries.remove(&serial).is_some())
+        Ok(revoked.restore_serial(&self.serial_of(certificate)?))
     }
 
     /// Makes the list of these certificates, in PEM. Peers refuse all certificates once `validity`
@@ -118,8 +150,8 @@ impl CertificateAuthority {
     ) -> Result<String, MakeCertificateError> {
         let issuer = self.issuer()?;
         let (this_update, next_update) = validity.bounds();
-        let entry = |(serial, entry): (&Vec<u8>, &Entry)| RevokedCertParams {
-            serial_number: SerialNumber::from_slice(serial),
+        let entry = |(serial, entry): (&CertificateSerial, &Entry)| RevokedCertParams {
+            serial_number: SerialNumber::from_slice(serial.magnitude()),
             revocation_time: entry.since().into(),
             reason_code: Some(entry.reason),
             invalidity_date: None,
@@ -157,7 +189,7 @@ impl CertificateAuthority {
     }
 
     /// The serial number of a certificate that this authority has issued.
-    fn serial_of(&self, pem: &Pem) -> Result<Vec<u8>, MakeCertificateError> {
+    fn serial_of(&self, pem: &Pem) -> Result<CertificateSerial, MakeCertificateError> {
         let bad = |reason: String| {
             let place = pem.place().to_owned();
             MakeCertificateError::from(CredentialError::BadCertificate { place, reason })
@@ -171,12 +203,10 @@ impl CertificateAuthority {
             return Err(bad(format!("its issuer is {issuer:?}, and not this authority")));
         }
         if certificate.public_key() == self.parsed()?.public_key() {
-            return Err(bad(
-                "it is the authority's own, which its list cannot revoke: let no host trust it"
-                    .to_owned(),
-            ));
+            return Err(bad(OWN_CERTIFICATE.to_owned()));
         }
-        Ok(certificate.raw_serial().to_vec())
+        let serial = CertificateSerial::from_der_integer(certificate.raw_serial());
+        serial.ok_or_else(|| bad(NO_SERIAL.to_owned()))
     }
 }
 
@@ -190,6 +220,10 @@ impl Entry {
         UNIX_EPOCH + Duration::from_secs(u64::try_from(self.since_s).unwrap_or(0))
     }
 }
+
+const OWN_CERTIFICATE: &str =
+    "it is the authority's own, which its list cannot revoke: let no host trust it";
+const NO_SERIAL: &str = "a serial number is negative or longer than 20 bytes, which no list may have (RFC 5280 4.1.2.2)";
 
 fn reason_of(code: u8) -> RevocationReason {
     use RevocationReason as R;
@@ -211,6 +245,7 @@ fn reason_of(code: u8) -> RevocationReason {
 mod tests {
     use super::*;
     use crate::plan::{CertificatePlan, KeyKind};
+    use crate::text::CertificateText;
 
     fn authority() -> CertificateAuthority {
         CertificateAuthority::new("test", Validity::days(800).unwrap(), KeyKind::default()).unwrap()
@@ -282,11 +317,29 @@ mod tests {
     }
 
     #[test]
+    fn a_certificate_whose_file_is_gone_is_revoked_by_its_serial_number() {
+        let authority = authority();
+        let gone = certificate(&authority);
+        let der = gone.certificates().unwrap().remove(0);
+        let serial = CertificateText::from_der(&der).unwrap().serial.parse().unwrap();
+        let mut revoked = RevokedCertificates::default();
+        assert!(authority.revoke_serial(serial, &mut revoked).unwrap());
+        assert!(!authority.revoke(&gone, &mut revoked).unwrap());
+        let mut again = authority.revoked_in(&list(&authority, &revoked)).unwrap();
+        assert!(authority.restore(&gone, &mut again).unwrap());
+        assert_eq!(again.count(), 0);
+    }
+
+    #[test]
     fn an_authority_does_not_revoke_itself() {
         let validity = Validity::days(9).unwrap();
         let authority = CertificateAuthority::new("it", validity, KeyKind::default()).unwrap();
         let own = Pem::text("ca.pem", authority.certificate_pem().as_bytes());
         let error = authority.revoke(&own, &mut RevokedCertificates::default()).unwrap_err();
         assert!(error.to_string().contains("it is the authority's own"), "{error}");
+        let text = CertificateText::from_der(authority.certificate_der()).unwrap();
+        let serial = text.serial.parse().unwrap();
+        let error = authority.revoke_serial(serial, &mut RevokedCertificates::default());
+        assert!(matches!(error, Err(MakeCertificateError::OwnSerial { .. })), "{error:?}");
     }
 }

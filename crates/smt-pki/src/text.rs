@@ -20,6 +20,7 @@ use x509_parser::prelude::FromDer;
 use x509_parser::x509::SubjectPublicKeyInfo;
 
 use crate::plan::DAY_S;
+use crate::serial::CertificateSerial;
 
 /// A certificate's content in words.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -28,6 +29,8 @@ pub struct CertificateText {
     pub subject: String,
     /// Issuer, e.g. `CN=cluster authority`.
     pub issuer: String,
+    /// Serial number in hexadecimal, by which its issuer's revocation list names it.
+    pub serial: String,
     /// Subject alternative names: DNS names, IP addresses and URIs as such, others with their
     /// kind.
     pub names: Vec<String>,
@@ -79,6 +82,7 @@ impl CertificateText {
             // Control characters never reach a terminal.
             subject: certificate.subject().to_string().escape_debug().to_string(),
             issuer: certificate.issuer().to_string().escape_debug().to_string(),
+            serial: serial_text(certificate.raw_serial()),
             names: names(&certificate),
             spiffe_id: spiffe_id(der),
             not_before: validity.not_before.to_string(),
@@ -108,6 +112,7 @@ impl fmt::Display for CertificateText {
             writeln!(f, "spiffe id    {id}")?;
         }
         writeln!(f, "issuer       {}", self.issuer)?;
+        writeln!(f, "serial       {}", self.serial)?;
         writeln!(f, "not before   {}", self.not_before)?;
         writeln!(f, "not after    {}", self.not_after)?;
         writeln!(f, "authority    {}", if self.is_authority { "yes" } else { "no" })?;
@@ -119,6 +124,12 @@ impl fmt::Display for CertificateText {
         writeln!(f, "key          {}", self.key_kind)?;
         write!(f, "fingerprint  sha256 {}", self.fingerprint)
     }
+}
+
+/// A serial number as people see it, also one that no authority should give.
+pub(crate) fn serial_text(content: &[u8]) -> String {
+    let serial = CertificateSerial::from_der_integer(content);
+    serial.map_or_else(|| hex(content), |serial| serial.to_string())
 }
 
 /// The SPIFFE ID as a handshake sees it. Its letters are plain ones.
@@ -260,7 +271,7 @@ mod tests {
                 CertificateAuthority::new("root", validity, KeyKind::EcdsaP256).unwrap();
             let texts = CertificateText::from_pem(authority.certificate_pem().as_bytes()).unwrap();
             let text = texts[0].to_string();
-            assert_eq!(text.lines().count(), 9);
+            assert_eq!(text.lines().count(), 10);
             assert!(text.contains("key          ECDSA P-256\n"), "{text}");
             assert!(text.contains("names        none\n"), "{text}");
         }
@@ -273,7 +284,7 @@ mod tests {
             let texts = CertificateText::from_pem(authority.certificate_pem().as_bytes()).unwrap();
             let text = texts[0].to_string();
             assert!(text.contains("CN=ro\\u{1b}[31mot\\n\n"), "{text:?}");
-            assert!(!text.contains('\u{1B}') && text.lines().count() == 9);
+            assert!(!text.contains('\u{1B}') && text.lines().count() == 10);
         }
     }
 }

@@ -105,8 +105,11 @@ pub enum CallFailure {
     /// The session ended.
     #[error("{0}")]
     SessionEnded(SessionEnd),
-    /// The server shuts down. The request did not run: try another server.
-    #[error("peer: the server is shutting down; try another server")]
+    /// The server shuts down, or what this side has proved its identity by has ended or is accepted
+    /// no more (SPEC §10). The request did not run: connect again, or try another server.
+    #[error(
+        "peer: the server is shutting down, or accepts this side's certificate no more; connect again, or try another server"
+    )]
     ShuttingDown,
     /// The server does not accept a request of this size.
     #[error("limit: the server refused the request as too large")]

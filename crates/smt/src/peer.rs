@@ -114,12 +114,16 @@ impl Peer {
         }
     }
 
-    /// A name of the peer for logs: the identity that its registered key gives it, or the first of
-    /// its certificate's names. Nothing of it reaches a terminal as it is.
-    pub(crate) fn shown_name(&self) -> Option<String> {
+    /// A name of the peer for the fields of log events, which subscribers escape: the identity that
+    /// its registered key gives it, or the first of its certificate's names.
+    pub(crate) fn name(&self) -> Option<String> {
         let by_key = self.key_identity.clone();
-        let name = by_key.or_else(|| self.certificate().and_then(name_of));
-        name.map(|name| name.escape_debug().to_string())
+        by_key.or_else(|| self.certificate().and_then(name_of))
+    }
+
+    /// The same for texts. Nothing of it reaches a terminal as it is.
+    pub(crate) fn shown_name(&self) -> Option<String> {
+        self.name().map(|name| name.escape_debug().to_string())
     }
 
     /// A peer of which nothing is known.

@@ -78,7 +78,7 @@ impl PeerLog {
     /// A session is live.
     pub(crate) fn began(session: SessionIndex, peer: &Peer) {
         if is_on() {
-            let name = peer.shown_name();
+            let name = peer.name();
             tracing::info!(target: TARGET, peer = %peer.address, name, %session, "session began");
         }
     }
@@ -87,7 +87,7 @@ impl PeerLog {
     pub(crate) fn ended(session: SessionIndex, peer: Option<&Peer>, end: &SessionEnd) {
         if is_on() {
             let address = peer.map(|peer| tracing::field::display(peer.address));
-            let name = peer.and_then(Peer::shown_name);
+            let name = peer.and_then(Peer::name);
             tracing::info!(target: TARGET, peer = address, name, %session, reason = %end, "session ended");
         }
     }

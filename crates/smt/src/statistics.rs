@@ -24,7 +24,7 @@ pub struct Statistics {
     pub clients_refused: u64,
     /// Sessions of clients whom the application's rule has refused ([`crate::Builder::authorize`]).
     pub sessions_refused: u64,
-    /// Sessions that were to end since their peers would not be accepted any more
-    /// ([`crate::Distrusted`]).
+    /// Sessions whose peers were not accepted any more by a trust that was set later
+    /// ([`crate::Distrusted`] says what becomes of them).
     pub sessions_distrusted: u64,
 }

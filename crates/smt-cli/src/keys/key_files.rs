@@ -7,7 +7,7 @@
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Doing, Failure};
@@ -75,10 +75,19 @@ impl KeyFiles {
     }
 }
 
-/// Writes a file whole, in the place of one that is there.
+/// Writes a file whole, in the place of one that is there, whose readers may read it as before: it
+/// keeps its mode, and owner and group as far as this process may give them. A new file has this
+/// mode.
 pub(super) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Failure> {
     let beside = beside(path);
-    let written = write_new(&beside, bytes, mode).and_then(|()| fs::rename(&beside, path));
+    let before = fs::metadata(path).ok();
+    let written = write_new(&beside, bytes, mode).and_then(|()| {
+        if let Some(before) = before {
+            let _ = chown(&beside, Some(before.uid()), Some(before.gid()));
+            fs::set_permissions(&beside, before.permissions())?;
+        }
+        fs::rename(&beside, path)
+    });
     if written.is_err() {
         let _ = fs::remove_file(&beside);
     }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 use smt::CredentialError;
-use smt::pki::{CertificateText, RevocationListText};
+use smt::pki::{CertificateText, RevocationListText, RevokedText};
 use zeroize::Zeroizing;
 
 use crate::failure::{Doing, Failure};
@@ -229,6 +229,7 @@ fn object(path: &Path, place: usize, text: &CertificateText, days: i64) -> serde
         "place": place,
         "subject": text.subject,
         "issuer": text.issuer,
+        "serial": text.serial,
         "names": text.names,
         "spiffe_id": text.spiffe_id,
         "not_before_s": text.not_before_s,
@@ -254,10 +255,15 @@ fn list_object(
         "file": path.display().to_string(),
         "place": place,
         "issuer": text.issuer,
-        "revoked": text.revoked,
+        "revoked": text.revoked.len(),
+        "serials": text.revoked.iter().map(serial_object).collect::<Vec<_>>(),
         "next_update_s": text.next_update_s,
         "days_left": days,
     })
+}
+
+fn serial_object(revoked: &RevokedText) -> serde_json::Value {
+    json!({ "serial": revoked.serial, "since_s": revoked.since_s })
 }
 
 /// Version of the JSON lines: changed when a field changes its meaning or goes.

@@ -30,6 +30,8 @@ pub(super) struct Entry {
     peer: String,
     /// First name in its certificate, or else the subject.
     name: Option<String>,
+    /// Serial number of its certificate, by which it is revoked.
+    serial: Option<String>,
     /// Echo, file or command.
     handler: &'static str,
     /// Path of the file, or the program.
@@ -65,6 +67,7 @@ impl Entry {
             time: moment::now(),
             peer: caller.address.to_string(),
             name: caller.name().map(str::to_owned),
+            serial: caller.serial.clone(),
             handler,
             request,
             bytes_in: 0,
@@ -252,6 +255,7 @@ mod tests {
         let caller = Caller {
             address: ([127, 0, 0, 1], 7).into(),
             subject: Some("CN=alice".to_owned()),
+            serial: None,
             public_key: None,
             names: Vec::new(),
             uris: Vec::new(),

@@ -16,6 +16,8 @@ pub(super) struct Caller {
     pub(super) address: SocketAddr,
     /// Subject of its certificate.
     pub(super) subject: Option<String>,
+    /// Serial number of its certificate, in hexadecimal.
+    pub(super) serial: Option<String>,
     /// DNS names and IP addresses in its certificate.
     pub(super) names: Vec<String>,
     /// URIs in its certificate.
@@ -32,6 +34,7 @@ impl Caller {
     pub(super) fn of(peer: &Peer) -> Self {
         let leaf = peer.certificates.first();
         let text = leaf.and_then(|leaf| CertificateText::from_der(leaf).ok());
+        let (subject, serial) = text.map(|text| (text.subject, text.serial)).unzip();
         let mut names = Vec::new();
         let mut uris = Vec::new();
         if let Some(certificate) = peer.certificate() {
@@ -41,7 +44,8 @@ impl Caller {
         }
         Self {
             address: peer.address,
-            subject: text.map(|text| text.subject),
+            subject,
+            serial,
             names,
             uris,
             spiffe_id: peer.spiffe_id().map(str::to_owned),
@@ -86,6 +90,7 @@ mod tests {
         let caller = |names: &[&str], uris: &[&str]| Caller {
             address: ([127, 0, 0, 1], 1).into(),
             subject: Some("CN=alice".to_owned()),
+            serial: None,
             names: names.iter().map(|name| (*name).to_owned()).collect(),
             uris: uris.iter().map(|uri| (*uri).to_owned()).collect(),
             spiffe_id: None,

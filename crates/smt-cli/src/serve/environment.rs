@@ -140,6 +140,7 @@ mod tests {
         environment.add_caller(&Caller {
             address: ([127, 0, 0, 1], 7).into(),
             subject: Some("CN=alice".to_owned()),
+            serial: None,
             public_key: None,
             names: ["a.example", "b admin", "::1"].map(str::to_owned).to_vec(),
             uris: ["spiffe://x/y", "urn:b admin"].map(str::to_owned).to_vec(),

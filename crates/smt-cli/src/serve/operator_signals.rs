@@ -68,17 +68,8 @@ impl Files {
             );
             return;
         }
-        let before = self.sessions_distrusted();
         match self.try_reload() {
-            Ok(()) => {
-                tracing::info!("SIGHUP: certificates were read again; new clients meet them");
-                let ended = self.sessions_distrusted() - before;
-                if ended > 0 {
-                    tracing::warn!(
-                        "SIGHUP: {ended} sessions of clients that would not be let in any more end"
-                    );
-                }
-            }
+            Ok(()) => tracing::info!("SIGHUP: certificates were read again; new clients meet them"),
             Err(failure) => tracing::error!(
                 "SIGHUP: the certificates so far stay in use, since those now in the files cannot be used: {}",
                 failure.text()
@@ -101,10 +92,6 @@ impl Files {
         server.set_client_auth(client_auth)?;
         warnings.iter().for_each(|line| tracing::warn!("{line}"));
         Ok(())
-    }
-
-    fn sessions_distrusted(&self) -> u64 {
-        self.shards.iter().map(|shard| shard.statistics().sessions_distrusted).sum()
     }
 
     /// Warnings about the certificate and the revocation lists.

@@ -128,6 +128,35 @@ fn revocation_lists_are_shown_and_checked_like_certificates() {
 }
 
 #[test]
+fn a_certificate_whose_file_is_gone_is_revoked_by_its_serial_number_and_the_list_keeps_its_mode() {
+    use std::os::unix::fs::PermissionsExt;
+    let files = Files::new();
+    let (directory, list, alice) = (files.path(""), files.path("ca.crl"), files.path("alice.pem"));
+    let crl = |more: &[&str]| {
+        smt(&[&["keys", "crl", "--ca", &directory, "--out", &list, "--days", "1"], more].concat())
+    };
+    let object = |path: &str| -> serde_json::Value {
+        serde_json::from_str(smt(&["keys", "show", path, "--json"]).text()).unwrap()
+    };
+    let serial = object(&alice)["serial"].as_str().unwrap().to_owned();
+    assert!(crl(&[]).errors.contains("0 revoked; the next list is due in 1 day\n"));
+    fs::set_permissions(&list, fs::Permissions::from_mode(0o640)).unwrap();
+    crl(&["--serial", &serial.to_uppercase()]).text();
+    assert_eq!(object(&list)["serials"][0]["serial"], serial);
+    assert_eq!(fs::metadata(&list).unwrap().permissions().mode() & 0o777, 0o640);
+    crl(&["--remove", &alice]).text();
+    crl(&["--remove-serial", &serial]).fails_with(&[&serial, "is not in", "nothing was written"]);
+    crl(&["--serial", &serial]).text();
+    crl(&["--remove-serial", &serial]).text();
+    assert_eq!(object(&list)["revoked"], 0);
+    let own = object(&files.path("ca.pem"))["serial"].as_str().unwrap().to_owned();
+    crl(&["--serial", &own]).fails_with(&["the authority's own certificate"]);
+    let outcome = crl(&["--serial", "alice"]);
+    assert_eq!(outcome.status.code(), Some(2));
+    assert!(outcome.errors.contains("a serial number is in hexadecimal"), "{}", outcome.errors);
+}
+
+#[test]
 fn a_file_that_cannot_be_shown_does_not_hide_the_others() {
     let files = Files::new();
     let (missing, alice) = (files.path("missing.pem"), files.path("alice.pem"));

@@ -29,6 +29,23 @@ fn each_session_is_told_once_when_it_begins_and_once_when_it_ends() {
     assert_eq!(lines_with(&words, &["session"]).len(), 3, "with the summary: {words}");
 }
 
+#[test]
+fn a_name_of_a_peer_is_escaped_once() {
+    let files = Files::new();
+    let (directory, authority) = (files.path(""), files.path("ca.pem"));
+    let name = "al\u{1B}[1m\"ice\"\n";
+    smt(&["keys", "client", name, "--ca", &directory, "--out", &directory]).text();
+    let words = ["--echo", "--client-ca", &authority, "--log", "info"];
+    let serving = Serving::start(&files, &words);
+    let file = files.path("al__1m_ice__");
+    let (cert, key) = (format!("{file}.pem"), format!("{file}.key"));
+    files.run_call(serving.address(), &["--cert", &cert, "--key", &key], b"hi").text();
+    let (_, words) = serving.end();
+    let told = format!("name={name:?}");
+    assert_eq!(lines_with(&words, &["session began", &told]).len(), 1, "{words:?}");
+    assert!(!words.contains('\u{1B}'), "{words:?}");
+}
+
 /// It makes several attempts, since an alert may be forged.
 #[test]
 fn each_refused_client_is_told_once_with_the_reason() {

@@ -179,7 +179,15 @@ fn revoked_during_a_call(choice: &[&str]) -> Output {
     serving.next_words_with("begun");
     smt_with_input(&[&crl[..], &[&alice]].concat(), b"").text();
     serving.signal(Signal::HUP);
-    serving.next_words_with("SIGHUP: 1 sessions of clients that would not be let in any more end");
+    let fate = match choice {
+        [] => "now ended",
+        [_, "finish"] => "ended when no call is in progress",
+        _ => "kept all the same",
+    };
+    let told = serving.next_words_with("the new trust refuses the peers of 1 session");
+    for words in [fate, "alice at 127.0.0.1:", "the client's certificate is revoked"] {
+        assert!(told.contains(words), "{told}");
+    }
     if !choice.is_empty() {
         fs::write(&fifo, "done\n").unwrap();
     }
@@ -197,5 +205,11 @@ fn a_client_that_is_revoked_is_out_at_once() {
 #[test]
 fn a_client_that_is_revoked_may_finish_its_calls_where_that_is_chosen() {
     let output = revoked_during_a_call(&["--distrusted", "finish"]);
+    assert_eq!(output.stdout, b"done\n");
+}
+
+#[test]
+fn an_operator_is_told_of_sessions_that_are_kept_all_the_same() {
+    let output = revoked_during_a_call(&["--distrusted", "keep"]);
     assert_eq!(output.stdout, b"done\n");
 }

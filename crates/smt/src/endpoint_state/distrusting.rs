@@ -44,7 +44,7 @@ impl EndpointState {
             return;
         }
         let peer = self.peers.get(session);
-        let (address, name) = peer.map(|peer| (peer.address, peer.shown_name())).unzip();
+        let (address, name) = peer.map(|peer| (peer.address, peer.name())).unzip();
         let name = name.flatten();
         tracing::info!(
             peer = address.map(tracing::field::display),
