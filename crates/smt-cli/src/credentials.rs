@@ -63,6 +63,11 @@ impl ServerCredentials {
         Ok(ClientAuth::Required(trust))
     }
 
+    /// The file of the clients' authorities.
+    pub(crate) fn client_authorities(&self) -> Option<&Path> {
+        self.client_ca.as_deref()
+    }
+
     /// The files of revocation lists.
     pub(crate) fn revocation_lists(&self) -> &[PathBuf] {
         &self.crl

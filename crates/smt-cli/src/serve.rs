@@ -10,6 +10,7 @@
 
 mod access_log;
 mod caller;
+mod client_checks;
 mod command;
 mod command_pipes;
 mod directory;
@@ -207,8 +208,7 @@ impl Arguments {
     /// Tells what its clients would refuse, and what is dangerous.
     fn warn(&self, address: std::net::IpAddr) -> Result<(), Failure> {
         let is_said = self.anyone || self.credentials.chooses_clients();
-        let mut warnings = startup_checks::certificate_warnings(&self.credentials.cert)?;
-        warnings.extend(startup_checks::list_warnings(self.credentials.revocation_lists())?);
+        let mut warnings = startup_checks::warnings(&self.credentials)?;
         warnings.extend(startup_checks::key_warning(&self.credentials.key));
         warnings.extend(startup_checks::access_warning(address, is_said));
         warnings.iter().for_each(|line| tracing::warn!("{line}"));

@@ -30,6 +30,13 @@ pub(crate) fn parse_nonzero(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// So many of a unit, in words: `1 day`, `3 days`.
+pub(crate) fn counted(count: impl Into<i64>, unit: &str) -> String {
+    let count = count.into();
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {unit}{plural}")
+}
+
 /// With three significant digits and the unit that suits.
 pub(crate) fn display(time: Duration) -> String {
     let us = time.as_secs_f64() * 1e6;

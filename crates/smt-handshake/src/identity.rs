@@ -17,9 +17,10 @@ use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use smt_proto::WallTime;
 
+use crate::credential_error::CredentialError;
 use crate::limits::CHAIN_LEN_MAX;
 use crate::peer_certificate::PeerCertificate;
-use crate::pem::{CredentialError, Pem};
+use crate::pem::Pem;
 use crate::private_key_kind;
 use crate::tls::certificate_refusal;
 use crate::tls::verify::Form;

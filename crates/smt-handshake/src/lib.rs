@@ -31,6 +31,7 @@
 #![forbid(unsafe_code)]
 
 mod certificate_extensions;
+mod credential_error;
 mod der;
 mod external_psk;
 mod failure;
@@ -52,6 +53,7 @@ mod tls;
 mod told_time;
 mod trust;
 
+pub use credential_error::CredentialError;
 pub use external_psk::RegisteredProvider;
 pub use external_psk::key::{KeyEnds, RegisteredKey, RegisteredKeyError, TlsTrafficKey};
 pub use handover::{
@@ -62,7 +64,7 @@ pub use hmac_tokens::HmacTokens;
 pub use identity::Identity;
 pub use key_pairs::{KEY_PAIRS_MAX, KeyPairPool};
 pub use peer_certificate::PeerCertificate;
-pub use pem::{CredentialError, KeyEncryption, Pem};
+pub use pem::{KeyEncryption, Pem};
 pub use plaintext::PlaintextProvider;
 pub use revocation::RevocationLists;
 pub use several_kinds::SeveralKinds;

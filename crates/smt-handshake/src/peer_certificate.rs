@@ -13,8 +13,8 @@ use smt_proto::WallTime;
 use webpki::EndEntityCert;
 
 use crate::certificate_extensions::{extensions, unknown_critical};
+use crate::credential_error::CredentialError;
 use crate::der::{Elements, OBJECT_ID, SEQUENCE, first};
-use crate::pem::CredentialError;
 use crate::spiffe_id::SpiffeId;
 
 /// The content of a peer's certificate.

@@ -9,9 +9,8 @@
 
 mod sections;
 
-use std::fmt;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{
@@ -19,6 +18,7 @@ use rustls_pki_types::{
 };
 use zeroize::Zeroizing;
 
+use crate::credential_error::CredentialError;
 use crate::limits::PEM_FILE_LEN_MAX;
 use sections::{Defect, found, key_section};
 
@@ -175,7 +175,7 @@ impl Pem {
     }
 
     fn not_pem(&self, error: &rustls_pki_types::pem::Error) -> CredentialError {
-        CredentialError::NotPem { place: self.place.clone(), reason: error.to_string() }
+        CredentialError::NotPem { place: self.place.clone(), reason: sections::reason(error) }
     }
 
     fn missing(&self, wanted: &'static str) -> CredentialError {
@@ -190,163 +190,6 @@ pub enum KeyEncryption<'a> {
     Pkcs8(&'a str),
     /// Openssl's own, with the header `DEK-Info`.
     Traditional,
-}
-
-/// Why a certificate, key or root could not be used. All of it is local: a wrong path or file.
-#[non_exhaustive]
-#[derive(thiserror::Error)]
-pub enum CredentialError {
-    /// The operating system refused the file: check the path and its permissions.
-    #[error("cannot read {}: {source}; check the path and its permissions", .path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The operating system's error.
-        source: std::io::Error,
-    },
-    /// The file is larger than any chain or bundle of roots: probably the wrong file.
-    #[error(
-        "{} has more than {PEM_FILE_LEN_MAX} bytes, so it is no PEM file; check the path",
-        .path.display()
-    )]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A PEM section is broken: get the file again.
-    #[error("{place} is broken PEM: {reason}")]
-    NotPem {
-        /// The file, or the name of the given text.
-        place: String,
-        /// The defect.
-        reason: String,
-    },
-    /// A section is of a kind that is not read, and may be part of what is wanted: convert it.
-    #[error(
-        "{place} has a section {label}, which is not read here; {}", sections::advice(.label, .place)
-    )]
-    UnreadSection {
-        /// The file, or the name of the given text.
-        place: String,
-        /// The section's label.
-        label: String,
-    },
-    /// Which of several private keys is meant is not known: give one.
-    #[error(
-        "{place} has several private keys; give a file with the one that belongs to the certificate"
-    )]
-    SeveralKeys {
-        /// The file, or the name of the given text.
-        place: String,
-    },
-    /// The place holds something, but not what is wanted: give the file that does.
-    #[error("no {wanted} in {place}: it holds {found}")]
-    Missing {
-        /// "certificate", "revocation list" or "private key".
-        wanted: &'static str,
-        /// The file, or the name of the given text.
-        place: String,
-        /// The contents that were found instead.
-        found: String,
-    },
-    /// There are public keys and certificates in one place: give either.
-    #[error("{place} has public keys and certificates; give either")]
-    KeysAndCertificates {
-        /// The file, or the name of the given text.
-        place: String,
-    },
-    /// A certificate cannot be parsed or used.
-    #[error("the certificate in {place} cannot be used: {reason}")]
-    BadCertificate {
-        /// The file, or the name of the given text.
-        place: String,
-        /// Why not.
-        reason: String,
-    },
-    /// A revocation list cannot be parsed or used: give the list as its authority made it.
-    #[error("the revocation list in {place} cannot be used: {reason}")]
-    BadRevocationList {
-        /// The file, or the name of the given text.
-        place: String,
-        /// Why not.
-        reason: String,
-    },
-    /// Two revocation lists are of one authority: give the newer one alone.
-    #[error(
-        "{place} has a second revocation list of an authority beside that in {first}, and only one would be looked at: give one list that has all"
-    )]
-    TwoRevocationLists {
-        /// The file of the second one, or the name of the given text.
-        place: String,
-        /// The file of the first one.
-        first: String,
-    },
-    /// A private key cannot be parsed or is of a kind that TLS 1.3 here does not sign with.
-    #[error(
-        "the private key in {place} cannot be used: {reason}; ECDSA P-256, P-384, P-521, Ed25519 \
-        and RSA of 2048 to 8192 bits work"
-    )]
-    BadKey {
-        /// The file, or the name of the given text.
-        place: String,
-        /// Why not.
-        reason: String,
-    },
-    /// The private key is encrypted (PKCS#8): find out its passphrase, and open it.
-    #[error(
-        "the private key in {place} is encrypted; give its passphrase (--passphrase-file, \
-        `smt::pki::decrypt_key`), or take the encryption off: `openssl pkey -in {place} -out FILE`"
-    )]
-    EncryptedKey {
-        /// The file, or the name of the given text.
-        place: String,
-    },
-    /// The private key is encrypted in openssl's own form: convert it.
-    #[error(
-        "the private key in {place} is encrypted in openssl's traditional form (DEK-Info), which \
-        protects it badly and is not read here; convert it: `openssl pkcs8 -topk8 -in {place} \
-        -out FILE`"
-    )]
-    TraditionalEncryption {
-        /// The file, or the name of the given text.
-        place: String,
-    },
-    /// The private key is encrypted by a cipher or a key derivation that is not known here: convert
-    /// it.
-    #[error(
-        "the private key in {place} is encrypted in a form that is not read here ({algorithms}); \
-        convert it: `openssl pkey -in {place} -aes256 -out FILE`"
-    )]
-    UnknownEncryption {
-        /// The file, or the name of the given text.
-        place: String,
-        /// Names or object identifiers of key derivation and cipher.
-        algorithms: String,
-    },
-    /// The passphrase is another one, or the encrypted key is damaged.
-    #[error("the passphrase does not open the private key in {place}, or the key is damaged")]
-    WrongPassphrase {
-        /// The file, or the name of the given text.
-        place: String,
-    },
-    /// The key belongs to another certificate: give the pair that was made together.
-    #[error(
-        "the private key in {key_place} does not belong to the first certificate in \
-        {certificate_place}"
-    )]
-    KeyMismatch {
-        /// Where the certificate came from.
-        certificate_place: String,
-        /// Where the key came from.
-        key_place: String,
-    },
-}
-
-/// Its text, since that is what a `main` shows that returns it.
-impl fmt::Debug for CredentialError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
 }
 
 /// The first header of a section that openssl's traditional form encrypts (RFC 1421).
@@ -411,7 +254,24 @@ mod tests {
         fn a_broken_section_is_named() {
             let pem = Pem::text("roots.pem", b"-----BEGIN CERTIFICATE-----\nAAAA\n");
             let error = pem.certificates().unwrap_err().to_string();
-            assert!(error.starts_with("roots.pem is broken PEM: "), "{error}");
+            assert_eq!(
+                error,
+                "roots.pem is broken PEM: its line -----END CERTIFICATE----- is missing, so the \
+                file was cut off, or a part of it is gone"
+            );
+        }
+
+        #[test]
+        fn what_is_no_base64_is_told_without_its_bytes() {
+            for (body, told) in [
+                ("AA%A\n", "between a BEGIN and its END there is something that is no base64"),
+                ("A\n", "between a BEGIN and its END there is something that is no base64"),
+            ] {
+                let text =
+                    format!("-----BEGIN CERTIFICATE-----\n{body}-----END CERTIFICATE-----\n");
+                let error = Pem::text("roots.pem", text.as_bytes()).certificates().unwrap_err();
+                assert_eq!(error.to_string(), format!("roots.pem is broken PEM: {told}"));
+            }
         }
 
         #[test]

@@ -17,8 +17,9 @@ use webpki::{
     RevocationOptionsBuilder, UnknownStatusPolicy,
 };
 
+use crate::credential_error::CredentialError;
 use crate::der::{Elements, OBJECT_ID, OCTETS, SEQUENCE, first};
-use crate::pem::{CredentialError, Pem};
+use crate::pem::Pem;
 
 /// Revocation lists, and what is done with a certificate of which no list tells. Cheap to clone.
 ///

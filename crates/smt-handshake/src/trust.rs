@@ -12,7 +12,8 @@ use std::sync::Arc;
 use rustls::RootCertStore;
 use rustls_pki_types::CertificateDer;
 
-use crate::pem::{CredentialError, Pem};
+use crate::credential_error::CredentialError;
+use crate::pem::Pem;
 use crate::revocation::RevocationLists;
 use crate::tls::certificate_refusal;
 use crate::tls::verify::Form;

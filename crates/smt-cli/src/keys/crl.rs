@@ -15,6 +15,7 @@ use super::{days, key_files, load_authority, tell};
 use crate::failure::{Doing, Failure};
 use crate::private_key::Passphrase;
 use crate::standard_error;
+use crate::time_span::counted;
 
 /// Make a revocation list: the certificates of the authority that count no more
 ///
@@ -56,7 +57,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let text = authority.revocation_list(&revoked, Validity::days(*days)?)?;
     key_files::replace(out, text.as_bytes(), 0o644)?;
     let count = revoked.count();
-    let due = if *days == 1 { "1 day".to_owned() } else { format!("{days} days") };
+    let due = counted(*days, "day");
     standard_error::tell(format_args!("{count} revoked; the next list is due in {due}"));
     tell(std::slice::from_ref(out))
 }

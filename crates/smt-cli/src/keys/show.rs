@@ -20,6 +20,7 @@ use zeroize::Zeroizing;
 
 use crate::failure::{Doing, Failure};
 use crate::moment::wall_time;
+use crate::time_span::counted;
 
 /// Tell what certificates and revocation lists say, and when they expire
 #[derive(Args, Debug)]
@@ -212,12 +213,10 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
 /// When a certificate expires that has so many whole days left.
 fn expiry(days: i64) -> String {
     match days {
-        ..=-3 => format!("expired {} days ago", -days - 1),
-        -2 => "expired 1 day ago".to_owned(),
+        ..=-2 => format!("expired {} ago", counted(-days - 1, "day")),
         -1 => "expired less than a day ago".to_owned(),
         0 => "expires in less than a day".to_owned(),
-        1 => "expires in 1 day".to_owned(),
-        _ => format!("expires in {days} days"),
+        _ => format!("expires in {}", counted(days, "day")),
     }
 }
 

@@ -80,7 +80,7 @@ impl Files {
     fn try_reload(&self) -> Result<(), Failure> {
         let identity = self.credentials.identity()?;
         let client_auth = self.credentials.client_auth()?;
-        let warnings = self.warnings()?;
+        let warnings = startup_checks::warnings(&self.credentials)?;
         let Some(server) = self.shards.first() else {
             return Ok(());
         };
@@ -94,17 +94,10 @@ impl Files {
         Ok(())
     }
 
-    /// Warnings about the certificate and the revocation lists.
-    fn warnings(&self) -> Result<Vec<String>, Failure> {
-        let mut warnings = startup_checks::certificate_warnings(&self.credentials.cert)?;
-        warnings.extend(startup_checks::list_warnings(self.credentials.revocation_lists())?);
-        Ok(warnings)
-    }
-
     /// Tells what has come near its end, or has ended. Files that cannot be read now are told of
     /// when they are used.
     fn warn(&self) {
-        let warnings = self.warnings().unwrap_or_default();
+        let warnings = startup_checks::warnings(&self.credentials).unwrap_or_default();
         warnings.iter().for_each(|line| tracing::warn!("{line}"));
     }
 

@@ -12,11 +12,29 @@ use std::path::{Path, PathBuf};
 use smt::Pem;
 use smt::pki::{CertificateText, RevocationListText};
 
+use super::client_checks::client_warnings;
+use crate::credentials::ServerCredentials;
 use crate::failure::{Doing, Failure};
 use crate::moment::wall_time;
+use crate::time_span::counted;
+
+/// Warnings about a server's certificate, and about the authorities and the revocation lists of its
+/// clients, a line each.
+///
+/// # Errors
+/// No client could be let in, or a file cannot be read.
+pub(super) fn warnings(credentials: &ServerCredentials) -> Result<Vec<String>, Failure> {
+    let lists = credentials.revocation_lists();
+    let mut warnings = certificate_warnings(&credentials.cert)?;
+    if let Some(authorities) = credentials.client_authorities() {
+        warnings.extend(client_warnings(authorities, lists)?);
+    }
+    warnings.extend(list_warnings(lists)?);
+    Ok(warnings)
+}
 
 /// Warnings about a certificate file, a line each.
-pub(super) fn certificate_warnings(path: &Path) -> Result<Vec<String>, Failure> {
+fn certificate_warnings(path: &Path) -> Result<Vec<String>, Failure> {
     let shown = path.display();
     let pem = fs::read(path).doing(format!("reading {shown}"))?;
     if Pem::text(&shown.to_string(), &pem).public_keys()?.is_some() {
@@ -36,7 +54,7 @@ pub(super) fn certificate_warnings(path: &Path) -> Result<Vec<String>, Failure> 
 
 /// Warnings about revocation lists that end soon or have ended, a line each. A pipe is not read
 /// once more.
-pub(super) fn list_warnings(paths: &[PathBuf]) -> Result<Vec<String>, Failure> {
+fn list_warnings(paths: &[PathBuf]) -> Result<Vec<String>, Failure> {
     let now = wall_time().as_secs() as i64;
     let is_file = |path: &&PathBuf| path.metadata().is_ok_and(|facts| facts.is_file());
     let mut warnings = Vec::new();
@@ -64,12 +82,13 @@ fn defects(leaf: &CertificateText, now: i64) -> Vec<String> {
     let mut defects = Vec::new();
     if leaf.not_after_s < now {
         let days = (now - leaf.not_after_s) / 86_400;
-        defects.push(format!("expired {days} days ago ({})", leaf.not_after));
+        defects.push(format!("expired {} ago ({})", counted(days, "day"), leaf.not_after));
     }
     if leaf.not_before_s > now {
         let hours = (leaf.not_before_s - now).div_euclid(3_600);
         let from = &leaf.not_before;
-        defects.push(format!("is not valid for another {hours} hours, from {from} on"));
+        let hours = counted(hours, "hour");
+        defects.push(format!("is not valid for another {hours}, from {from} on"));
     }
     if leaf.is_authority {
         defects.push("is that of an authority, not of a server".to_owned());

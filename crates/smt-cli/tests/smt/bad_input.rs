@@ -77,7 +77,7 @@ fn an_expired_certificate_is_said() {
     files.write("localhost.key", issued.key_pem.as_bytes());
     let mut serving = Serving::start(&files, &["--echo"]);
     let warning = serving.next_words();
-    assert!(warning.contains("expired 1 days ago"), "{warning}");
+    assert!(warning.contains("expired 1 day ago"), "{warning}");
     files.run_call(serving.address(), &[], b"hi").fails(3, &["expired"]);
 }
 

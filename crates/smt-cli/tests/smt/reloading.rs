@@ -100,6 +100,40 @@ fn another_authority_of_the_clients_counts_for_new_ones() {
 }
 
 #[test]
+fn files_by_which_no_client_could_be_let_in_are_a_mistake_at_the_start_and_later() {
+    let (files, others) = (Files::new(), Files::new());
+    let [list, other_list] = [&files, &others].map(|files| {
+        let (directory, list) = (files.path(""), files.path("ca.crl"));
+        smt_with_input(&["keys", "crl", "--ca", &directory, "--out", &list], b"").text();
+        list
+    });
+    let authority = files.path("clients.pem");
+    fs::copy(files.path("ca.pem"), &authority).unwrap();
+    let mut serving =
+        Serving::start(&files, &["--echo", "--client-ca", &authority, "--crl", &list]);
+    let address = serving.address().to_owned();
+    let (alice, key) = (files.path("alice.pem"), files.path("alice.key"));
+    let call = || files.run_call(&address, &["--cert", &alice, "--key", &key], b"hi");
+    let own = fs::read(&list).unwrap();
+    fs::copy(&other_list, &list).unwrap();
+    serving.signal(Signal::HUP);
+    let line = serving.next_words_with("SIGHUP: the certificates so far stay in use");
+    assert!(line.contains("no client could be let in by --client-ca"), "{line}");
+    assert!(line.contains("no --crl is a list of CN=smt authority"), "{line}");
+    assert_eq!(call().text(), "hi");
+    fs::write(&list, own).unwrap();
+    fs::copy(&alice, &authority).unwrap();
+    serving.signal(Signal::HUP);
+    let line = serving.next_words_with("SIGHUP: the certificates so far stay in use");
+    assert!(line.contains("CN=alice is no authority's"), "{line}");
+    assert_eq!(call().text(), "hi");
+    let (cert, key) = (files.path("localhost.pem"), files.path("localhost.key"));
+    let start = ["serve", "127.0.0.1:0", "--echo", "--cert", &cert, "--key", &key];
+    let outcome = smt_with_input(&[&start[..], &["--client-ca", &authority]].concat(), b"");
+    outcome.fails(1, &["no client could be let in", "CN=alice is no authority's"]);
+}
+
+#[test]
 fn files_that_can_be_read_once_are_left_alone() {
     let files = Files::new();
     let (key, aside) = (files.path("localhost.key"), files.path("aside"));

@@ -6,6 +6,8 @@
 
 use std::fmt::Write as _;
 
+use rustls_pki_types::pem::Error;
+
 /// Why a part of a text would be passed over.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) enum Defect {
@@ -52,19 +54,26 @@ fn is_read(label: &str) -> bool {
         )
 }
 
-/// How a section of this label in this place becomes one that is read.
-pub(super) fn advice(label: &str, place: &str) -> String {
-    match label {
-        "TRUSTED CERTIFICATE" => format!(
-            "it may limit what its certificate is trusted for; if it is to be trusted for all, \
-            `openssl x509 -in {place} -out FILE` converts it"
+/// Why a section cannot be read, without bytes of it: it may be a key.
+pub(super) fn reason(error: &Error) -> String {
+    match error {
+        Error::MissingSectionEnd { end_marker } => format!(
+            "its line -----END {}----- is missing, so the file was cut off, or a part of it is gone",
+            line(end_marker)
         ),
-        "X509 CERTIFICATE" => format!("`openssl x509 -in {place} -out FILE` converts it"),
-        "PKCS7" => {
-            format!("`openssl pkcs7 -in {place} -print_certs -out FILE` takes its certificates out")
+        Error::IllegalSectionStart { line: start } => {
+            format!("its line {} begins no section as it stands", line(start))
         }
-        _ => "take it out of the file, or convert it".to_owned(),
+        Error::Base64Decode(_) => {
+            "between a BEGIN and its END there is something that is no base64".to_owned()
+        }
+        other => other.to_string(),
     }
+}
+
+/// A line of the text for a message.
+fn line(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim().escape_debug().take(LINE_SHOWN).collect()
 }
 
 /// Takes the byte order marks (of UTF-8) off with which editors begin a text; there are several
@@ -146,6 +155,8 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 const FOUND_MAX: usize = 4;
 /// Bytes of a section's label that a message repeats at most.
 const LABEL_LEN_MAX: usize = 40;
+/// Characters of a line that a message shows.
+const LINE_SHOWN: usize = 80;
 
 #[cfg(test)]
 mod tests {
