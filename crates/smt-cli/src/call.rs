@@ -14,6 +14,7 @@ mod caller;
 mod cancellation;
 mod output;
 mod range_fetch;
+mod terminal;
 #[cfg_attr(not(feature = "dns"), path = "call/no_tickets.rs")]
 mod tickets;
 
@@ -57,7 +58,8 @@ pub(crate) struct Arguments {
     /// The request; - is standard input
     #[arg(long = "in", value_name = "FILE", default_value = "-")]
     input: PathBuf,
-    /// Where the reply goes; - is standard output
+    /// Where the reply goes; - is standard output. On a terminal bytes that it would act on are
+    /// shown escaped
     #[arg(long = "out", value_name = "FILE", default_value = "-")]
     output: PathBuf,
     /// Give up after this time, connecting and repetitions included

@@ -30,7 +30,7 @@ pub(crate) fn parse_nonzero(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// So many of a unit, in words: `1 day`, `3 days`.
+/// A count of a unit, in words: `1 day`, `3 days`.
 pub(crate) fn counted(count: impl Into<i64>, unit: &str) -> String {
     let count = count.into();
     let plural = if count == 1 { "" } else { "s" };

@@ -5,11 +5,12 @@
 //! it and on disk: until then what was there stays, and no reader sees a part of a reply.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
+use super::terminal::Terminal;
 use crate::exit_code;
 use crate::failure::{Doing, Failure};
 
@@ -24,6 +25,7 @@ enum Place {
     Device(File),
     File(WholeFile),
     Standard,
+    Terminal(Terminal),
 }
 
 /// A file that takes its place when it is whole; before that it goes on drop.
@@ -38,7 +40,11 @@ impl Output {
     /// Opens it. A file cannot be written if its directory cannot.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         if super::is_standard(path) {
-            return Ok(Self { shown: "standard output".to_owned(), place: Place::Standard });
+            let place = match io::stdout().is_terminal() {
+                true => Place::Terminal(Terminal::default()),
+                false => Place::Standard,
+            };
+            return Ok(Self { shown: "standard output".to_owned(), place });
         }
         let shown = path.display().to_string();
         let place = open(path).doing(format!("writing {shown}"))?;
@@ -59,6 +65,7 @@ impl Output {
             Place::Device(file) => file.write_all(reply),
             Place::File(file) => file.file.write_all(reply),
             Place::Standard => write_standard(reply),
+            Place::Terminal(terminal) => terminal.write(reply),
         };
         self.told(written)
     }
@@ -67,7 +74,7 @@ impl Output {
     pub(super) fn finish(mut self) -> Result<(), Failure> {
         let finished = match &mut self.place {
             Place::File(file) => file.take_place(),
-            Place::Device(_) | Place::Standard => Ok(()),
+            Place::Device(_) | Place::Standard | Place::Terminal(_) => Ok(()),
         };
         self.told(finished)
     }

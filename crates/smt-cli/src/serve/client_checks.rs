@@ -22,7 +22,7 @@ pub(super) fn client_warnings(
     authorities: &Path,
     lists: &[PathBuf],
 ) -> Result<Vec<String>, Failure> {
-    // What can be read once has been read.
+    // A pipe has been read, and cannot be read again.
     let is_file = |path: &Path| path.metadata().is_ok_and(|facts| facts.is_file());
     if !is_file(authorities) || !lists.iter().all(|list| is_file(list)) {
         return Ok(Vec::new());

@@ -45,7 +45,7 @@ struct Refused {
     why: HandshakeFailure,
 }
 
-/// What an operator is told of the sessions of these peers.
+/// A warning for operators about the sessions of these peers.
 fn text(choice: Distrusted, refused: &[Refused]) -> String {
     let count = refused.len();
     let sessions = if count == 1 { "session" } else { "sessions" };
