@@ -33,6 +33,7 @@
 mod certificate_extensions;
 mod credential_error;
 mod der;
+mod der_time;
 mod external_psk;
 mod failure;
 mod handover;

@@ -15,6 +15,7 @@ use webpki::EndEntityCert;
 use crate::certificate_extensions::{extensions, unknown_critical};
 use crate::credential_error::CredentialError;
 use crate::der::{Elements, OBJECT_ID, SEQUENCE, first};
+use crate::der_time::time;
 use crate::spiffe_id::SpiffeId;
 
 /// The content of a peer's certificate.
@@ -118,42 +119,7 @@ pub(crate) fn not_after(certificate: &[u8]) -> Option<WallTime> {
     // Signature algorithm, issuer, validity.
     let mut sequences = Elements(to_be_signed).filter(|(tag, _)| *tag == SEQUENCE);
     let (_, validity) = sequences.nth(2)?;
-    let (tag, text) = Elements(validity).nth(1)?;
-    let text = std::str::from_utf8(text).ok()?.strip_suffix('Z')?;
-    let (year, rest) = match tag {
-        UTC_TIME => {
-            let (year, rest) = text.split_at_checked(2)?;
-            let year = number(year)?;
-            (if year < 50 { 2_000 + year } else { 1_900 + year }, rest)
-        }
-        GENERALIZED_TIME => {
-            let (year, rest) = text.split_at_checked(4)?;
-            (number(year)?, rest)
-        }
-        _ => return None,
-    };
-    let at = |place: usize| rest.get(place..place + 2).and_then(number);
-    let (month, day) = (at(0)?, at(2)?);
-    if rest.len() != 10 || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-        return None;
-    }
-    let seconds = at(4)? * 3_600 + at(6)? * 60 + at(8)?;
-    let days = days_since_1970(year, month, day)?;
-    Some(WallTime::from_secs(days * 86_400 + seconds))
-}
-
-fn number(digits: &str) -> Option<u64> {
-    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
-    digits.parse().ok().filter(|_| is_number)
-}
-
-/// Days from the first of 1970 to a day of the Gregorian calendar, whose years begin in March here.
-fn days_since_1970(year: u64, month: u64, day: u64) -> Option<u64> {
-    let year = if month <= 2 { year.checked_sub(1)? } else { year };
-    let month_from_march = (month + 9) % 12;
-    let of_year = (153 * month_from_march + 2) / 5 + day - 1;
-    let days = 365 * year + year / 4 - year / 100 + year / 400 + of_year;
-    days.checked_sub(719_468)
+    time(Elements(validity).nth(1)?)
 }
 
 fn address(octets: &[u8]) -> Option<IpAddr> {
@@ -180,8 +146,6 @@ const IA5: u8 = 0x16;
 const IP_ADDRESS: u8 = 0x87;
 /// `uniformResourceIdentifier [6]` of a general name.
 const URI: u8 = 0x86;
-const UTC_TIME: u8 = 0x17;
-const GENERALIZED_TIME: u8 = 0x18;
 /// 2.5.29.17.
 const SUBJECT_ALTERNATIVE_NAMES: &[u8] = &[0x55, 0x1D, 0x11];
 /// 2.5.4.3.
@@ -190,6 +154,7 @@ const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::der_time::{GENERALIZED_TIME, UTC_TIME};
 
     fn element(tag: u8, content: &[&[u8]]) -> Vec<u8> {
         let content = content.concat();
@@ -216,22 +181,5 @@ mod tests {
             assert_eq!(end_of(UTC_TIME, text), None, "{text}");
         }
         assert_eq!(end_of(UTC_TIME, "500101000000Z"), None, "it ended before 1970");
-    }
-
-    #[test]
-    fn days_are_counted_as_the_calendar_has_them() {
-        for (date, days) in [
-            ((1970, 1, 1), 0),
-            ((1972, 2, 29), 789),
-            ((1972, 3, 1), 790),
-            ((2000, 2, 29), 11_016),
-            ((2026, 11, 26), 20_783),
-            ((2100, 3, 1), 47_541),
-            ((9999, 12, 31), 2_932_896),
-        ] {
-            let (year, month, day) = date;
-            assert_eq!(days_since_1970(year, month, day), Some(days), "{date:?}");
-        }
-        assert_eq!(days_since_1970(1969, 12, 31), None);
     }
 }

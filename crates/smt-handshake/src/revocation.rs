@@ -12,6 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rustls_pki_types::CertificateRevocationListDer;
+use smt_proto::WallTime;
 use webpki::{
     CertRevocationList, ExpirationPolicy, OwnedCertRevocationList, RevocationOptions,
     RevocationOptionsBuilder, UnknownStatusPolicy,
@@ -19,6 +20,7 @@ use webpki::{
 
 use crate::credential_error::CredentialError;
 use crate::der::{Elements, OBJECT_ID, OCTETS, SEQUENCE, first};
+use crate::der_time::{GENERALIZED_TIME, UTC_TIME, time};
 use crate::pem::Pem;
 
 /// Revocation lists, and what is done with a certificate of which no list tells. Cheap to clone.
@@ -93,6 +95,11 @@ impl RevocationLists {
         Ok(Self { ders: ders.into(), parsed: parsed.into(), accepts_unknown: false })
     }
 
+    /// The last second before the next of these lists is due; 0 if one does not say when that is.
+    pub(crate) fn last_second(&self) -> u64 {
+        self.ders.iter().map(|der| next_update(der).map_or(0, WallTime::as_secs)).min().unwrap_or(0)
+    }
+
     /// The lists as TLS's library takes them.
     pub(crate) fn ders(&self) -> Vec<CertificateRevocationListDer<'static>> {
         self.ders.to_vec()
@@ -120,6 +127,15 @@ impl RevocationLists {
         let builder = builder.with_status_policy(unknown);
         Some(builder.with_expiration_policy(ExpirationPolicy::Enforce).build())
     }
+}
+
+/// When the next list is due (RFC 5280 §5.1.2.5).
+fn next_update(list: &[u8]) -> Option<WallTime> {
+    let to_be_signed = first(first(list, SEQUENCE)?, SEQUENCE)?;
+    let mut times =
+        Elements(to_be_signed).filter(|(tag, _)| [UTC_TIME, GENERALIZED_TIME].contains(tag));
+    // After the moment at which this one was made.
+    time(times.nth(1)?)
 }
 
 /// The certificates that a list is about: those of its issuer, or a part of them (RFC 5280
@@ -177,6 +193,26 @@ mod tests {
         let both = [&one[..], &other, &list("one")].concat();
         let error = RevocationLists::from_bytes(both.as_bytes()).unwrap_err();
         assert!(matches!(error, CredentialError::TwoRevocationLists { .. }), "{error}");
+    }
+
+    #[test]
+    fn lists_count_until_the_first_of_the_next_ones_is_due() {
+        use std::time::{Duration, UNIX_EPOCH};
+
+        use smt_pki::{CertificateAuthority, KeyKind, RevokedCertificates, Validity};
+        let at = |seconds: u64| UNIX_EPOCH + Duration::from_secs(seconds);
+        let list = |name: &str, end: u64| {
+            let days = Validity::between(at(1_700_000_000), at(5_000_000_000)).unwrap();
+            let authority = CertificateAuthority::new(name, days, KeyKind::default()).unwrap();
+            let validity = Validity::between(at(1_700_000_000), at(end)).unwrap();
+            authority.revocation_list(&RevokedCertificates::default(), validity).unwrap()
+        };
+        // The later one is written as GeneralizedTime.
+        let both = [list("one", 1_800_000_000), list("other", 4_000_000_000)].concat();
+        let lists = RevocationLists::from_bytes(both.as_bytes()).unwrap();
+        assert_eq!(lists.last_second(), 1_800_000_000);
+        let other = RevocationLists::from_bytes(list("other", 4_000_000_000).as_bytes()).unwrap();
+        assert_eq!(other.last_second(), 4_000_000_000);
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 pub(crate) mod algorithms;
 pub(crate) mod certificate_refusal;
+mod client_auth;
 mod client_side;
 pub(crate) mod entropy;
 mod exchange;
@@ -34,6 +35,7 @@ use smt_proto::key_exchange::{Attempt, ClientRequest, HandshakeFailure, KeyExcha
 use smt_record::{Side, Suite};
 
 use self::algorithms::Algorithms;
+pub use self::client_auth::ClientAuth;
 use self::client_side::ClientSide;
 use self::entropy::EntropySources;
 use self::exchange::{Dates, Terms, TlsExchange};
@@ -113,6 +115,7 @@ impl ClientTls {
             memory: self.trust.sessions_memory(self.sessions_memory),
             of_name: SESSIONS_OF_SERVER_MAX,
             judges_dates: self.trust.judges_dates(),
+            trust_until: self.trust.last_second(),
         };
         let provider = &library.provider;
         let builder = ClientConfig::builder_with_details(Arc::clone(provider), library.time())
@@ -192,6 +195,7 @@ impl ServerTls {
             // A ticket is a name of its own.
             of_name: 1,
             judges_dates: self.client_auth.judges_dates(),
+            trust_until: self.client_auth.last_second(),
         };
         let provider = &library.provider;
         let builder = ServerConfig::builder_with_details(Arc::clone(provider), library.time())
@@ -205,45 +209,6 @@ impl ServerTls {
         config.alpn_protocols = vec![ALPN.to_vec()];
         config.ignore_client_order = true;
         Ok(ResumingServer::new(config, plan, Arc::clone(&library.time)))
-    }
-}
-
-/// Whether a server asks its clients who they are.
-#[derive(Clone, Debug)]
-pub enum ClientAuth {
-    /// Not asked.
-    None,
-    /// Asked; a client without a certificate is let in, one with a bad one is not. Not with public
-    /// keys alone: the client's hello says whether it shows one, and TLS's library refuses those
-    /// that do not.
-    Optional(Trust),
-    /// Only TLS clients with a certificate that this trust accepts are let in; for clients of other
-    /// kinds see [`crate::SeveralKinds`].
-    Required(Trust),
-}
-
-impl ClientAuth {
-    /// Whether dates of client certificates matter.
-    pub(crate) fn judges_dates(&self) -> bool {
-        match self {
-            Self::None => false,
-            Self::Optional(trust) | Self::Required(trust) => trust.judges_dates(),
-        }
-    }
-
-    fn sessions_memory(&self, wanted: usize) -> usize {
-        match self {
-            Self::None => wanted,
-            Self::Optional(trust) | Self::Required(trust) => trust.sessions_memory(wanted),
-        }
-    }
-
-    /// The form that clients are asked for.
-    pub(crate) fn form(&self) -> Form {
-        match self {
-            Self::None => Form::Certificate,
-            Self::Optional(trust) | Self::Required(trust) => trust.form(),
-        }
     }
 }
 

@@ -90,6 +90,11 @@ impl Trust {
         matches!(self.anchors, Anchors::Roots(_))
     }
 
+    /// The last second in which its revocation lists count, if it has some.
+    pub(crate) fn last_second(&self) -> Option<u64> {
+        self.revocation.as_ref().map(RevocationLists::last_second)
+    }
+
     /// The form in which peers show their keys.
     pub(crate) fn form(&self) -> Form {
         match &self.anchors {

@@ -10,9 +10,12 @@ use harness::{
     EARLY_DATA, Flight, NAME, Outcome, PRE_SHARED_KEY, Side, run, run_request, run_with,
 };
 use smt_handshake::{
-    Algorithms, ClientAuth, ClientTls, Group, Identity, ServerTls, TlsProvider, Trust,
+    Algorithms, ClientAuth, ClientTls, Group, Identity, RevocationLists, ServerTls, TlsProvider,
+    Trust,
 };
-use smt_pki::{CertificateAuthority, CertificatePlan, EphemeralCa, KeyKind, Validity};
+use smt_pki::{
+    CertificateAuthority, CertificatePlan, EphemeralCa, KeyKind, RevokedCertificates, Validity,
+};
 use smt_proto::WallTime;
 use smt_proto::key_exchange::{ClientRequest, FailureKind, Finished, KeyExchangeProvider};
 
@@ -282,6 +285,33 @@ fn a_session_is_not_resumed_once_the_servers_certificate_has_ended() {
     assert!(pair.resumes_after(599));
     let refused = pair.after(601).client_failure();
     assert_eq!(refused.kind, FailureKind::CertificateRefused, "{refused}");
+}
+
+// SMT [6.10-8]
+#[test]
+fn a_session_is_not_resumed_once_a_revocation_list_has_ended() {
+    let setup = Setup::new();
+    let list = |seconds| {
+        let validity = ends_after(seconds);
+        let list = setup.authority.revocation_list(&RevokedCertificates::default(), validity);
+        RevocationLists::from_bytes(list.unwrap().as_bytes()).unwrap()
+    };
+    for (of_client, of_server) in [(600, 100_000), (100_000, 600)] {
+        let plan = CertificatePlan::client("c").unwrap();
+        let client = ClientTls::new(setup.trust().with_revocation_lists(list(of_client)));
+        let client = client.with_identity(setup.identity(plan, 100_000).0);
+        let clients = setup.trust().with_revocation_lists(list(of_server));
+        let pair =
+            Pair::new(client, setup.server().with_client_auth(ClientAuth::Required(clients)));
+        pair.after(0).both();
+        assert!(pair.resumes_after(599));
+        let outcome = pair.after(601);
+        let refused = match of_client < of_server {
+            true => outcome.client_failure(),
+            false => outcome.server_failure(),
+        };
+        assert_eq!(refused.kind, FailureKind::CertificateRefused, "{refused}");
+    }
 }
 
 // SMT [6.10-8]

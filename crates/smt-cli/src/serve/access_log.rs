@@ -7,6 +7,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -184,7 +185,8 @@ impl Place {
         if path == Path::new("-") {
             return Ok(Self::Standard(BufWriter::new(io::stdout())));
         }
-        let file = OpenOptions::new().append(true).create(true).open(path)?;
+        // It has names of callers and paths: for its owner and a group, such as that of logs.
+        let file = OpenOptions::new().append(true).create(true).mode(0o640).open(path)?;
         Ok(Self::File { path: path.to_owned(), file: BufWriter::new(file) })
     }
 
@@ -248,6 +250,8 @@ const WAITING_MAX: usize = 10_000;
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
     use crate::scratch::Scratch;
 
@@ -280,6 +284,8 @@ mod tests {
         log.write(entry("a\"b").with_outcome(Outcome::NotSent, why, Duration::from_millis(2)));
         log.finish();
         log.write(entry("too late"));
+        let mode = path.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o007, 0, "{mode:o}");
         let [line] = &lines(&path)[..] else { panic!("one line") };
         for (field, value) in [
             ("peer", json!("127.0.0.1:7")),

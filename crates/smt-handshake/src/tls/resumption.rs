@@ -5,7 +5,7 @@
 //! has [`AttemptTickets`], TLS's view of them: it takes the session that is resumed, and collects
 //! the tickets that come or leave  3. at the attempt's end those are kept for as long as the
 //! peer's identity stands: it was proved by the last full handshake, at most an hour ago, and by
-//! certificates that have not ended.
+//! certificates and revocation lists that have not ended.
 //!
 //! A server remembers sessions rather than encrypting them into tickets: a ticket is then used
 //! once, ends with the server's identity or trust, has 32 bytes whatever certificates the client
@@ -48,6 +48,8 @@ pub(crate) struct SessionsPlan {
     pub(crate) of_name: usize,
     /// Whether the dates of the peer's certificates count: of pinned ones they do not.
     pub(crate) judges_dates: bool,
+    /// The last second in which the peer's trust counts, where revocation lists end.
+    pub(crate) trust_until: Option<u64>,
 }
 
 impl<V> Sessions<V> {
@@ -78,7 +80,7 @@ impl<V> Sessions<V> {
         }
         // The last second of a certificate that cannot be read is 0.
         let end = |der: &CertificateDer<'_>| not_after(der).map_or(0, WallTime::as_secs);
-        certificates.iter().map(end).fold(hour, u64::min)
+        certificates.iter().map(end).chain(self.plan.trust_until).fold(hour, u64::min)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Store<V>> {
