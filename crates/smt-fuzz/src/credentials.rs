@@ -74,13 +74,13 @@ fn check_name(name: &[u8]) {
     }
 }
 
-/// Nine lines, one for each field, and one more for a SPIFFE ID and for unknown extensions.
+/// Ten lines, one for each field, and one more for a SPIFFE ID and for unknown extensions.
 fn check_text(text: &CertificateText) {
     let shown = text.to_string();
     let more = |start: &str| shown.lines().filter(|line| line.starts_with(start)).count();
     let (ids, unusable) = (more("spiffe id"), more("unusable"));
     assert!(ids <= 1 && unusable <= 1, "{shown:?}");
-    assert_eq!(shown.lines().count(), 9 + ids + unusable, "{shown:?}");
+    assert_eq!(shown.lines().count(), 10 + ids + unusable, "{shown:?}");
     let is_safe = shown.chars().all(|char| char == '\n' || !char.is_control());
     assert!(is_safe, "{shown:?}");
 }

@@ -445,10 +445,10 @@ pub enum Refused {
     #[error("limit: the peer's id window is full; wait until earlier calls have been seen")]
     Blocked,
     /// No session of this name is live.
-    #[error("caller: the session has ended or is closing")]
+    #[error("environment: the session has ended or is closing")]
     NoSession,
-    /// No RPC of this name waits for this.
-    #[error("caller: the request was already answered, or its caller has given up")]
+    /// No RPC of this name waits for this: it was answered, or its caller has given up.
+    #[error("peer: the call is over: it was answered, or its caller has given up")]
     NoRpc,
     /// The message is larger than the peer accepts.
     #[error(
@@ -460,8 +460,9 @@ pub enum Refused {
         /// Bytes that may be sent.
         limit: u32,
     },
-    /// The peer takes no calls in parts: it was told not to, or is of an older version.
-    #[error("peer: the peer takes no calls in parts; send the message whole")]
+    /// The peer takes no parts: it was told not to, is of an older version, or has made this call
+    /// for a whole reply.
+    #[error("peer: the peer takes no parts in this call; send the message whole")]
     NoParts,
     /// The reader of the call's parts has not taken enough of them, or has not acknowledged enough
     /// of the parts and replies that it was sent; try again after

@@ -54,6 +54,14 @@ impl<T> Completion<T> {
         Poll::Pending
     }
 
+    /// A look at the outcome, if it is there and was not taken.
+    pub(crate) fn look<U>(&self, look: impl FnOnce(&T) -> U) -> Option<U> {
+        match &*self.lock() {
+            State::Ended(outcome) => Some(look(outcome)),
+            State::Waiting(_) | State::Taken => None,
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -151,8 +159,11 @@ mod tests {
     fn outcome_may_come_before_its_sender_looks() {
         let mut completions = Completions::new();
         let slot = completions.expect(rpc(1));
+        assert_eq!(slot.look(|end| *end), None);
         assert!(completions.finish(rpc(1), 7).unwrap().is_none());
+        assert_eq!(slot.look(|end| *end), Some(7));
         assert_eq!(slot.poll(Waker::noop()), Poll::Ready(7));
+        assert_eq!(slot.look(|end| *end), None);
     }
 
     #[test]

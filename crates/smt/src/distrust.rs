@@ -22,7 +22,8 @@ pub enum Distrusted {
     #[default]
     End,
     /// They end when no call is in progress. Nothing more begins in them: requests that come are
-    /// refused, and did not run. An endless call keeps its session.
+    /// refused, and did not run. An endless call keeps its session, unless its handler ends it
+    /// ([`Request::closing`](crate::Request)).
     Finish,
     /// They go on until they end for another reason.
     Keep,

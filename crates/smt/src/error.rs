@@ -69,6 +69,8 @@ pub enum Phase {
     Connect,
     /// Exporting a secret of a session.
     Export,
+    /// Sending or reading a part of a call that has begun.
+    Part,
     /// Replying to a request.
     Reply,
     /// A one-way message.
@@ -81,6 +83,7 @@ impl std::fmt::Display for Phase {
             Self::Call => "call to",
             Self::Connect => "connect to",
             Self::Export => "export from the session with",
+            Self::Part => "part of the call with",
             Self::Reply => "reply to",
             Self::Send => "send to",
         })
@@ -97,9 +100,12 @@ pub enum ErrorKind {
     /// No session came about.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// The message was not taken.
+    /// The message was not taken on this side.
     #[error(transparent)]
     Refused(#[from] Refused),
+    /// Another [`RequestParts`](crate::RequestParts) of the request is there, and reads its parts.
+    #[error("caller: another reader has the parts of this request; drop that one first")]
+    PartsAreRead,
     /// A one-way message was not delivered.
     #[error("{0}; the message was not delivered")]
     NotDelivered(smt_proto::CallFailure),
@@ -127,14 +133,14 @@ impl ErrorKind {
 impl Error {
     /// Whether the request may have had an effect. Repeating it is safe after
     /// [`Execution::DidNotRun`]. A request to which a reply failed has been here, so it may have
-    /// run.
+    /// run; so may one of which parts were to be sent or read.
     #[must_use]
     pub fn execution(&self) -> Execution {
         match &self.kind {
             ErrorKind::Call(error) if !self.attempt_before_may_have_run => error.execution,
             ErrorKind::MayHaveBeenDelivered(_) => Execution::MayHaveRun,
             _ if self.attempt_before_may_have_run => Execution::MayHaveRun,
-            _ if self.phase == Phase::Reply => Execution::MayHaveRun,
+            _ if matches!(self.phase, Phase::Part | Phase::Reply) => Execution::MayHaveRun,
             _ => Execution::DidNotRun,
         }
     }

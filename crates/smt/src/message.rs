@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use smt_proto::{Failure, IntoMessage, Metadata, PartMarks, PeerMessage, RpcId, Time};
+use smt_proto::{Failure, IntoMessage, Metadata, PeerMessage, RpcId, Time};
 use smt_wire::AbortCode;
 
 use crate::driver::Guard;
 use crate::error::{Error, Phase};
-use crate::parts::{PartReader, PartSender, RequestParts};
+use crate::parts::{PartReader, PartSender, PartsPlace, RequestParts};
 use crate::peer::Peer;
 use crate::session::Session;
 
@@ -125,7 +125,9 @@ pub struct Request {
     body: Bytes,
     metadata: Metadata,
     deadline: Option<Time>,
-    parts: PartMarks,
+    takes_parts: bool,
+    /// Its parts, if it has some, for one reader at a time.
+    parts_place: Option<Arc<PartsPlace>>,
     is_early: bool,
     peer: Arc<Peer>,
     is_answered: bool,
@@ -154,7 +156,8 @@ impl Request {
             body: message.body,
             metadata: message.metadata,
             deadline: message.deadline,
-            parts: message.parts,
+            takes_parts: message.parts.reply_in_parts,
+            parts_place: message.parts.more.then(|| Arc::new(PartsPlace::new())),
             is_early: message.is_early,
             peer,
             is_answered: false,
@@ -196,16 +199,18 @@ impl Request {
 
     /// Returns the parts of the request that follow its body: none, unless the caller has said so.
     /// Parts that come while nobody reads them wait, up to
-    /// [`TransportConfig::part_window`](crate::TransportConfig).
+    /// [`TransportConfig::part_window`](crate::TransportConfig). One reader has them at a time: the
+    /// next goes on where it was dropped, and one beside it gets
+    /// [`ErrorKind::PartsAreRead`](crate::ErrorKind::PartsAreRead).
     pub fn parts(&self) -> RequestParts {
-        let guard = Arc::clone(&self.guard);
-        RequestParts::new(guard, self.rpc, self.peer.address, self.parts.more)
+        let (guard, place) = (Arc::clone(&self.guard), self.parts_place.clone());
+        RequestParts::new(guard, self.rpc, self.peer.address, place)
     }
 
     /// Whether the caller takes a reply in parts.
     #[must_use]
     pub fn takes_parts(&self) -> bool {
-        self.parts.reply_in_parts
+        self.takes_parts
     }
 
     /// Returns the sender of the reply's parts, which [`Self::reply`] ends:
@@ -220,7 +225,8 @@ impl Request {
     /// # }
     /// ```
     ///
-    /// Sending fails if the caller does not take parts ([`Self::takes_parts`]).
+    /// Sending fails with [`Refused::NoParts`](crate::Refused::NoParts) if the caller does not take
+    /// parts ([`Self::takes_parts`]): reply whole.
     #[must_use]
     pub fn part_sender(&self) -> PartSender {
         let guard = Arc::clone(&self.guard);
@@ -229,7 +235,7 @@ impl Request {
             place: self.peer.address.into(),
             part_max: guard.driver().look(|state| state.part_max(session)),
         };
-        PartSender::new(guard, self.rpc, peer, Phase::Reply)
+        PartSender::of_reply(guard, self.rpc, peer)
     }
 
     /// Returns the message's body.
@@ -271,12 +277,12 @@ impl Request {
         !self.guard.driver().is_wanted(self.rpc)
     }
 
-    /// Whether the server takes no more requests, since it closes: it waits for this one to be
-    /// answered, within its limit. A handler without an end of its own looks at it between steps,
-    /// and answers.
+    /// Whether no more requests of this session are taken, since the server closes, or the client
+    /// is accepted no more ([`Distrusted::Finish`](crate::Distrusted::Finish)): this one is to be
+    /// answered. A handler without an end of its own looks at it between steps, and answers.
     #[must_use]
     pub fn is_closing(&self) -> bool {
-        self.guard.driver().look(|state| state.is_closing())
+        self.guard.driver().look(|state| state.is_closing(self.rpc.session))
     }
 
     /// Returns the sender of the message.

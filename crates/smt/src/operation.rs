@@ -203,12 +203,12 @@ impl Operation {
 
     /// The sender of the parts of a request that has begun.
     pub(crate) fn part_sender(&self, state: &EndpointState) -> Option<PartSender> {
-        let Some(Begun::Call(rpc, _)) = &self.begun else {
+        let Some(Begun::Call(rpc, slot)) = &self.begun else {
             return None;
         };
         let peer = PartReader { place: self.named(), part_max: state.part_max(rpc.session) };
         let guard = Arc::clone(self.to.guard());
-        Some(PartSender::new(guard, *rpc, peer, Phase::Call))
+        Some(PartSender::of_request(guard, *rpc, peer, Arc::clone(slot)))
     }
 
     /// The outcome of a message that has begun.

@@ -18,6 +18,7 @@ mod sender;
 pub use adapters::PartSink;
 #[cfg(feature = "tokio")]
 pub use byte_streams::ByteReader;
+pub(crate) use receiver::PartsPlace;
 pub use receiver::{ReplyParts, RequestParts};
 pub(crate) use sender::PartReader;
 pub use sender::PartSender;

@@ -160,8 +160,8 @@ impl Victim {
         let is_expected = matches!(
             sent,
             Ok(())
-                | Err(Refused::NoRpc | Refused::PartWindowFull | Refused::Blocked)
-                | Err(Refused::TooLarge { .. })
+                | Err(Refused::NoRpc | Refused::NoParts | Refused::TooLarge { .. })
+                | Err(Refused::PartWindowFull | Refused::Blocked)
         );
         assert!(is_expected, "{sent:?}");
         self.settle();

@@ -68,13 +68,14 @@ impl Refused {
     #[must_use]
     pub fn fault(&self) -> Fault {
         match self {
-            Self::NoSession | Self::NoRpc | Self::Export(_) => Fault::Caller,
+            Self::Export(_) => Fault::Caller,
+            Self::NoSession => Fault::Environment,
             Self::Blocked
             | Self::TooLarge { .. }
             | Self::UsedUp
             | Self::PartWindowFull
             | Self::Expired => Fault::Limit,
-            Self::NoParts => Fault::Peer,
+            Self::NoRpc | Self::NoParts => Fault::Peer,
         }
     }
 }

@@ -242,7 +242,8 @@ impl Session {
         // The end of the parts of a reply is the reply.
         let more = more || !self.is_own(id);
         let length = body.len();
-        let writer = self.lane.parts.writer_mut(id).ok_or(Refused::NoRpc)?;
+        let why_not = self.why_no_writer(id);
+        let writer = self.lane.parts.writer_mut(id).ok_or(why_not)?;
         let limit = self.agreement.part_max();
         if length > limit as usize {
             return Err(Refused::TooLarge { length, limit });
@@ -279,6 +280,15 @@ impl Session {
         self.lane.sendable.push((remaining, own_id));
         self.liveness.used(now);
         Ok(())
+    }
+
+    /// Why a call has no writer of parts on this side, if it has none.
+    fn why_no_writer(&self, id: MessageId) -> Refused {
+        let served = self.lane.server.get(id.0);
+        match served.is_some_and(|served| matches!(served.state, ServerRpcState::Working { .. })) {
+            true if !self.is_own(id) => Refused::NoParts,
+            _ => Refused::NoRpc,
+        }
     }
 
     fn wait_for_part_window(&mut self, now: Time, id: MessageId) {

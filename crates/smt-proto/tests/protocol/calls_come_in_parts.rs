@@ -358,7 +358,7 @@ fn a_peer_that_takes_no_parts_gets_none() {
 fn a_call_without_parts_has_none() {
     let (mut world, session, _) = World::connected();
     let (call, request) = begin(&mut world, session, PartMarks::default());
-    assert_eq!(send(&mut world, 1, request, "part".into(), true), Err(Refused::NoRpc));
+    assert_eq!(send(&mut world, 1, request, "part".into(), true), Err(Refused::NoParts));
     assert_eq!(send(&mut world, 0, call, "part".into(), true), Err(Refused::NoRpc));
     assert_eq!(world.nodes[1].endpoint.take_part(request), Err(Refused::NoRpc));
     let (call, request) = begin(&mut world, session, REPLY);

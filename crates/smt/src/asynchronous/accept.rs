@@ -80,9 +80,11 @@ impl Drop for ClosingPlace<'_> {
 }
 
 impl Request {
-    /// Waits until the server begins to close ([`Server::close`](crate::Server::close)). It then
-    /// waits for this request to be answered, within its limit: a handler without an end of its
-    /// own, a watch for example, selects on it, and answers.
+    /// Waits until the server begins to close ([`Server::close`](crate::Server::close)), or the
+    /// session of this request, whose client is accepted no more
+    /// ([`Distrusted::Finish`](crate::Distrusted::Finish)). It then waits for this request to be
+    /// answered, the server within its limit: a handler without an end of its own, a watch for
+    /// example, selects on it, and answers.
     ///
     /// ```no_run
     /// # async fn next_event() -> smt::Bytes { smt::Bytes::new() }
@@ -97,11 +99,12 @@ impl Request {
     /// # }
     /// ```
     pub fn closing(&self) -> impl Future<Output = ()> + Send + use<> {
-        let guard = Arc::clone(&self.guard);
+        let (guard, session) = (Arc::clone(&self.guard), self.rpc.session);
         async move {
             let mut place = ClosingPlace { guard: &guard, ticket: None };
             let ticket = &mut place.ticket;
-            polled(guard.driver(), |state, _, waker| state.poll_closing(ticket, waker)).await;
+            polled(guard.driver(), |state, _, waker| state.poll_closing(session, ticket, waker))
+                .await;
         }
     }
 

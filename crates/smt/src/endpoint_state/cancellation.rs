@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Waiting for requests to be given up by their callers, and for the endpoint to begin to close.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 #[cfg(feature = "async")]
 use std::task::Poll;
@@ -18,6 +18,8 @@ use super::EndpointState;
 pub(super) struct CancelWaiters {
     waiting: BTreeMap<(RpcId, u64), Waker>,
     closing: BTreeMap<u64, Waker>,
+    /// Sessions that end once no call is in progress, though the endpoint goes on.
+    finishing: BTreeSet<SessionIndex>,
 }
 
 impl CancelWaiters {
@@ -66,11 +68,16 @@ impl EndpointState {
         self.cancel_waiters.waiting.remove(&(rpc, ticket));
     }
 
-    /// Ready when the endpoint takes no more requests, since it closes. `ticket` is this waiter's
-    /// place.
+    /// Ready when no more requests of this session are taken, since the endpoint closes, or the
+    /// session does. `ticket` is this waiter's place.
     #[cfg(feature = "async")]
-    pub(crate) fn poll_closing(&mut self, ticket: &mut Option<u64>, waker: &Waker) -> Poll<()> {
-        if self.is_closing() {
+    pub(crate) fn poll_closing(
+        &mut self,
+        session: SessionIndex,
+        ticket: &mut Option<u64>,
+        waker: &Waker,
+    ) -> Poll<()> {
+        if self.is_closing(session) {
             return Poll::Ready(());
         }
         let ticket = *ticket.get_or_insert(self.next_ticket);
@@ -85,9 +92,18 @@ impl EndpointState {
         self.cancel_waiters.closing.remove(&ticket);
     }
 
-    /// Whether the endpoint takes no more requests, since it closes.
-    pub(crate) fn is_closing(&self) -> bool {
-        self.is_draining || self.is_left.is_some()
+    /// Whether no more requests of this session are taken, since the endpoint closes, or the
+    /// session does.
+    pub(crate) fn is_closing(&self, session: SessionIndex) -> bool {
+        let is_finishing = || self.cancel_waiters.finishing.contains(&session);
+        self.is_draining || self.is_left.is_some() || is_finishing()
+    }
+
+    /// A session ends once no call is in progress.
+    pub(super) fn finish_session(&mut self, session: SessionIndex) {
+        self.cancel_waiters.finishing.insert(session);
+        // Those of other sessions wait again.
+        self.tell_closing();
     }
 
     /// The endpoint begins to close.
@@ -104,6 +120,7 @@ impl EndpointState {
 
     /// All requests of a session were given up.
     pub(super) fn tell_session_cancelled(&mut self, session: SessionIndex) {
+        self.cancel_waiters.finishing.remove(&session);
         let woken = self.cancel_waiters.take_session(session);
         self.woken.extend(woken);
     }

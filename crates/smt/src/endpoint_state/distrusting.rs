@@ -55,7 +55,10 @@ impl EndpointState {
         self.sessions_distrusted += 1;
         match self.distrusted {
             Distrusted::End => self.endpoint.close(session, CloseCode::Expired),
-            Distrusted::Finish => self.endpoint.expire(now, session),
+            Distrusted::Finish => {
+                self.endpoint.expire(now, session);
+                self.finish_session(session);
+            }
             Distrusted::Keep => {}
         }
     }

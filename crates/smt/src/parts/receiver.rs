@@ -12,9 +12,10 @@ use smt_proto::{RpcId, Time};
 
 use crate::driver::{Driver, Guard};
 use crate::endpoint_state::EndpointState;
-use crate::error::{Error, Phase};
+use crate::error::{Error, ErrorKind, Phase};
 use crate::operation::Operation;
 use crate::reply::Reply;
+use crate::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The parts of a reply, in order, and then the reply. Dropping it cancels the call.
 ///
@@ -117,24 +118,68 @@ impl fmt::Debug for ReplyParts {
     }
 }
 
-/// The parts of a request, in order. They end with the request: answer that when they are read, or
-/// before.
+/// The parts of a request, in order, for one reader at a time. They end with the request: answer
+/// that when they are read, or before.
 #[derive(Debug)]
 pub struct RequestParts {
     guard: Arc<Guard>,
     rpc: RpcId,
     peer: SocketAddr,
-    /// Parts that were taken together.
-    parts: VecDeque<Bytes>,
-    has_ended: bool,
+    /// The place of a request's parts, if it has some: they go back there on drop.
+    place: Option<Arc<PartsPlace>>,
+    /// Parts that were taken together; `None` while another reader has them.
+    taken: Option<Taken>,
     /// Whether an error has told that there are no more.
     has_failed: bool,
 }
 
+/// The parts of a request that were taken, and are to be read by one reader at a time.
+#[derive(Debug)]
+pub(crate) struct PartsPlace(Mutex<Option<Taken>>);
+
+/// Parts that were taken together.
+#[derive(Debug)]
+struct Taken {
+    parts: VecDeque<Bytes>,
+    /// Whether no more follow.
+    has_ended: bool,
+}
+
+impl PartsPlace {
+    /// The place of a request that has parts.
+    pub(crate) fn new() -> Self {
+        Self(Mutex::new(Some(Taken::none(false))))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Taken>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Taken {
+    const fn none(has_ended: bool) -> Self {
+        Self { parts: VecDeque::new(), has_ended }
+    }
+}
+
 impl RequestParts {
-    /// The parts of a request, which has `some` or none.
-    pub(crate) fn new(guard: Arc<Guard>, rpc: RpcId, peer: SocketAddr, some: bool) -> Self {
-        Self { guard, rpc, peer, parts: VecDeque::new(), has_ended: !some, has_failed: false }
+    /// The reader of a request's parts, which are none without a place.
+    pub(crate) fn new(
+        guard: Arc<Guard>,
+        rpc: RpcId,
+        peer: SocketAddr,
+        place: Option<Arc<PartsPlace>>,
+    ) -> Self {
+        let taken = match &place {
+            Some(place) => place.lock().take(),
+            None => Some(Taken::none(true)),
+        };
+        Self { guard, rpc, peer, place, taken, has_failed: false }
+    }
+
+    /// A part that was taken before.
+    fn next_taken(&mut self) -> Option<Bytes> {
+        self.taken.as_mut()?.parts.pop_front()
     }
 
     pub(crate) fn driver(&self) -> &Arc<Driver> {
@@ -147,17 +192,24 @@ impl RequestParts {
         state: &mut EndpointState,
         waker: &Waker,
     ) -> Poll<Result<Option<Bytes>, Error>> {
-        if let Some(part) = self.parts.pop_front() {
+        if self.taken.is_none() {
+            self.taken = self.place.as_ref().and_then(|place| place.lock().take());
+        }
+        let Some(taken) = &mut self.taken else {
+            self.has_failed = true;
+            return Poll::Ready(Err(Error::new(Phase::Part, self.peer, ErrorKind::PartsAreRead)));
+        };
+        if let Some(part) = taken.parts.pop_front() {
             return Poll::Ready(Ok(Some(part)));
         }
-        if self.has_ended {
+        if taken.has_ended {
             return Poll::Ready(Ok(None));
         }
-        let taken = ready!(state.poll_take_parts(self.rpc, &mut self.parts, waker));
-        self.has_failed = taken.is_err();
-        self.has_ended = taken
-            .map_err(|refused| Error::new(Phase::Reply, self.peer, state.why_refused(refused)))?;
-        Poll::Ready(Ok(self.parts.pop_front()))
+        let ended = ready!(state.poll_take_parts(self.rpc, &mut taken.parts, waker));
+        self.has_failed = ended.is_err();
+        taken.has_ended = ended
+            .map_err(|refused| Error::new(Phase::Part, self.peer, state.why_refused(refused)))?;
+        Poll::Ready(Ok(taken.parts.pop_front()))
     }
 
     /// Whether reading has failed, as an error has told.
@@ -168,10 +220,20 @@ impl RequestParts {
     /// Waits in this thread for the next part: `None` once all were taken.
     ///
     /// # Errors
-    /// The request was answered, or its caller has given up.
+    /// The request was answered, its caller has given up, or another reader of the request's parts
+    /// is there ([`ErrorKind::PartsAreRead`]).
     pub fn blocking_next_part(&mut self) -> Result<Option<Bytes>, Error> {
         let driver = Arc::clone(self.driver());
         driver.block_on(|state, _, waker| self.poll_part_in(state, waker))
+    }
+}
+
+/// Parts that were taken and not read are for the next reader.
+impl Drop for RequestParts {
+    fn drop(&mut self) {
+        if let (Some(place), Some(taken)) = (&self.place, self.taken.take()) {
+            *place.lock() = Some(taken);
+        }
     }
 }
 
@@ -208,9 +270,10 @@ mod tasks {
         /// Waits for the next part: `None` once all were taken. Dropping the future loses nothing.
         ///
         /// # Errors
-        /// The request was answered, or its caller has given up.
+        /// The request was answered, its caller has given up, or another reader of the request's
+        /// parts is there ([`ErrorKind::PartsAreRead`]).
         pub async fn next_part(&mut self) -> Result<Option<Bytes>, Error> {
-            if let Some(part) = self.parts.pop_front() {
+            if let Some(part) = self.next_taken() {
                 return Ok(Some(part));
             }
             let driver = Arc::clone(self.driver());

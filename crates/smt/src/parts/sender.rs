@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::task::{Poll, Waker, ready};
 
-use smt_proto::{Body, RpcId, Time};
+use smt_proto::{Body, Refused, RpcId, Time};
 
 use crate::driver::{Driver, Guard};
-use crate::endpoint_state::{EndpointState, OutgoingPart};
+use crate::endpoint_state::{CallSlot, EndpointState, OutgoingPart};
 use crate::error::{Error, PeerPlace, Phase};
 
 /// Sends the parts of a request, until [`Self::finish`], or those of a reply, which
@@ -20,10 +20,11 @@ use crate::error::{Error, PeerPlace, Phase};
 pub struct PartSender {
     guard: Arc<Guard>,
     rpc: RpcId,
-    phase: Phase,
     peer: PeerPlace,
     /// Bytes of the longest part that the peer takes.
     part_max: usize,
+    /// The end of the call whose request's parts these are.
+    call: Option<CallSlot>,
     /// Whether the parts of a request are to be ended.
     is_unfinished: bool,
 }
@@ -36,16 +37,21 @@ pub(crate) struct PartReader {
 }
 
 impl PartSender {
-    /// The sender of the parts of a request, or those of a reply.
-    pub(crate) fn new(guard: Arc<Guard>, rpc: RpcId, peer: PartReader, phase: Phase) -> Self {
-        Self {
-            guard,
-            rpc,
-            phase,
-            peer: peer.place,
-            part_max: peer.part_max,
-            is_unfinished: phase == Phase::Call,
-        }
+    /// The sender of the parts of a request, with the end of its call.
+    pub(crate) fn of_request(
+        guard: Arc<Guard>,
+        rpc: RpcId,
+        peer: PartReader,
+        call: CallSlot,
+    ) -> Self {
+        let PartReader { place: peer, part_max } = peer;
+        Self { guard, rpc, peer, part_max, call: Some(call), is_unfinished: true }
+    }
+
+    /// The sender of the parts of a reply.
+    pub(crate) fn of_reply(guard: Arc<Guard>, rpc: RpcId, peer: PartReader) -> Self {
+        let PartReader { place: peer, part_max } = peer;
+        Self { guard, rpc, peer, part_max, call: None, is_unfinished: false }
     }
 
     pub(crate) fn driver(&self) -> &Arc<Driver> {
@@ -81,9 +87,30 @@ impl PartSender {
             return Poll::Ready(Ok(()));
         }
         let (body, more) = (Body::default(), false);
-        ready!(self.poll_in(state, now, OutgoingPart { body, more }, waker))?;
-        self.is_unfinished = false;
-        Poll::Ready(Ok(()))
+        let ended = ready!(self.poll_in(state, now, OutgoingPart { body, more }, waker));
+        let ended = match ended {
+            Err(_) if self.is_answered() => Ok(()),
+            ended => ended,
+        };
+        self.is_unfinished = ended.is_err();
+        Poll::Ready(ended)
+    }
+
+    /// Whether the call has its reply, which does not wait for further parts.
+    fn is_answered(&self) -> bool {
+        let end = self.call.as_ref().and_then(|call| call.look(Result::is_ok));
+        end == Some(true)
+    }
+
+    /// Why a part was not taken: the failure of the call, if it has one.
+    fn error(&self, state: &EndpointState, refused: Refused) -> Error {
+        let failure = self.call.as_ref().and_then(|call| call.look(|end| end.clone().err()));
+        let peer = state.peer(self.rpc.session);
+        let place = peer.map_or_else(|| self.peer.clone(), |peer| peer.address.into());
+        match failure.flatten() {
+            Some(failure) => Error::new(Phase::Call, place, failure),
+            None => Error::new(Phase::Part, place, state.why_refused(refused)),
+        }
     }
 
     fn poll_in(
@@ -94,25 +121,26 @@ impl PartSender {
         waker: &Waker,
     ) -> Poll<Result<(), Error>> {
         let sent = ready!(state.poll_send_part(now, self.rpc, part, waker));
-        Poll::Ready(sent.map_err(|refused| {
-            Error::new(self.phase, self.peer.clone(), state.why_refused(refused))
-        }))
+        Poll::Ready(sent.map_err(|refused| self.error(state, refused)))
     }
 
     /// Sends a part: waits in this thread until its reader has room for it. Returns when the part
     /// is queued.
     ///
     /// # Errors
-    /// The part is longer than [`Self::part_max`], the call is over, or the session has ended.
+    /// The part is longer than [`Self::part_max`], or the call is over. A call that has failed
+    /// gives its own error. One that has its reply already, which a server may send before it has
+    /// read all parts, gives [`Refused::NoRpc`](crate::Refused::NoRpc): read the reply.
     pub fn blocking_send(&mut self, part: impl Into<Body>) -> Result<(), Error> {
         let (driver, part) = (Arc::clone(self.driver()), part.into());
         driver.block_on(|state, now, waker| self.poll_send_in(state, now, &part, waker))
     }
 
-    /// Ends the parts of a request; those of a reply end with it.
+    /// Ends the parts of a request; those of a reply end with it. The parts of a call that has its
+    /// reply have ended.
     ///
     /// # Errors
-    /// As of [`Self::blocking_send`].
+    /// The call has failed: its own error, as of [`Self::blocking_send`].
     pub fn blocking_finish(mut self) -> Result<(), Error> {
         let driver = Arc::clone(self.driver());
         driver.block_on(|state, now, waker| self.poll_finish_in(state, now, waker))
@@ -129,16 +157,19 @@ mod tasks {
         /// future that is dropped before has sent nothing.
         ///
         /// # Errors
-        /// The part is longer than [`Self::part_max`], the call is over, or the session has ended.
+        /// The part is longer than [`Self::part_max`], or the call is over. A call that has failed
+        /// gives its own error. One that has its reply already, which a server may send before it
+        /// has read all parts, gives [`Refused::NoRpc`](crate::Refused::NoRpc): read the reply.
         pub async fn send(&mut self, part: impl Into<Body>) -> Result<(), Error> {
             let (driver, part) = (Arc::clone(self.driver()), part.into());
             polled(&driver, |state, now, waker| self.poll_send_in(state, now, &part, waker)).await
         }
 
-        /// Ends the parts of a request; those of a reply end with it.
+        /// Ends the parts of a request; those of a reply end with it. The parts of a call that has
+        /// its reply have ended.
         ///
         /// # Errors
-        /// As of [`Self::send`].
+        /// The call has failed: its own error, as of [`Self::send`].
         pub async fn finish(mut self) -> Result<(), Error> {
             let driver = Arc::clone(self.driver());
             polled(&driver, |state, now, waker| self.poll_finish_in(state, now, waker)).await

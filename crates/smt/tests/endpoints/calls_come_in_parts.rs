@@ -239,7 +239,7 @@ fn a_reader_that_is_dropped_cancels_its_call() {
         drop(reply);
         request.cancelled().await;
         let error = sender.send("part").await.unwrap_err();
-        assert_eq!(error.phase(), smt::Phase::Reply);
+        assert_eq!(error.phase(), smt::Phase::Part);
     });
 }
 
@@ -364,7 +364,7 @@ fn a_server_without_parts_says_so_before_anything_is_sent() {
     let server = server.bind_blocking("127.0.0.1:0").unwrap();
     let client = connect(&credentials, server.local_address());
     let error = client.call("list").reply_in_parts().unwrap_err();
-    assert!(error.to_string().contains("takes no calls in parts"), "{error}");
+    assert!(error.to_string().contains("takes no parts in this call"), "{error}");
     assert!(!error.is_transient());
 }
 

@@ -44,6 +44,7 @@ mod one_way_messages_arrive;
 mod polled_endpoints_need_no_thread;
 mod registered_keys_establish_sessions;
 mod replies_that_nobody_acknowledges_are_bounded;
+mod senders_of_parts_learn_how_the_call_ended;
 mod servers_choose_messages;
 mod servers_choose_their_clients;
 mod sessions_are_resumed;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Trust that is replaced ends the live sessions of peers that it does not accept.
 
+use std::pin::pin;
 use std::sync::mpsc;
+use std::task::{Context, Poll, Waker};
 
 use smt::polled::Event;
 use smt::{ClientAuth, Distrusted, Request, blocking};
@@ -81,13 +83,44 @@ fn calls_of_a_revoked_client_may_finish_and_nothing_more_begins() {
 }
 
 #[test]
+fn a_handler_learns_that_the_session_of_its_revoked_client_ends() {
+    let held = Held::new(Distrusted::Finish);
+    let alice = held.fleet.connect(&held.server, 0).unwrap();
+    let bob = held.fleet.connect(&held.server, 1).unwrap();
+    std::thread::scope(|scope| {
+        let calls = [&alice, &bob].map(|client| {
+            let call = scope.spawn(|| client.call("hold").wait());
+            (call, held.requests.recv().unwrap())
+        });
+        let [(alices, watch), (bobs, other)] = calls;
+        let (closing, others) = (watch.closing(), other.closing());
+        assert!(!watch.is_closing() && !other.is_closing());
+        let waiting = scope.spawn(|| tokio_runtime().block_on(closing));
+        held.revoke(0);
+        waiting.join().unwrap();
+        assert!(watch.is_closing() && !other.is_closing());
+        watch.reply("that is all").unwrap();
+        assert_eq!(alices.join().unwrap().unwrap(), "that is all");
+        assert_eq!(pin!(others).poll(&mut Context::from_waker(Waker::noop())), Poll::Pending);
+        other.reply("goes on").unwrap();
+        assert_eq!(bobs.join().unwrap().unwrap(), "goes on");
+    });
+    eventually("the session closes", || held.server.statistics().sessions == 1);
+    assert_echo(&bob, "hi");
+}
+
+fn tokio_runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().build().unwrap()
+}
+
+#[test]
 fn sessions_are_kept_where_that_is_chosen() {
     let held = Held::new(Distrusted::Keep);
     let alice = held.fleet.connect(&held.server, 0).unwrap();
     held.revoke(0);
     assert_echo(&alice, "its session lives");
     assert!(held.fleet.connect(&held.server, 0).is_err());
-    assert_eq!(held.server.statistics().sessions_distrusted, 0);
+    assert_eq!(held.server.statistics().sessions_distrusted, 1, "it is counted");
 }
 
 #[test]
