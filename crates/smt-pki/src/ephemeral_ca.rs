@@ -54,7 +54,12 @@ impl EphemeralCa {
         self.identity(&CertificatePlan { key_kind, ..plan })
     }
 
-    /// An identity for a client with this name as subject.
+    /// An identity for a client with this name as subject. A name that is a URI, a SPIFFE ID for
+    /// example, becomes a subject alternative name too. The same holds for an IP address, and for
+    /// a name that a host may have.
+    ///
+    /// The identity has its certificate in DER alone. For PEM, which
+    /// [`CertificateAuthority::revoke`] takes, issue the certificate by [`Self::authority`].
     ///
     /// # Errors
     /// [`MakeCertificateError`] only if the system has no randomness or a broken clock.

@@ -441,7 +441,8 @@ impl From<HandshakeFailure> for ConnectError {
 #[non_exhaustive]
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum Refused {
-    /// As many messages wait as the peer accepts; try again after [`crate::Event::Unblocked`].
+    /// As many messages wait as the peer accepts. Calls of tasks and threads wait until that is
+    /// over. The owner of a polled endpoint tries again after its event `Unblocked`.
     #[error("limit: the peer's id window is full; wait until earlier calls have been seen")]
     Blocked,
     /// No session of this name is live.
@@ -465,8 +466,8 @@ pub enum Refused {
     #[error("peer: the peer takes no parts in this call; send the message whole")]
     NoParts,
     /// The reader of the call's parts has not taken enough of them, or has not acknowledged enough
-    /// of the parts and replies that it was sent; try again after
-    /// [`crate::Event::PartWindowRaised`].
+    /// of the parts and replies that it was sent. Senders of tasks and threads wait until that is
+    /// over. The owner of a polled endpoint tries again after its event `PartWindowRaised`.
     #[error("limit: the reader of the parts has to take some first; wait until it has")]
     PartWindowFull,
     /// No such secret can be exported.

@@ -40,6 +40,15 @@
 //! foreign event loop. Other runtimes than tokio drive endpoints too ([`runtime`]): the feature
 //! `async` alone brings them without it.
 //!
+//! # Features
+//! | feature | by default | it adds |
+//! |---|---|---|
+//! | `tokio` | yes | tokio as the runtime of tasks; [`AsyncRead`](parts::ByteReader) and `AsyncWrite` of parts; `async` |
+//! | `async` | by `tokio` | [`Client`], [`Server`] and [`Endpoint`] for tasks on any [`runtime`]; without it [`blocking`] and [`polled`] are there |
+//! | `tower` | no | `tower::Service` for [`Client`]; `async` |
+//! | `pki` | no | `smt::pki`: certificates, authorities and revocation lists made and read |
+//! | `unstable-plaintext` | no | the measurement version without protection (SPEC §14), with endpoint types of its own |
+//!
 //! # What happens when
 //! | you | here | at the peer |
 //! |---|---|---|
@@ -48,7 +57,7 @@
 //! | drop a [`Request`] without replying | nothing more | the call fails: "ended without a reply; may have run" |
 //! | `reply` | returns when the reply is queued; it is kept and repeated until acknowledged | the call returns |
 //! | `send` (one-way) | returns when the peer has accepted the message for delivery | it comes out of `accept` |
-//! | drop the last handle | messages that may leave at once leave, a short reply for example; then all sessions and the socket close | replies that have left are there; other calls in progress fail |
+//! | drop the last handle: an endpoint, server, client, session, request, or the future of a call | messages that may leave at once leave, a short reply for example; then all sessions and the socket close | replies that have left are there; other calls in progress fail |
 //! | do not `accept` | messages wait here, up to [`TransportConfig::memory_max`] | further messages wait there |
 //! | end the tokio runtime of an endpoint | as above, although handles live; calls fail, and `accept` ends | the same |
 //! | `close` a server or endpoint | new requests are refused, those in progress are finished, then all sessions and the socket close, although handles live: the handles say that the endpoint was shut down | refused calls: "did not run"; a client that connects meanwhile learns why it is not taken, and afterwards that no server is there |
@@ -64,8 +73,9 @@
 //! place: an accept loop or a call there costs no hand-over between threads. Other tasks are served
 //! by one task of the runtime. Handlers may reply in the accept loop or in tasks of their own; one
 //! that blocks belongs on `spawn_blocking`, as everywhere on tokio, or the endpoint on an I/O
-//! thread ([`Builder::io_thread`]). While calls follow each other closely an endpoint spins for
-//! them, for a bounded time ([`Builder::spin`]).
+//! thread ([`Builder::io_thread`]). Else a handler that blocks for 2 s can end the sessions of all
+//! peers, who hear nothing meanwhile, although other workers have nothing to do. While calls follow
+//! each other closely an endpoint spins for them, for a bounded time ([`Builder::spin`]).
 //!
 //! # Several cores
 //! An endpoint has one lock: its threads take turns. Where one core is not enough,
@@ -205,15 +215,16 @@ pub use smt_handshake::{
     SpiffeIdError, Ticket, TicketError, TicketIssuer, TicketKey, TicketKeys, TicketPlan,
     TicketStore, TicketVerifier, TlsTrafficKey, Trust, VerifiedTicket,
 };
-pub use smt_io::UdpOptions;
 #[cfg(target_os = "linux")]
 pub use smt_io::{NativeOptions, XdpOptions};
+pub use smt_io::{Statistics as SocketStatistics, UdpOptions};
 #[cfg(feature = "pki")]
+#[doc(inline)]
 pub use smt_pki as pki;
 pub use smt_proto::key_exchange::{FailureKind, Fault};
 pub use smt_proto::{
     Body, CallError, CallFailure, CloseCode, ConnectError, Execution, Failure, IntoMessage,
     Metadata, MetadataError, OneWayOutcome, OutgoingMessage, Refused, SessionEnd, SessionFacts,
-    TransportConfig, Unavailability, WallTime,
+    Statistics as ProtocolStatistics, TransportConfig, Unavailability, WallTime,
 };
 pub use smt_record::{ExportError, KeyLimits, KeyLog, KeyLogEntry, Padding, Side, Suite};

@@ -5,9 +5,11 @@
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug)]
 pub struct Statistics {
-    /// Counted by the protocol.
+    /// Counted by the protocol: messages, packets, handshakes. The counters are the fields of
+    /// [`ProtocolStatistics`](crate::ProtocolStatistics).
     pub protocol: smt_proto::Statistics,
-    /// Counted at the socket; `None` over a carrier of another kind.
+    /// Counted at the socket; `None` over a carrier of another kind. The counters are the fields of
+    /// [`SocketStatistics`](crate::SocketStatistics).
     pub socket: Option<smt_io::Statistics>,
     /// Live sessions.
     pub sessions: usize,

@@ -13,8 +13,8 @@ pub enum ClientAuth {
     /// keys alone: the client's hello says whether it shows one, and TLS's library refuses those
     /// that do not.
     Optional(Trust),
-    /// Only TLS clients with a certificate that this trust accepts are let in; for clients of other
-    /// kinds see [`crate::SeveralKinds`].
+    /// Only clients with a certificate that this trust accepts are let in. Providers of other kinds
+    /// beside TLS (`SeveralKinds` of `smt-handshake`) judge their own clients.
     Required(Trust),
 }
 
