@@ -90,6 +90,11 @@ impl Peer {
 
     /// Returns the application's own values of this session: the user whom the peer stands for, or
     /// a quota. They live as long as the session and its messages do.
+    ///
+    /// A client may have several sessions
+    /// ([`TransportConfig::sessions_of_identity_max`](crate::TransportConfig)). A quota of a
+    /// client, and not of each of its sessions, is kept by the client's name in a map of the
+    /// application.
     #[must_use]
     pub fn data(&self) -> &SessionData {
         &self.data

@@ -86,18 +86,27 @@ impl Request {
     /// answered, the server within its limit: a handler without an end of its own, a watch for
     /// example, selects on it, and answers.
     ///
+    /// The sending of a part must be within the select, and not in the arm of another future: it
+    /// waits as long as the reader takes nothing, and `closing` would not be looked at meanwhile.
+    ///
     /// ```no_run
     /// # async fn next_event() -> smt::Bytes { smt::Bytes::new() }
     /// # async fn watch(request: smt::Request) -> Result<(), smt::Error> {
     /// let mut events = request.part_sender();
-    /// loop {
-    ///     tokio::select! {
-    ///         event = next_event() => events.send(event).await?,
-    ///         () = request.closing() => return request.reply("the server closes"),
+    /// let send_all = async {
+    ///     loop {
+    ///         events.send(next_event().await).await?;
     ///     }
+    /// };
+    /// tokio::select! {
+    ///     failed = send_all => failed,
+    ///     () = request.closing() => request.reply("the server closes"),
     /// }
     /// # }
     /// ```
+    ///
+    /// A handler that reads the parts of a request selects on it as well: the caller may take any
+    /// time for the next one.
     pub fn closing(&self) -> impl Future<Output = ()> + Send + use<> {
         let (guard, session) = (Arc::clone(&self.guard), self.rpc.session);
         async move {

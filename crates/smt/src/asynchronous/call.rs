@@ -20,6 +20,20 @@ use crate::reply::Reply;
 use crate::retry::Retry;
 
 /// A call that has not been made yet: `.await` makes it, and gives the reply's body.
+///
+/// It is no future, but an [`IntoFuture`]. A function that takes a future, such as `tokio::spawn`,
+/// `timeout` or `join_all`, gets `call.into_future()`, or [`CallBuilder::reply`] of it:
+///
+/// ```no_run
+/// # async fn call(client: smt::Client) -> Result<(), Box<dyn std::error::Error>> {
+/// use std::future::IntoFuture;
+///
+/// let first = tokio::spawn(client.call("first").into_future());
+/// let second = client.call("second").await?;
+/// let first = first.await??;
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a call is made by `.await`"]
 #[derive(Debug)]
 pub struct CallBuilder(Operation);

@@ -13,6 +13,10 @@ use crate::reply::Reply;
 
 /// A request is anything that is a message. The service is ready when a call would begin at once
 /// ([`Client::ready`]); that reserves nothing, so a call may wait nevertheless.
+///
+/// The service gives the whole [`Reply`]. `client.call(message)` on a client without layers is the
+/// client's own method ([`Client::call`]), whose future gives the body alone. The type of message
+/// has to be told where it does not follow from a call: `ServiceExt::<&str>::ready(&mut service)`.
 impl<M: Into<OutgoingMessage>> Service<M> for Client {
     type Response = Reply;
     type Error = Error;
