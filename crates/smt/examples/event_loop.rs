@@ -40,7 +40,10 @@ fn serve(server: &mut Endpoint) -> Result<(), Box<dyn Error>> {
     server.process()?;
     while let Some(event) = server.next_event() {
         if let Event::Request { rpc, body, .. } = event {
-            server.reply(rpc, body)?;
+            // A caller that has given up is no reason to stop.
+            if let Err(error) = server.reply(rpc, body) {
+                eprintln!("{error}");
+            }
         }
     }
     Ok(())

@@ -69,7 +69,10 @@ pub fn client_by_key(key: RegisteredKey) -> Builder<KeyClient> {
 /// let server = smt::server(identity).bind("0.0.0.0").await?;
 /// while let Some(request) = server.accept_request().await {
 ///     let body = request.body().clone();
-///     request.reply(body)?;
+///     // A caller that has given up is no reason to stop.
+///     if let Err(error) = request.reply(body) {
+///         eprintln!("{error}");
+///     }
 /// }
 /// # Ok(())
 /// # }
@@ -214,7 +217,9 @@ impl<R> Builder<R> {
 
     /// Drives the endpoint by a thread of its own, and not by the runtime; off by default. This is
     /// for runtimes whose workers are kept busy or blocked by handlers: messages are received,
-    /// acknowledged and sent meanwhile. On other runtimes it costs a hand-over between threads for
+    /// acknowledged and sent meanwhile. Without it a handler that blocks a worker for
+    /// [`TransportConfig::silence_max`] (2 s) can end the sessions of all peers, even while other
+    /// workers have nothing to do. On other runtimes it costs a hand-over between threads for
     /// each call. Only endpoints for tasks have it, and only on Linux.
     #[cfg(feature = "async")]
     pub fn io_thread(mut self, on: bool) -> Self {
