@@ -12,33 +12,26 @@
 //!
 //! Not here: the memory of parts of replies until they are acknowledged (`kept_parts`).
 
+mod ending;
+mod sending;
+
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
-use alloc::vec::Vec;
 
 use bytes::Bytes;
-use smt_record::Body;
-use smt_wire::{
-    AbortCode, MessageId, PART_OVERHEAD, PART_PREFIX_LEN, PacketType, PartMarks, PartWindow,
-};
+use smt_wire::{MessageId, PART_OVERHEAD, PART_PREFIX_LEN, PartMarks, PartWindow};
 
 use super::Session;
 use super::lane::Lane;
-use super::receive::replies::Reply;
-use crate::error::{CallFailure, PartViolation, Refused};
+use crate::error::Refused;
 use crate::event::Event;
-use crate::limits::RESEND_INTERVAL_MAX;
 use crate::memory::accounting::MemoryAccount;
-use crate::message::client_message::{Content, LiveMessage};
-use crate::message::outgoing::{Marks, Outgoing};
-use crate::message::part_reader::{
-    HeldReply, NumberedPart, PartReader, PartsOf, TakenPart, UntakenParts,
-};
-use crate::message::part_writer::{NoPart, PartWriter};
-use crate::message::server_rpc::ServerRpcState;
-use crate::recovery::retry_timer::RetryTimer;
+use crate::message::part_reader::{NumberedPart, PartReader, PartsOf, TakenPart, UntakenParts};
+use crate::message::part_writer::PartWriter;
 use crate::shared::Shared;
 use crate::time::Time;
+
+pub(crate) use sending::OutgoingPart;
 
 /// The calls in parts of a session, of both sides. Few sessions have any.
 #[derive(Debug, Default)]
@@ -168,14 +161,6 @@ impl Lane {
     }
 }
 
-/// A part to be sent.
-#[derive(Debug)]
-pub(crate) struct OutgoingPart {
-    pub(crate) body: Body,
-    /// Whether parts follow.
-    pub(crate) more: bool,
-}
-
 impl Session {
     /// The parts of a call that this side begins with these marks.
     ///
@@ -227,96 +212,8 @@ impl Session {
         self.lane.parts.insert(id, call);
     }
 
-    /// Sends a part of a call: of the request, if this side has begun the call, else of the reply.
-    pub(crate) fn send_part(
-        &mut self,
-        now: Time,
-        id: MessageId,
-        part: OutgoingPart,
-        shared: &mut Shared,
-    ) -> Result<(), Refused> {
-        if self.ended.is_some() {
-            return Err(Refused::NoSession);
-        }
-        let OutgoingPart { body, more } = part;
-        // The end of the parts of a reply is the reply.
-        let more = more || !self.is_own(id);
-        let length = body.len();
-        let why_not = self.why_no_writer(id);
-        let writer = self.lane.parts.writer_mut(id).ok_or(why_not)?;
-        let limit = self.agreement.part_max();
-        if length > limit as usize {
-            return Err(Refused::TooLarge { length, limit });
-        }
-        match writer.admits(length) {
-            Ok(()) => {}
-            Err(NoPart::Ended) => return Err(Refused::NoRpc),
-            Err(NoPart::Full) => {
-                self.wait_for_part_window(now, id);
-                return Err(Refused::PartWindowFull);
-            }
-        }
-        if self.must_keep_less(id, shared) {
-            return Err(Refused::PartWindowFull);
-        }
-        let writer = self.lane.parts.writer_mut(id).ok_or(Refused::NoRpc)?;
-        let body = writer.application_bytes(body);
-        let padded = self.padded_length(&body, shared)?;
-        let right = self.next_id(now)?;
-        let own_id = right.id();
-        let Some(writer) = self.lane.parts.writer_mut(id) else {
-            return Err(Refused::NoRpc);
-        };
-        let marks = PartMarks { more, number: writer.sent(length, more), ..PartMarks::default() };
-        let (geometry, unscheduled) = (self.agreement.geometry, self.agreement.unscheduled);
-        let outgoing = Outgoing::new(right, body, padded, geometry, unscheduled);
-        let outgoing = outgoing.marked(Marks::of_parts(marks));
-        let remaining = outgoing.remaining();
-        let retry = RetryTimer::new(now, self.recovery.rto.interval());
-        let part = self.keep_part(id, outgoing.length(), shared);
-        let live = LiveMessage::new(Content::Part(part), outgoing.queued(), retry);
-        self.pass_timer.set(live.due());
-        self.lane.client.insert(own_id, live);
-        self.lane.sendable.push((remaining, own_id));
-        self.liveness.used(now);
-        Ok(())
-    }
-
-    /// Why a call has no writer of parts on this side, if it has none.
-    fn why_no_writer(&self, id: MessageId) -> Refused {
-        let served = self.lane.server.get(id.0);
-        match served.is_some_and(|served| matches!(served.state, ServerRpcState::Working { .. })) {
-            true if !self.is_own(id) => Refused::NoParts,
-            _ => Refused::NoRpc,
-        }
-    }
-
-    fn wait_for_part_window(&mut self, now: Time, id: MessageId) {
-        let retry = RetryTimer::new(now, self.recovery.rto.interval());
-        let due = retry.due;
-        if let Some(writer) = self.lane.parts.writer_mut(id)
-            && writer.block(retry)
-        {
-            self.pass_timer.set(due);
-        }
-    }
-
-    /// Takes PART_WINDOW: the reader of the parts of a call has told how far they may be sent. It
-    /// is not inlined, since it would need room in the stack frame of all control packets.
-    #[inline(never)]
-    pub(super) fn part_window_told(&mut self, window: PartWindow, shared: &mut Shared) {
-        if self.checked(window.id, shared).is_none() {
-            return;
-        }
-        if let Some(writer) = self.lane.parts.writer_mut(window.id)
-            && writer.raise(window.limit)
-        {
-            let rpc = self.rpc(window.id);
-            shared.events.push_back(Event::PartWindowRaised(rpc));
-        }
-    }
-
-    /// Takes PART_WINDOW_REQUEST. It is not inlined, for the same reason.
+    /// Takes PART_WINDOW_REQUEST. It is not inlined, since it would need room in the stack frame of
+    /// all control packets.
     #[inline(never)]
     pub(super) fn part_window_asked(&mut self, id: MessageId, shared: &mut Shared) {
         if self.checked(id, shared).is_none() {
@@ -325,20 +222,6 @@ impl Session {
         let reader = self.lane.parts.reader_mut(id);
         if let Some(limit) = reader.and_then(PartReader::limit_asked) {
             self.lane.control.part_window(PartWindow { id, limit });
-        }
-    }
-
-    /// Asks for room in the windows for which the application waits (SPEC §5.9).
-    pub(super) fn repeat_part_window_requests(&mut self, now: Time) {
-        for (id, writer) in self.lane.parts.writers_mut() {
-            let Some(retry) = writer.blocked_mut() else {
-                continue;
-            };
-            if retry.due <= now {
-                retry.ask(now, RESEND_INTERVAL_MAX);
-                self.lane.control.id(PacketType::PartWindowRequest, id);
-            }
-            self.pass_timer.set(retry.due);
         }
     }
 
@@ -380,31 +263,6 @@ impl Session {
         }
     }
 
-    /// Ends a call whose peer has broken a rule of parts.
-    fn end_for_violation(
-        &mut self,
-        now: Time,
-        id: MessageId,
-        violation: PartViolation,
-        shared: &mut Shared,
-    ) {
-        shared.statistics.violations += 1;
-        if self.is_own(id) {
-            self.cancel(now, id, CallFailure::MalformedParts(violation), shared);
-            return;
-        }
-        let Some(ServerRpcState::Working { is_delivered, .. }) =
-            self.lane.server.get(id.0).map(|served| &served.state)
-        else {
-            return;
-        };
-        match is_delivered {
-            true => shared.events.push_back(Event::Cancelled(self.rpc(id))),
-            false => shared.taken_back += 1,
-        }
-        self.end_served(now, id, AbortCode::Dropped, shared);
-    }
-
     /// Gives the next part of a call to the application, if it has come. The window moves.
     pub(crate) fn take_part(
         &mut self,
@@ -425,98 +283,6 @@ impl Session {
         }
         // The end of a reply is an event of its own.
         Ok(taken.filter(|taken| !is_own || *taken != TakenPart::End))
-    }
-
-    /// Takes a reply that is whole. Returns it if it ends its call now; else it waits for its parts
-    /// to be taken.
-    ///
-    /// # Errors
-    /// It says another number of parts than its call has.
-    pub(super) fn hold_reply(
-        &mut self,
-        id: MessageId,
-        reply: Reply,
-        shared: &mut Shared,
-    ) -> Result<Option<Reply>, PartViolation> {
-        let Some(reader) = self.lane.parts.reader_mut(id) else {
-            return Ok(Some(reply));
-        };
-        reader.end_at(reply.parts)?;
-        if reader.is_read() {
-            return Ok(Some(reply));
-        }
-        let before = reader.memory();
-        reader.hold_reply(HeldReply {
-            body: reply.body,
-            failure: reply.failure,
-            has_metadata: reply.has_metadata,
-        });
-        let held = reader.memory();
-        self.lane.memory_share.change_parts(before, held, &mut shared.memory);
-        self.lane.parts.end_writer(id);
-        Ok(None)
-    }
-
-    /// Gives up a call of whose request not all parts were sent. A call whose reply has come goes
-    /// on: nobody needs the rest of its request.
-    pub(crate) fn cut_short(&mut self, now: Time, id: MessageId, shared: &mut Shared) {
-        if self.is_own(id) && self.lane.parts.writer_mut(id).is_some() {
-            self.cancel(now, id, CallFailure::Cancelled, shared);
-        }
-    }
-
-    /// Leaves the parts of a call of this side that ends without its reply to the application, as
-    /// far as they have come in order (SPEC §5.9).
-    pub(super) fn leave_parts(&mut self, id: MessageId, shared: &mut Shared) {
-        if self.is_own(id) {
-            let UntakenParts { parts, .. } = self.lane.end_reading(id, &mut shared.memory);
-            self.tell_parts_left(id, parts, shared);
-        }
-    }
-
-    /// Ends a call of this side by its reply if that and all parts have come, taken or not.
-    pub(super) fn end_if_whole(&mut self, id: MessageId, shared: &mut Shared) -> bool {
-        let reader = self.lane.parts.reader(id).filter(|_| self.is_own(id));
-        if !reader.is_some_and(PartReader::is_whole) {
-            return false;
-        }
-        let UntakenParts { parts, reply } = self.lane.end_reading(id, &mut shared.memory);
-        self.tell_parts_left(id, parts, shared);
-        if let Some(reply) = reply {
-            self.end_by_held_reply(id, reply, shared);
-        }
-        true
-    }
-
-    fn tell_parts_left(&self, id: MessageId, parts: Vec<Bytes>, shared: &mut Shared) {
-        if !parts.is_empty() {
-            let rpc = self.rpc(id);
-            shared.events.push_back(Event::PartsLeft { rpc, parts });
-        }
-    }
-
-    /// Ends a call whose reply has come, if all parts of the reply are taken.
-    fn end_if_read(&mut self, id: MessageId, shared: &mut Shared) {
-        let Some(reader) = self.lane.parts.reader_mut(id) else {
-            return;
-        };
-        let before = reader.memory();
-        let reply = reader.take_reply();
-        let held = reader.memory();
-        self.lane.memory_share.change_parts(before, held, &mut shared.memory);
-        let Some(reply) = reply else {
-            return;
-        };
-        self.lane.remove_parts(id, &mut shared.memory);
-        self.end_by_held_reply(id, reply, shared);
-    }
-
-    fn end_by_held_reply(&mut self, id: MessageId, reply: HeldReply, shared: &mut Shared) {
-        let HeldReply { body, failure, has_metadata } = reply;
-        self.lane.client.remove_live(id);
-        let reply = Reply { body, failure, has_metadata, parts: 0 };
-        shared.statistics.messages_delivered += 1;
-        self.tell_reply(id, reply, shared);
     }
 }
 
