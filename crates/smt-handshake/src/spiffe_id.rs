@@ -21,7 +21,7 @@ pub struct SpiffeId {
 
 /// Why a text is no SPIFFE ID.
 #[non_exhaustive]
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[derive(Clone, Copy, Eq, PartialEq, thiserror::Error)]
 pub enum SpiffeIdError {
     /// The text does not begin with the scheme.
     #[error("caller: a SPIFFE ID begins with `spiffe://`, in lower case")]
@@ -39,6 +39,13 @@ pub enum SpiffeIdError {
         "caller: the segments of a SPIFFE ID's path have letters, digits, `.`, `-` and `_`; none is empty, `.` or `..`, and neither query nor fragment follows"
     )]
     Path,
+}
+
+/// Its text, since that is what a `main` shows that returns it.
+impl fmt::Debug for SpiffeIdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl SpiffeId {

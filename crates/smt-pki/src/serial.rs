@@ -13,12 +13,19 @@ pub struct CertificateSerial {
 }
 
 /// A text is not the serial number of a certificate.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[derive(Clone, Copy, Eq, PartialEq, thiserror::Error)]
 #[error(
     "a serial number is in hexadecimal, at most {SERIAL_LEN_MAX} bytes, as `smt keys show` and \
     `openssl x509 -serial` tell it"
 )]
 pub struct BadSerial;
+
+/// Its text, since that is what a `main` shows that returns it.
+impl fmt::Debug for BadSerial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
 
 impl CertificateSerial {
     /// A serial number from the content of its INTEGER in DER; `None` if it is negative, which

@@ -112,7 +112,7 @@ impl core::fmt::Debug for Metadata {
 }
 
 /// Why an entry cannot be added.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[derive(Clone, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MetadataError {
     /// The name is none.
@@ -131,6 +131,13 @@ pub enum MetadataError {
     /// There are as many entries as there may be.
     #[error("limit: metadata has at most {max} entries; put several values in one", max = METADATA_ENTRIES_MAX)]
     TooMany,
+}
+
+/// Its text, since that is what a `main` shows that returns it.
+impl core::fmt::Debug for MetadataError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        core::fmt::Display::fmt(self, f)
+    }
 }
 
 const _: () = assert!(size_of::<Metadata>() == size_of::<usize>());

@@ -205,6 +205,13 @@ impl<const N: usize> From<&[u8; N]> for Body {
     }
 }
 
+/// Shared: nothing is copied.
+impl From<&Bytes> for Body {
+    fn from(bytes: &Bytes) -> Self {
+        bytes.clone().into()
+    }
+}
+
 /// Copied; a `Vec` that is given away is not.
 impl From<&Vec<u8>> for Body {
     fn from(bytes: &Vec<u8>) -> Self {
@@ -273,6 +280,9 @@ mod tests {
         drop((text, bytes));
         assert!(of_text.iter().all(|body| body.contiguous(0, 4) == Some(&b"text"[..])));
         assert!(of_bytes.iter().all(|body| body.contiguous(0, 3) == Some(&[1, 2, 3][..])));
+        let shared = Bytes::from(vec![5; 3]);
+        let body = Body::from(&shared);
+        assert_eq!(body.contiguous(0, 3).map(<[u8]>::as_ptr), Some(shared.as_ptr()));
         static LONG_LIVED: [u8; 3] = [7; 3];
         let body = Body::from_static(&LONG_LIVED);
         assert_eq!(body.contiguous(0, 3).map(<[u8]>::as_ptr), Some(LONG_LIVED.as_ptr()));
