@@ -41,10 +41,11 @@ impl ServerCredentials {
     }
 
     pub(crate) fn set_client_auth(&self, client_auth: ClientAuth) -> Result<(), TlsConfigError> {
-        self.replace(|present| present.with_client_auth(client_auth.clone()))?;
+        // Tickets refuse all that TLS does, and public keys alone.
         if let Some(tickets) = &self.tickets {
-            tickets.set_client_auth(client_auth)?;
+            tickets.set_client_auth(client_auth.clone())?;
         }
+        self.replace(|present| present.with_client_auth(client_auth))?;
         self.sharers.judge(self.provider.peer_judge());
         Ok(())
     }

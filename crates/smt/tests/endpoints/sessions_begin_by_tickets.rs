@@ -63,6 +63,18 @@ fn a_client_with_a_ticket_is_connected_by_it() {
 }
 
 #[test]
+fn a_trust_that_tickets_refuse_changes_nothing_for_tls_either() {
+    let credentials = Credentials::new();
+    let (keys, _) = ticket(&credentials, TicketPlan::new([NAME]));
+    let (server, address) = server(&credentials, keys);
+    let key = smt::pki::RawKey::new(smt::pki::KeyKind::default()).unwrap();
+    let keys_alone = smt::Trust::pinned_from_pem(key.public_key_pem.as_bytes()).unwrap();
+    let error = server.set_client_auth(ClientAuth::Required(keys_alone)).unwrap_err();
+    assert!(error.to_string().contains("tickets go by certificates"), "{error}");
+    call(&credentials.client().connect_blocking(address).unwrap());
+}
+
+#[test]
 fn another_trust_forgets_the_tickets_of_the_one_before() {
     let credentials = Credentials::new();
     let (keys, store) = ticket(&credentials, TicketPlan::new([NAME]));
