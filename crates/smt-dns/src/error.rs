@@ -15,6 +15,12 @@ pub enum LookupError {
     /// The server can have no record.
     #[error(transparent)]
     NoServer(#[from] NoServer),
+    /// No resolver is asked about the name: it means the same host everywhere, or none (RFC 6761,
+    /// RFC 7686).
+    #[error(
+        "caller: {0:?} is a special name, about which no resolver is asked; call the server by a name that is in DNS"
+    )]
+    SpecialName(String),
     /// No answer came in time.
     #[error("environment: no resolver has answered within {0:?}")]
     NoAnswer(Duration),

@@ -12,6 +12,7 @@ use std::time::Duration;
 use hickory_net::runtime::TokioRuntimeProvider;
 use hickory_net::{DnsError, NetError};
 use hickory_proto::dnssec::{Proof, TrustAnchors};
+use hickory_proto::rr::domain::usage;
 use hickory_proto::rr::{Record, RecordType};
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{NameServerConfig, ResolveHosts, ResolverConfig};
@@ -111,6 +112,11 @@ impl TicketResolver {
     /// [`LookupError`] says why there is none. It never takes longer than the plan's time.
     pub async fn look_up(&self, server: &Server) -> Result<Vec<FoundRecord>, LookupError> {
         let name = server.dns_name()?;
+        // Not `.local`, which clusters have in DNS.
+        let special = [&*usage::LOCALHOST, &*usage::INVALID, &*usage::ONION];
+        if special.iter().any(|zone| zone.zone_of(&name)) {
+            return Err(LookupError::SpecialName(server.name().to_owned()));
+        }
         let asked = self.resolver.lookup(name, RecordType::SVCB);
         let Ok(found) = tokio::time::timeout(self.time, asked).await else {
             return Err(LookupError::NoAnswer(self.time));

@@ -39,7 +39,7 @@ impl Told {
 impl Cause {
     fn of(error: &LookupError) -> Self {
         match error {
-            LookupError::NoServer(_) => Self::Server,
+            LookupError::NoServer(_) | LookupError::SpecialName(_) => Self::Server,
             LookupError::NoAnswer(_) => Self::NoAnswer,
             LookupError::Absent => Self::Absent,
             LookupError::NotSigned => Self::NotSigned,

@@ -123,6 +123,20 @@ async fn a_ticket_is_kept_for_half_of_its_life_at_most_whatever_ttl_it_came_with
 }
 
 #[tokio::test]
+async fn a_special_name_is_refused_by_name_and_no_resolver_is_asked() {
+    let setup = Setup::new();
+    let lookup = setup.lookup(name_server(|_| panic!("asked")).await, LONG);
+    let name = "db7.svc.cluster.local";
+    let in_dns = setup.lookup(name_server(|_| Vec::new()).await, LONG);
+    let error = in_dns.look_up(&Server::new(name, 17_379).unwrap(), wall_now).await;
+    assert_eq!(error.unwrap_err(), LookupError::Absent, "clusters have such names in DNS");
+    for name in ["localhost", "db7.localhost", "a.invalid", "a.onion"] {
+        let error = lookup.look_up(&Server::new(name, 17_379).unwrap(), wall_now).await;
+        assert_eq!(error.unwrap_err(), LookupError::SpecialName(name.to_owned()));
+    }
+}
+
+#[tokio::test]
 async fn a_watch_fills_the_store() {
     let setup = Setup::new();
     let lookup = setup.lookup(name_server(setup.svcb(900)).await, LONG);
