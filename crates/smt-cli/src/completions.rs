@@ -7,6 +7,7 @@ use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
 use crate::failure::Failure;
+use crate::standard_output::standard_output;
 
 /// Print a script that completes smt's command lines
 ///
@@ -22,5 +23,5 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut script = Vec::new();
     let mut command = crate::arguments::Arguments::command();
     clap_complete::generate(arguments.shell, &mut command, "smt", &mut script);
-    Ok(std::io::stdout().write_all(&script)?)
+    Ok(standard_output().write_all(&script)?)
 }

@@ -19,6 +19,7 @@ use crate::failure::Failure;
 use crate::own_process::OwnProcess;
 use crate::scratch::{EphemeralFiles, Scratch};
 use crate::size::Size;
+use crate::standard_output::standard_output;
 use crate::time_span;
 
 /// Start a server and a client on this host, and exchange encrypted messages
@@ -142,7 +143,7 @@ impl KeyLog for SuiteSeen {
 }
 
 fn say(line: &str) -> Result<(), Failure> {
-    Ok(writeln!(std::io::stdout(), "{line}")?)
+    Ok(writeln!(standard_output(), "{line}")?)
 }
 
 const SIZES: [Size; 5] = [Size(0), Size(64), Size(1 << 10), Size(64 << 10), Size(1 << 20)];

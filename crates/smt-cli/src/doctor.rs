@@ -19,6 +19,7 @@ use smt_io::Probe;
 use crate::failure::{Doing, Failure};
 use crate::machine::Machine;
 use crate::size::Size;
+use crate::standard_output::standard_output;
 
 /// Tell what this host offers to SMT, and what to change
 ///
@@ -48,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     findings.push(cipher(machine.has_aes()));
     #[cfg(target_os = "linux")]
     findings.extend(carriers::findings());
-    let mut output = std::io::stdout().lock();
+    let mut output = standard_output();
     if arguments.json {
         let head = json!({"schema": SCHEMA, "kind": "machine", "machine": machine});
         writeln!(output, "{head}")?;

@@ -19,6 +19,7 @@ use crate::standard_error;
 
 /// Show what is in a capture (pcap or pcapng)
 ///
+use crate::standard_output::standard_output;
 /// Captures are made with, for example: tcpdump -w FILE udp port 17379. One that is still being
 /// made is shown as it grows: tcpdump -U -w - udp port 17379 | smt dump -
 #[derive(Args, Debug)]
@@ -82,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         rpc: arguments.rpc,
         is_live,
     };
-    let mut output = BufWriter::new(std::io::stdout().lock());
+    let mut output = BufWriter::new(standard_output());
     let summary = match dump(BufReader::new(capture), wishes, &mut output) {
         Err(DumpError::Output(error)) => return Err(error.into()),
         summary => summary.doing(&path)?,

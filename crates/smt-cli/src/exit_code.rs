@@ -23,7 +23,7 @@ pub(crate) const OUTPUT_FAILED: u8 = 7;
 /// The codes, for help texts.
 pub(crate) const HELP: &str = "\
 Exit codes:
-  0    success
+  0    success: the reply is there, or the reader of the pipe wanted no more
   1    any other failure, before a request was made
   2    wrong usage
   3    the request did not run: it is safe to repeat it

@@ -29,6 +29,8 @@ use smt::pki::{
 
 use crate::failure::{Doing, Failure};
 use crate::private_key::Passphrase;
+use crate::standard_output::standard_output;
+use crate::usage;
 use key_files::KeyFiles;
 
 /// Make keys and certificates, and show what they say
@@ -207,7 +209,7 @@ fn load_authority(ca: &Path, passphrase: &Passphrase) -> Result<CertificateAutho
 
 /// Paths go to standard output: they are what the subcommand was called for.
 fn tell(paths: &[PathBuf]) -> Result<(), Failure> {
-    let mut output = std::io::stdout().lock();
+    let mut output = standard_output();
     for path in paths {
         writeln!(output, "{}", path.display())?;
     }

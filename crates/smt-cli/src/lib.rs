@@ -58,9 +58,11 @@ mod sockets;
 mod standard_error;
 #[cfg(feature = "dns")]
 mod ticket;
+mod standard_output;
 mod time_span;
 
 use std::process::ExitCode;
+mod usage;
 
 use clap::Parser;
 
@@ -69,11 +71,16 @@ use failure::Failure;
 
 /// Runs the command by the arguments of this process.
 pub fn main() -> ExitCode {
+/// Looks at what Rust's runtime changes before [`main`]. The program calls it before the runtime.
+pub fn before_main() {
+    standard_output::note_whether_closed();
+}
+
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => match absent::failure(&error) {
             Some(failure) => return failure.report(),
-            None => error.exit(),
+            None => return usage::answer(error),
         },
     };
     let begun = arguments.log.install();

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory};
 
 use crate::failure::{Doing, Failure};
+use crate::standard_output::standard_output;
 
 /// Write smt's manual pages
 #[derive(Args, Debug)]
@@ -26,7 +27,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         None => {
             let mut page = Vec::new();
             clap_mangen::Man::new(command).render(&mut page)?;
-            Ok(std::io::stdout().write_all(&page)?)
+            Ok(standard_output().write_all(&page)?)
         }
     }
 }

@@ -16,6 +16,7 @@ use smt_dns::wall_now;
 
 use crate::credentials::Anchors;
 use crate::failure::Failure;
+use crate::standard_output::standard_output;
 use source::Source;
 
 /// Tell what a server's ticket says, and whether a client would take it
@@ -71,6 +72,6 @@ fn verify(arguments: &VerifyArguments) -> Result<(), Failure> {
     })?;
     let verified = verifier.verify(ticket.as_bytes(), chain, &name, wall_now());
     verified.map_err(|failure| Failure::new(failure.to_string()))?;
-    writeln!(std::io::stdout(), "a client would take it for {name}")?;
+    writeln!(standard_output(), "a client would take it for {name}")?;
     Ok(())
 }

@@ -9,6 +9,7 @@ use smt_esp_io::Direction;
 use smt_esp_io::control::{self, Request};
 
 use crate::failure::Failure;
+use crate::standard_output::standard_output;
 
 /// The tunnel that is asked.
 #[derive(Args, Clone, Debug)]
@@ -83,7 +84,7 @@ enum Way {
 /// Tells the counts.
 pub(crate) fn status(arguments: &StatusArguments) -> Result<(), Failure> {
     let statistics = control::status(&arguments.tunnel.control_path())?;
-    let mut output = std::io::stdout();
+    let mut output = standard_output();
     match arguments.json {
         true => writeln!(output, "{}", serde_json::to_string(&statistics)?)?,
         false => write!(output, "{statistics}")?,

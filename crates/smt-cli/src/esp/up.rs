@@ -11,6 +11,7 @@ use smt_esp_io::{Config, EventLog, Tunnel, TunnelHandle, TunnelStatistics};
 use crate::failure::{Doing, Failure};
 use crate::interrupt::Interrupt;
 use crate::standard_error;
+use crate::standard_output::standard_output;
 
 /// Open a tunnel, and work until interrupted; then tell the counts
 #[derive(Args, Debug)]
@@ -30,7 +31,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let config = Config::read(&arguments.config)?;
     if arguments.check {
-        writeln!(std::io::stdout(), "{} is right", arguments.config.display())?;
+        writeln!(standard_output(), "{} is right", arguments.config.display())?;
         return Ok(());
     }
     let events = EventLog::new(|event| standard_error::tell(event));
@@ -47,7 +48,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         path.display()
     ));
     let last = work(tunnel, &handle, &control, interrupt)?;
-    let mut output = std::io::stdout();
+    let mut output = standard_output();
     match arguments.json {
         true => writeln!(output, "{}", serde_json::to_string(&last)?)?,
         false => write!(output, "{last}")?,

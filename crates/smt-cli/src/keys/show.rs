@@ -23,6 +23,7 @@ use crate::moment::wall_time;
 use crate::time_span::counted;
 
 /// Tell what certificates and revocation lists say, and when they expire
+use crate::standard_output::standard_output;
 #[derive(Args, Debug)]
 pub(super) struct Arguments {
     /// PEM files, and directories, of which all .pem, .crt, .cer and .crl files are shown
@@ -137,7 +138,7 @@ impl Shown {
         object: &serde_json::Value,
         days: i64,
     ) -> Result<(), Failure> {
-        let mut output = std::io::stdout().lock();
+        let mut output = standard_output();
         if self.is_json {
             writeln!(output, "{object}")?;
         } else {

@@ -23,6 +23,7 @@ use super::cpu;
 use crate::failure::Failure;
 use crate::machine::Machine;
 use crate::scratch::Scratch;
+use crate::standard_output::standard_output;
 
 /// Measure the first reply of a new session by each kind of handshake
 #[derive(Args, Debug)]
@@ -206,7 +207,7 @@ impl Algorithms {
 }
 
 fn say(line: &str) -> Result<(), Failure> {
-    Ok(writeln!(std::io::stdout(), "{line}")?)
+    Ok(writeln!(standard_output(), "{line}")?)
 }
 
 fn micros(time: Duration) -> f64 {

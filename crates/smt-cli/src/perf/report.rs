@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use crate::machine::Machine;
 use crate::size::Size;
 use crate::standard_error;
+use crate::standard_output::standard_output;
 
 /// Measures everything. `setting` says in words what is not in the plan; the first transport is
 /// compared with the others.
@@ -169,7 +170,7 @@ fn words(setting: &serde_json::Value) -> String {
 }
 
 fn say(line: &str) -> Result<(), Failure> {
-    Ok(writeln!(std::io::stdout(), "{line}")?)
+    Ok(writeln!(standard_output(), "{line}")?)
 }
 
 /// Version of the JSON lines: changed when a field changes its meaning or goes.

@@ -16,6 +16,7 @@ use crate::failure::{Doing, Failure};
 use crate::interrupt::Interrupt;
 use crate::own_process::LISTENING;
 use crate::sockets::SocketArguments;
+use crate::standard_output::standard_output;
 use crate::time_span;
 
 /// The server of a measurement
@@ -136,7 +137,7 @@ fn reply_to(request: &Bytes) -> Bytes {
 
 /// The first line of standard output.
 pub(super) fn listening(address: std::net::SocketAddr) -> Result<(), Failure> {
-    let mut output = std::io::stdout();
+    let mut output = standard_output();
     writeln!(output, "{LISTENING}{address}")?;
     Ok(output.flush()?)
 }

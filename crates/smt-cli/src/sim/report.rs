@@ -17,6 +17,7 @@ use clap::Args;
 use super::SCHEMA;
 use super::outcome::{KIND, Outcome};
 use crate::failure::{Doing, Failure};
+use crate::standard_output::standard_output;
 use crate::time_span;
 
 /// Make a page with plots from results: slowdown by size, queues and goodput, side by side
@@ -49,7 +50,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let page = page::html(&outcomes);
     match &arguments.out {
         Some(path) => Ok(std::fs::write(path, page).doing(format!("writing {}", path.display()))?),
-        None => Ok(std::io::stdout().write_all(page.as_bytes())?),
+        None => Ok(standard_output().write_all(page.as_bytes())?),
     }
 }
 

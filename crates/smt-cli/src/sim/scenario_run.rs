@@ -20,6 +20,7 @@ use super::outcome_text;
 use super::recording::{self, Recording};
 use super::status_line::StatusLine;
 use crate::failure::{Doing, Failure};
+use crate::standard_output::standard_output;
 use crate::time_span;
 
 /// Options for a scenario, which a case does not have.
@@ -62,7 +63,7 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let (name, text) = read(which.scenario)?;
     if arguments.show {
-        return Ok(write!(std::io::stdout(), "{text}")?);
+        return Ok(write!(standard_output(), "{text}")?);
     }
     let mut file = parse(which.scenario, &text)?;
     change(&mut file, which, arguments)?;
@@ -82,7 +83,7 @@ pub(super) fn run(
         true => line,
         false => outcome_text::text(&outcome),
     };
-    Ok(writeln!(std::io::stdout(), "{told}")?)
+    Ok(writeln!(standard_output(), "{told}")?)
 }
 
 fn play(

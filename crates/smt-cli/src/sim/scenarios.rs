@@ -7,6 +7,7 @@ use clap::Args;
 use smt_sim::lab::{Named, ScenarioFile};
 
 use crate::failure::{Doing, Failure};
+use crate::standard_output::standard_output;
 
 /// List the scenarios that come along, for smt sim run
 ///
@@ -16,7 +17,7 @@ pub(super) struct Arguments {}
 
 /// Runs the subcommand.
 pub(super) fn run(_: &Arguments) -> Result<(), Failure> {
-    let mut output = std::io::stdout().lock();
+    let mut output = standard_output();
     for Named { name, text } in Named::ALL {
         let about = ScenarioFile::parse(text).doing(name)?.about;
         writeln!(output, "{name:<12} {about}")?;

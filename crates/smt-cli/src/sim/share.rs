@@ -10,6 +10,7 @@ use smt_sim::lab::{Bottleneck, CannotRun, Senders, Share, Shares, Sharing};
 use smt_sim::net::{Protocol, Scheduler, Spreading};
 
 use crate::failure::Failure;
+use crate::standard_output::standard_output;
 use crate::time_span;
 
 /// Let SMT and TCP share links, and print the share of each, by scheduler and priority
@@ -29,7 +30,7 @@ pub(super) struct Arguments {
 /// Runs the subcommand.
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let told = tables(arguments).map_err(|why| Failure::new(format!("cannot run: {why}")))?;
-    Ok(write!(std::io::stdout(), "{told}")?)
+    Ok(write!(standard_output(), "{told}")?)
 }
 
 fn tables(arguments: &Arguments) -> Result<String, CannotRun> {

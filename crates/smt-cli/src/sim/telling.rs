@@ -2,9 +2,10 @@
 //! Lines written while cases are played. Their reader may close the pipe before the cases are over:
 //! this changes neither the search nor the exit code.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{ErrorKind, Write};
 
 use crate::failure::Failure;
+use crate::standard_output::standard_output;
 
 /// Tells lines on standard output, as long as a process reads them.
 #[derive(Debug, Default)]
@@ -15,7 +16,7 @@ pub(super) struct Telling {
 impl Telling {
     /// Tells something.
     pub(super) fn say(&mut self, text: &str) -> Result<(), Failure> {
-        self.say_to(&mut io::stdout(), text)
+        self.say_to(&mut standard_output(), text)
     }
 
     /// Whether the output has no reader any more.
@@ -40,6 +41,7 @@ impl Telling {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io;
 
     struct Broken(ErrorKind);
 

@@ -11,6 +11,7 @@ use smt_dns::wall_now;
 use super::source::{Found, Source};
 use crate::failure::Failure;
 use crate::fingerprint::hex;
+use crate::standard_output::standard_output;
 
 /// Tell what a ticket says: names, algorithms, time and demands
 ///
@@ -29,7 +30,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let found = arguments.source.read()?;
     let now = wall_now().as_secs();
-    let mut output = std::io::stdout().lock();
+    let mut output = standard_output();
     match arguments.json {
         true => writeln!(output, "{}", object(&found, now))?,
         false => write!(output, "{}", text(&found, now))?,

@@ -26,3 +26,4 @@ mod sim_capture;
 mod sim_report;
 mod sim_scenario;
 mod texts;
+mod standard_output;
