@@ -96,9 +96,9 @@ pub(crate) struct Arguments {
 /// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let builder = builder(arguments)?;
+    let cancellation = Cancellation::on_signals(arguments.one_way)?;
     let message = read(&arguments.input)?;
     // Before anything is sent: a call whose reply cannot be written should not be made.
-    let cancellation = Cancellation::on_signals()?;
     let mut output = cancellation.open(&arguments.output)?;
     let mut caller = Caller::new(arguments, builder, &cancellation)?;
     let tickets = arguments.tickets.look_up(&arguments.address, &arguments.credentials);

@@ -12,7 +12,7 @@ use std::fmt::Display;
 use std::io;
 use std::process::ExitCode;
 
-use smt::Fault;
+use smt::{Fault, OpenError};
 use smt_wire::Harmless;
 
 use crate::{exit_code, standard_error};
@@ -24,6 +24,8 @@ pub(crate) struct Failure {
     /// Whose fault it is, if the text does not say so.
     fault: Option<Fault>,
     is_reader_gone: bool,
+    /// Whether the same fails again unless a program or its configuration changes.
+    is_lasting: bool,
     exit_code: u8,
 }
 
@@ -34,6 +36,7 @@ impl Failure {
             text: text.into(),
             fault: Some(Fault::Caller),
             is_reader_gone: false,
+            is_lasting: false,
             exit_code: exit_code::FAILURE,
         }
     }
@@ -62,6 +65,21 @@ impl Failure {
     /// The same failure with another exit code.
     pub(crate) fn and_exit_code(self, exit_code: u8) -> Self {
         Self { exit_code, ..self }
+    }
+
+    /// The same failure, which comes again unless a program or its configuration changes.
+    pub(crate) fn and_lasting(self, is_lasting: bool) -> Self {
+        Self { is_lasting, ..self }
+    }
+
+    /// Whether it is known to come again unless a program or its configuration changes.
+    pub(crate) fn is_lasting(&self) -> bool {
+        self.is_lasting
+    }
+
+    /// The exit code with which the process ends.
+    pub(crate) fn exit_code(&self) -> u8 {
+        self.exit_code
     }
 
     /// The same failure with more words behind its text.
@@ -103,6 +121,7 @@ impl<E: Error + 'static> From<E> for Failure {
             text: one_line(error),
             fault: Some(fault_of(error)),
             is_reader_gone: is_broken_pipe,
+            is_lasting: is_lasting(error),
             exit_code: exit_code_of(error),
         }
     }
@@ -112,6 +131,12 @@ fn exit_code_of(error: &(dyn Error + 'static)) -> u8 {
     let of_open = error.downcast_ref().map(exit_code::of_open_error);
     let of_operation = || error.downcast_ref().map(exit_code::of_error);
     of_open.or_else(of_operation).unwrap_or(exit_code::FAILURE)
+}
+
+fn is_lasting(error: &(dyn Error + 'static)) -> bool {
+    let of_open = error.downcast_ref().map(|error: &OpenError| !error.is_transient());
+    let of_operation = || error.downcast_ref().map(|error: &smt::Error| !error.is_transient());
+    of_open.or_else(of_operation).unwrap_or(false)
 }
 
 /// Says what was being done when something failed.

@@ -45,6 +45,7 @@ mod moment;
 mod nic;
 mod own_process;
 #[cfg(feature = "perf")]
+mod pause;
 mod perf;
 mod private_key;
 #[cfg(feature = "dns")]

@@ -4,15 +4,13 @@
 //! 1. A request that has not run is safe to repeat; one that may have run is repeated only if the
 //!    user has said that it is idempotent.
 //! 2. It is repeated only if the same may succeed later.
-//! 3. The pause doubles with each attempt, and is drawn at random from its second half, so that
-//!    clients that failed together do not come back together.
+//! 3. The pause doubles with each attempt (`pause`).
 
-use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
 
 use smt::{Execution, OpenError};
 
-use crate::time_span;
+use crate::{pause, time_span};
 
 /// How long a failed request is tried again.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -40,6 +38,8 @@ pub(super) struct Attempts {
     is_idempotent: bool,
     began: Instant,
     failed: u32,
+    /// Whether one that has failed may have run the request.
+    may_have_run: bool,
 }
 
 impl Attempts {
@@ -50,6 +50,7 @@ impl Attempts {
             is_idempotent,
             began: Instant::now(),
             failed: 0,
+            may_have_run: false,
         }
     }
 
@@ -63,6 +64,11 @@ impl Attempts {
         self.failed
     }
 
+    /// Whether an attempt that has failed may have run the request.
+    pub(super) fn may_have_run(&self) -> bool {
+        self.may_have_run
+    }
+
     /// An attempt has failed: the pause until the next one, if there is to be one.
     pub(super) fn pause_after(
         &mut self,
@@ -70,11 +76,12 @@ impl Attempts {
         is_transient: bool,
     ) -> Option<Duration> {
         self.failed += 1;
+        self.may_have_run |= execution == Execution::MayHaveRun;
         let is_safe = execution == Execution::DidNotRun || self.is_idempotent;
         if !is_safe || !is_transient {
             return None;
         }
-        let pause = pause(self.failed, RandomState::new().hash_one(()));
+        let pause = pause::after(self.failed);
         match self.retry {
             Retry::Times(most) => (self.failed <= most).then_some(pause),
             Retry::For(time) => (self.elapsed() + pause < time).then_some(pause),
@@ -89,19 +96,6 @@ pub(super) fn execution(error: &OpenError) -> Execution {
         _ => Execution::DidNotRun,
     }
 }
-
-/// The pause after this many failed attempts.
-fn pause(failed: u32, random: u64) -> Duration {
-    let longest = PAUSE_FIRST.saturating_mul(1 << (failed - 1).min(16)).min(PAUSE_MAX);
-    let part = (random >> 32) as f64 / f64::from(u32::MAX);
-    longest.mul_f64(0.5 + part / 2.0)
-}
-
-/// Long enough for a server to be restarted within a few attempts, and short beside a human's
-/// wait.
-const PAUSE_FIRST: Duration = Duration::from_millis(100);
-/// Longer ones would find a server late that is there again.
-const PAUSE_MAX: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests {
@@ -156,18 +150,6 @@ mod tests {
         fn no_attempt_begins_after_the_time() {
             let mut attempts = Attempts::new(Some(Retry::For(Duration::from_millis(1))), false);
             assert_eq!(attempts.pause_after(Execution::DidNotRun, true), None);
-        }
-    }
-
-    mod pause {
-        use super::super::*;
-
-        #[test]
-        fn it_doubles_up_to_its_bound_and_differs_from_client_to_client() {
-            let ms = |failed, random| pause(failed, random).as_millis();
-            assert_eq!((ms(1, 0), ms(1, u64::MAX)), (50, 100));
-            assert_eq!((ms(2, 0), ms(2, u64::MAX)), (100, 200));
-            assert_eq!((ms(99, 0), ms(99, u64::MAX)), (2_500, 5_000));
         }
     }
 }

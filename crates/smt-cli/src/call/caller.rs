@@ -58,6 +58,7 @@ impl<'a> Caller<'a> {
     /// Makes a request, as often as was asked for.
     pub(super) fn request(&mut self, message: &Bytes) -> Result<Reply, Failure> {
         let mut attempts = Attempts::new(self.arguments.retry, self.arguments.idempotent);
+        self.cancellation.begin_request();
         loop {
             let left = self.time_left(&attempts);
             let error = match self.attempt(message, left)? {

@@ -6,18 +6,20 @@
 //!    gives the request up, and the subcommand ends as with other failures.
 //! 2. Otherwise, and with the second signal, the process ends at once; a file that was begun for
 //!    replies goes.
+//! 3. Either way the last line says what has become of the request, over all attempts at it.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use smt::blocking::Client;
-use smt::{ErrorKind, Execution, OpenError};
+use smt::{Execution, OpenError};
 
 use super::attempts::execution;
 use super::output::Output;
 use crate::failure::Failure;
 use crate::interrupt::{exit_code, signals};
+use crate::standard_error;
 
 /// The effect of a signal on a call in progress.
 pub(super) struct Cancellation(Arc<Mutex<State>>);
@@ -27,19 +29,32 @@ struct State {
     /// Once it is connected.
     client: Option<Client>,
     is_calling: bool,
+    /// The effect of the request in progress, or of the last one.
+    fate: Fate,
+    is_one_way: bool,
     /// The signal that has ended a call.
     signal: Option<i32>,
     /// A file that is not whole yet.
     begun_file: Option<PathBuf>,
 }
 
+/// The effect of a request, as far as it is known here.
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+enum Fate {
+    #[default]
+    NotRun,
+    Unknown,
+    Run,
+}
+
 impl Cancellation {
-    /// From now on signals do it.
+    /// From now on signals do it, for requests or for one-way messages.
     ///
     /// # Errors
     /// The system does not let them be caught.
-    pub(super) fn on_signals() -> Result<Self, Failure> {
-        let state = Arc::new(Mutex::new(State::default()));
+    pub(super) fn on_signals(is_one_way: bool) -> Result<Self, Failure> {
+        let state = State { is_one_way, ..State::default() };
+        let state = Arc::new(Mutex::new(state));
         let mut signals = signals()?;
         let shared = Arc::clone(&state);
         std::thread::spawn(move || {
@@ -69,6 +84,11 @@ impl Cancellation {
         Ok(output)
     }
 
+    /// Another request: no attempt at it was made.
+    pub(super) fn begin_request(&self) {
+        lock(&self.0).fate = Fate::NotRun;
+    }
+
     /// It is connected.
     pub(super) fn of(&self, client: &Client) {
         lock(&self.0).client = Some(client.clone());
@@ -89,14 +109,20 @@ impl Cancellation {
         &self,
         call: impl FnOnce() -> Result<T, OpenError>,
     ) -> Result<Result<T, OpenError>, Failure> {
-        lock(&self.0).is_calling = true;
+        let mut state = lock(&self.0);
+        state.is_calling = true;
+        let before = std::mem::replace(&mut state.fate, Fate::Unknown);
+        drop(state);
         let outcome = call();
         let mut state = lock(&self.0);
         state.is_calling = false;
-        match (&outcome, state.signal) {
-            (Err(error), Some(signal)) => {
-                let text = format!("interrupted; {}", what_has_become(error));
-                Err(Failure::by_signal(exit_code(signal), text))
+        state.fate = match &outcome {
+            Ok(_) => Fate::Run,
+            Err(error) => before.max(execution(error).into()),
+        };
+        match state.signal {
+            Some(signal) if outcome.is_err() => {
+                Err(Failure::by_signal(exit_code(signal), state.words()))
             }
             _ => Ok(outcome),
         }
@@ -108,20 +134,28 @@ impl State {
         self.client.iter().for_each(|client| client.close(Duration::ZERO));
         let removed = self.begun_file.as_ref().map(std::fs::remove_file);
         drop(removed);
+        standard_error::complain(format_args!("smt: {}", self.words()));
         std::process::exit(exit_code(signal).into());
+    }
+
+    fn words(&self) -> &'static str {
+        match (self.is_one_way, self.fate) {
+            (false, Fate::NotRun) => "interrupted; the request did not run",
+            (false, Fate::Unknown) => "interrupted; the request may have run",
+            (false, Fate::Run) => "interrupted; the request has run",
+            (true, Fate::NotRun) => "interrupted; the message was not delivered",
+            (true, Fate::Unknown) => "interrupted; the message may have been delivered",
+            (true, Fate::Run) => "interrupted; the message was delivered",
+        }
     }
 }
 
-fn what_has_become(error: &OpenError) -> &'static str {
-    let one_way = match error {
-        OpenError::Connect(error) => Some(error.kind()),
-        _ => None,
-    };
-    match (one_way, execution(error)) {
-        (Some(ErrorKind::NotDelivered(_)), _) => "the message was not delivered",
-        (Some(ErrorKind::MayHaveBeenDelivered(_)), _) => "the message may have been delivered",
-        (_, Execution::DidNotRun) => "the request did not run",
-        (_, Execution::MayHaveRun) => "the request may have run",
+impl From<Execution> for Fate {
+    fn from(execution: Execution) -> Self {
+        match execution {
+            Execution::DidNotRun => Self::NotRun,
+            Execution::MayHaveRun => Self::Unknown,
+        }
     }
 }
 

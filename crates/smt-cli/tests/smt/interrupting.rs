@@ -3,6 +3,7 @@
 //! like a reply.
 
 use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
 use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -78,9 +79,73 @@ fn one_that_is_interrupted_before_it_is_connected_leaves_nothing_behind() {
     let call = start_call(&files, &address, &["--out", &out]);
     // It tries to connect.
     silent.recv_from(&mut [0; 2048]).unwrap();
-    let (status, _) = end(call, Signal::INT);
+    let (status, words) = end(call, Signal::INT);
     assert_eq!(status, Some(130));
+    assert_eq!(words, "smt: interrupted; the request did not run\n");
     assert!(!Path::new(&out).exists());
+}
+
+#[test]
+fn one_that_waits_for_its_request_is_told_not_to_have_run() {
+    let files = Files::new();
+    for (signal, code, more, told) in [
+        (Signal::INT, 130, &[][..], "the request did not run"),
+        (Signal::TERM, 143, &[], "the request did not run"),
+        (Signal::HUP, 129, &["--one-way"], "the message was not delivered"),
+    ] {
+        let words = files.call("127.0.0.1:9", more);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let mut call = command(&words).stdin(Stdio::piped()).spawn().unwrap();
+        let input = call.stdin.take();
+        eventually("it waits", || waits_and_catches(call.id(), signal));
+        let (status, words) = end(call, signal);
+        assert_eq!(status, Some(code));
+        assert_eq!(words, format!("smt: interrupted; {told}\n"));
+        drop(input);
+    }
+}
+
+/// Interrupts a call that is repeated for long, when its first attempt has failed; gives its last
+/// words.
+fn interrupted_when_repeated(files: &Files, address: &str, more: &[&str]) -> String {
+    let more = [more, &["--retry", "1h", "-v"]].concat();
+    let mut call = start_call(files, address, &more);
+    let mut errors = BufReader::new(call.stderr.take().unwrap());
+    let mut words = String::new();
+    while !words.contains("attempt 1 failed") {
+        assert_ne!(errors.read_line(&mut words).unwrap(), 0, "{words}");
+    }
+    kill_process(Pid::from_child(&call), Signal::INT).unwrap();
+    errors.read_to_string(&mut words).unwrap();
+    assert_eq!(call.wait().unwrap().code(), Some(130), "{words}");
+    words.lines().last().unwrap().to_owned()
+}
+
+#[test]
+fn one_that_is_interrupted_between_attempts_is_told_by_all_of_them() {
+    let files = Files::new();
+    let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let told = interrupted_when_repeated(&files, &closed, &[]);
+    assert_eq!(told, "smt: interrupted; the request did not run");
+    let serving = Serving::start(&files, &["--anyone", "--exec", "false"]);
+    let told = interrupted_when_repeated(&files, serving.address(), &["--idempotent"]);
+    assert_eq!(told, "smt: interrupted; the request may have run");
+}
+
+#[test]
+fn a_request_that_an_attempt_may_have_run_is_told_so_if_the_last_one_did_not() {
+    let files = Files::new();
+    let mut serving = Serving::start(&files, &["--anyone", "--exec", "false"]);
+    let more = ["--retry", "2", "--idempotent", "-v", "--deadline", "20s"];
+    let mut call = start_call(&files, serving.address(), &more);
+    let mut errors = BufReader::new(call.stderr.take().unwrap());
+    let mut words = String::new();
+    while !words.contains("attempt 1 failed") {
+        assert_ne!(errors.read_line(&mut words).unwrap(), 0, "{words}");
+    }
+    serving.kill();
+    errors.read_to_string(&mut words).unwrap();
+    assert_eq!(call.wait().unwrap().code(), Some(4), "{words}");
 }
 
 /// Whether a process catches the signal and its first thread sleeps, as the system says.
