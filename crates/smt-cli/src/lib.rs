@@ -17,6 +17,7 @@ mod arguments;
 mod call;
 #[cfg(feature = "man")]
 mod completions;
+mod connect_deadline;
 mod credentials;
 mod demo;
 mod doctor;

@@ -2,8 +2,9 @@
 //! Options about the carrier that several subcommands share.
 
 use clap::{Args, ValueEnum};
-use smt::{Builder, UdpOptions};
+use smt::{Builder, ConnectError, ErrorKind, OpenError, UdpOptions};
 
+use crate::failure::Failure;
 #[cfg(all(target_os = "linux", feature = "nic"))]
 use crate::{nic::NicArguments, standard_error};
 
@@ -77,6 +78,32 @@ impl SocketArguments {
         }
     }
 
+    /// The failure to open an endpoint or to call. Between two carriers there is nothing but
+    /// silence, which is told.
+    pub(crate) fn told(&self, error: OpenError) -> Failure {
+        let is_silence = match &error {
+            OpenError::Connect(error) => is_silence(error.kind()),
+            _ => false,
+        };
+        let failure = Failure::from(error);
+        match is_silence && self.carrier != CarrierName::Udp {
+            true => failure.and_text(self.only_heard_by()),
+            false => failure,
+        }
+    }
+
+    fn only_heard_by(&self) -> String {
+        #[cfg(target_os = "linux")]
+        let protocol = format!(" --ip-protocol {}", self.ip_protocol);
+        #[cfg(not(target_os = "linux"))]
+        let protocol = "";
+        let carrier = self.carrier.to_possible_value();
+        let carrier = carrier.as_ref().map_or("", |value| value.get_name());
+        format!(
+            "; only a server with a carrier of the same packets hears it, such as --carrier {carrier}{protocol}"
+        )
+    }
+
     /// Tells the work of the device that the carrier goes through, if there is one.
     pub(crate) fn tell_device_report(&self) {
         #[cfg(all(target_os = "linux", feature = "nic"))]
@@ -98,4 +125,13 @@ impl SocketArguments {
         }
         arguments
     }
+}
+
+fn is_silence(error: &ErrorKind) -> bool {
+    matches!(
+        error,
+        ErrorKind::Connect(
+            ConnectError::NoAnswer(_) | ConnectError::NoServer | ConnectError::NotSmt(_)
+        )
+    )
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use smt::blocking::Client;
 use smt::{
-    Builder, CallFailure, ErrorKind, Metadata, OpenError, OutgoingMessage, Phase, TlsClient,
+    Builder, CallFailure, ErrorKind, Fault, Metadata, OpenError, OutgoingMessage, Phase, TlsClient,
 };
 
 use super::Arguments;
@@ -20,7 +20,7 @@ use super::range_fetch::{FetchError, RangeFetch};
 use super::tickets::FoundTickets;
 use crate::failure::Failure;
 use crate::file_range::TOO_LARGE;
-use crate::time_span;
+use crate::{connect_deadline, exit_code, time_span};
 
 /// Makes requests to one server.
 pub(super) struct Caller<'a> {
@@ -75,7 +75,7 @@ impl<'a> Caller<'a> {
             let left = self.time_left(&attempts);
             let pause = pause.filter(|pause| left.is_none_or(|left| *pause < left));
             let Some(pause) = pause else {
-                return Err(told(error, attempts.failed()));
+                return Err(self.told(error, &attempts));
             };
             tracing::info!(
                 "attempt {} failed, the next one follows in {}: {error}",
@@ -147,7 +147,7 @@ impl<'a> Caller<'a> {
         let began = Instant::now();
         let mut builder = self.builder.clone();
         if let Some(time) = time {
-            builder = builder.connect_deadline(time);
+            builder = builder.connect_deadline(connect_deadline::accepted(time));
         }
         let client = builder.connect_blocking(&self.arguments.address)?;
         self.cancellation.of(&client);
@@ -157,6 +157,33 @@ impl<'a> Caller<'a> {
         }
         self.client = Some(client.clone());
         Ok(client)
+    }
+
+    /// The failure of the last attempt. Its exit code is of the request, and so of all attempts.
+    fn told(&self, error: OpenError, attempts: &Attempts) -> Failure {
+        let mut failure = match self.arguments.deadline {
+            Some(deadline) if connect_deadline::was_too_short(&error) => self.too_late(deadline),
+            _ => self.arguments.socket.told(error),
+        };
+        if attempts.failed() > 1 {
+            failure = failure.and_text(format_args!(" (attempt {})", attempts.failed()));
+        }
+        match attempts.may_have_run() && failure.exit_code() != exit_code::MAY_HAVE_RUN {
+            true => failure
+                .and_text("; an attempt before it may have run the request")
+                .and_exit_code(exit_code::MAY_HAVE_RUN),
+            false => failure,
+        }
+    }
+
+    fn too_late(&self, deadline: Duration) -> Failure {
+        let text = format!(
+            "connect to {}: {}: the deadline of {} passed before a session with the server had come about",
+            self.arguments.address,
+            Fault::Limit,
+            time_span::display(deadline)
+        );
+        Failure::of(Fault::Limit, text).and_exit_code(exit_code::DID_NOT_RUN)
     }
 }
 
@@ -199,15 +226,6 @@ fn may_help(error: &OpenError) -> bool {
         _ => false,
     };
     is_failed || error.is_transient()
-}
-
-/// The failure of the last attempt.
-fn told(error: OpenError, attempts: u32) -> Failure {
-    let failure = Failure::from(error);
-    match attempts {
-        ..=1 => failure,
-        _ => failure.and_text(format_args!(" (attempt {attempts})")),
-    }
 }
 
 fn call(

@@ -7,6 +7,7 @@ mod access_log;
 mod bad_input;
 mod caller_identity;
 mod capture;
+mod deadlines;
 mod dump;
 mod forwarder;
 mod interrupting;
