@@ -11,6 +11,7 @@ use smt_dns::{Dnssec, ResolverPlan, TicketResolver};
 use smt_io::{ZonedAddress, lacks_zone};
 
 use crate::failure::{Doing, Failure};
+use crate::host_and_port::without_brackets;
 
 /// A resolver, and whether it is believed.
 #[derive(Args, Debug)]
@@ -51,7 +52,7 @@ pub(crate) fn resolver(text: &str) -> Result<SocketAddr, String> {
     if let Some(zoned) = ZonedAddress::parse(text) {
         return zoned.socket_address(DNS_PORT).map_err(|error| error.to_string());
     }
-    let alone = text.trim_start_matches('[').trim_end_matches(']');
+    let alone = without_brackets(text);
     let ip = alone.parse::<IpAddr>();
     let address = ip.map_or_else(|_| text.parse(), |ip| Ok(SocketAddr::new(ip, DNS_PORT)));
     let address = address
@@ -86,6 +87,8 @@ mod tests {
             let read = super::resolver(text).map(|address| address.to_string());
             assert_eq!(read.as_deref(), Ok(address));
         }
-        assert!(super::resolver("dns.example").is_err());
+        for text in ["dns.example", "[::1", "::1]"] {
+            assert!(super::resolver(text).is_err(), "{text}");
+        }
     }
 }

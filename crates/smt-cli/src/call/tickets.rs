@@ -53,7 +53,7 @@ impl TicketArguments {
                 "--tickets finds servers by a DNS name: it does not go with --server-id",
             ));
         }
-        let (host, port) = host_and_port(address);
+        let (host, port) = host_and_port(address)?;
         let name = credentials.name.as_deref().unwrap_or(host);
         let verifier = TicketVerifier::new(credentials.trust()?)?;
         let store = TicketStore::new();

@@ -57,7 +57,7 @@ impl Source {
     }
 
     fn look_up(&self, name: &str) -> Result<Found, Failure> {
-        let (host, port) = host_and_port(name);
+        let (host, port) = host_and_port(name)?;
         let server = Server::new(host, port)?;
         let records = block_on(async {
             let resolver = self.resolver.resolver(LOOKUP_TIME)?;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Addresses as people write them: `host`, `host:port`, `[::1]:port`, `[fe80::1%eth0]:port`.
 
+mod defect;
+
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -9,6 +11,7 @@ use smt_io::{ZonedAddress, lacks_zone};
 
 use super::DEFAULT_PORT;
 use crate::error::OpenError;
+use defect::{defect, shown};
 
 /// A host and a port, as an application names a server to connect to, or an address to listen on.
 ///
@@ -78,23 +81,20 @@ impl Address {
 
     /// Refuses what can be the address of no host.
     pub(crate) fn check(&self) -> Result<(), OpenError> {
-        let host = host_of(&self.text);
-        let port = with_port(&self.text);
-        let port = port.rsplit_once(':').map_or("", |(_, port)| port);
-        // Colons are those of digits and of a port, and brackets those of digits.
-        let is_name = !host.is_empty() && !host.contains([':', '[', ']', '/', ' ']);
         if text_as_socket(&self.text).is_some_and(lacks_zone) {
-            let reason = format!(
+            let host = host_of(&self.text);
+            return Err(self.invalid(format!(
                 "{host} is an address of a link, and needs the interface: {host}%eth0 for example"
-            );
-            return Err(self.unresolved(io::Error::new(io::ErrorKind::InvalidInput, reason)));
+            )));
         }
         let has_zone = ZonedAddress::parse(&self.text).is_some();
-        if !self.known.is_empty() || has_zone || is_name && port.parse::<u16>().is_ok() {
+        if !self.known.is_empty() || has_zone {
             return Ok(());
         }
-        let reason = io::Error::new(io::ErrorKind::InvalidInput, "invalid socket address");
-        Err(self.unresolved(reason))
+        match defect(&self.text) {
+            Some(defect) => Err(self.invalid(defect)),
+            None => Ok(()),
+        }
     }
 
     /// Refuses also what no server can be reached at.
@@ -102,8 +102,7 @@ impl Address {
         self.check()?;
         if with_port(&self.text).rsplit_once(':').is_some_and(|(_, port)| port == "0") {
             let reason = "port 0 is for listening; give the port that the server tells";
-            let reason = io::Error::new(io::ErrorKind::InvalidInput, reason);
-            return Err(self.unresolved(reason));
+            return Err(self.invalid(reason.to_owned()));
         }
         Ok(())
     }
@@ -111,6 +110,12 @@ impl Address {
     /// The failure of resolving it.
     pub(crate) fn unresolved(&self, reason: io::Error) -> OpenError {
         OpenError::Address { address: self.text.clone(), reason }
+    }
+
+    /// The failure of one that is none.
+    fn invalid(&self, reason: String) -> OpenError {
+        let reason = io::Error::new(io::ErrorKind::InvalidInput, reason);
+        OpenError::Address { address: shown(&self.text), reason }
     }
 
     /// A host with these addresses.
@@ -178,7 +183,12 @@ fn host_of(text: &str) -> &str {
         true => text.rsplit_once(':').map_or(text, |(host, _)| host),
         false => text,
     };
-    host.trim_start_matches('[').trim_end_matches(']')
+    without_brackets(host)
+}
+
+/// Without the two brackets around it, if there are both.
+fn without_brackets(text: &str) -> &str {
+    text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text)
 }
 
 /// With the default port if the address names none.
@@ -203,8 +213,7 @@ fn text_as_socket(text: &str) -> Option<SocketAddr> {
     if let Ok(address) = text.parse::<SocketAddr>() {
         return Some(address);
     }
-    let ip = text.trim_start_matches('[').trim_end_matches(']').parse();
-    let ip: IpAddr = ip.ok()?;
+    let ip: IpAddr = without_brackets(text).parse().ok()?;
     Some(SocketAddr::new(ip, DEFAULT_PORT))
 }
 

@@ -32,7 +32,7 @@ pub(super) struct Arguments {
 
 /// Hands over until the process is ended. Sessions go on without it.
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let (host, _) = host_and_port(&arguments.address);
+    let (host, _) = host_and_port(&arguments.address)?;
     let credentials = &arguments.credentials;
     let by_id = credentials.server_id.as_ref().map(ToString::to_string);
     let connector = Arc::new(Connector {
