@@ -39,8 +39,12 @@ pub(crate) enum Ask {
 pub(crate) enum Told {
     /// A session: a value, and where the other end is, for the end that calls.
     Session { value: HexValue, address: Option<SocketAddr> },
-    /// There is none.
-    Refused { reason: String },
+    /// There is none; a lasting reason is there the next time too.
+    Refused {
+        reason: String,
+        #[serde(default)]
+        is_lasting: bool,
+    },
     /// Another process has said that it serves, and gets the sessions from here on.
     Replaced {},
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `smt adopt call`: calls by sessions that are handed over, one session after another.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,19 +10,22 @@ use std::time::Duration;
 use bytes::Bytes;
 use clap::Args;
 use smt::blocking::Client;
-use smt::{Adopter, Fault};
+use smt::{Adopter, Fault, Phase};
 
-use crate::failure::{Doing, Failure};
+use crate::failure::Failure;
 use crate::handover_socket::{Ask, HandoverStream, HexId, Told};
 use crate::moment::wall_time;
 use crate::size::Size;
 use crate::standard_error;
-use crate::time_span;
+use crate::standard_output::standard_output;
+use crate::{connect_deadline, pause, time_span};
 
 /// Call the data process of the other host, and want the same bytes back
 ///
 /// A call that fails is told, and the next one is made in another session. A session that the key
-/// daemon does not hand over is told as well, and asked for again.
+/// daemon does not hand over is told as well, and asked for again after a pause, which grows from
+/// 0.1 to 5 seconds. Each reason is told once until a call succeeds. A reason that does not go by
+/// itself, such as a wrong name, is the end.
 #[derive(Args, Debug)]
 pub(super) struct Arguments {
     /// The socket of smt keyd hand-over connect
@@ -48,22 +52,44 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let body = Bytes::from(vec![b'x'; arguments.size as usize]);
     let (mut done, mut sessions) = (0, 0_u64);
+    let mut trouble = Trouble::default();
     while done < arguments.count {
+        let before = done;
         let ended = session(arguments).and_then(|client| {
             sessions += 1;
             calls(arguments, &client, &body, &mut done)
         });
         match ended {
             Ok(()) => {}
-            Err(failure) if arguments.once => return Err(failure),
+            Err(failure) if arguments.once || failure.is_lasting() => return Err(failure),
             Err(failure) => {
-                standard_error::complain(format_args!("smt: {}", failure.line()));
-                std::thread::sleep(AGAIN);
+                if done > before {
+                    trouble = Trouble::default();
+                }
+                trouble.wait_after(&failure);
             }
         }
     }
     standard_error::tell(format_args!("{done} calls in {sessions} sessions"));
     Ok(())
+}
+
+/// Failures since the last call that has succeeded.
+#[derive(Default)]
+struct Trouble {
+    failed: u32,
+    told: BTreeSet<String>,
+}
+
+impl Trouble {
+    fn wait_after(&mut self, failure: &Failure) {
+        let line = failure.line().into_owned();
+        if self.told.insert(line.clone()) {
+            standard_error::complain(format_args!("smt: {line}"));
+        }
+        self.failed = self.failed.saturating_add(1);
+        std::thread::sleep(pause::after(self.failed));
+    }
 }
 
 /// The next session.
@@ -76,7 +102,9 @@ fn session(arguments: &Arguments) -> Result<Client, Failure> {
         Some(Told::Session { address: None, .. }) => {
             return Err(Failure::of(Fault::Peer, "a session without an address"));
         }
-        Some(Told::Refused { reason }) => return Err(Failure::of(Fault::Environment, reason)),
+        Some(Told::Refused { reason, is_lasting }) => {
+            return Err(Failure::of(Fault::Environment, reason).and_lasting(is_lasting));
+        }
         Some(Told::Replaced {}) => {
             let text = "the key daemon has answered a caller as one that serves";
             return Err(Failure::of(Fault::Peer, text));
@@ -96,8 +124,10 @@ fn connect(
     peer_name: &str,
     address: SocketAddr,
 ) -> Result<Client, Failure> {
-    let client = smt::client_by_handover(adopter, peer_name).connect_deadline(arguments.deadline);
-    Ok(client.connect_blocking(address)?)
+    let deadline = connect_deadline::accepted(arguments.deadline);
+    let client = smt::client_by_handover(adopter, peer_name).connect_deadline(deadline);
+    // The next session has other keys, and may be with another process.
+    client.connect_blocking(address).map_err(|error| Failure::from(error).and_lasting(false))
 }
 
 /// Calls in one session, until all are done or one fails.
@@ -109,15 +139,19 @@ fn calls(
 ) -> Result<(), Failure> {
     while *done < arguments.count {
         let call = client.call(body.clone()).deadline(arguments.deadline);
-        let reply = call.wait()?;
+        let reply = call.wait().map_err(|error| {
+            // A session that has ended is not connected again, and the next one may do.
+            let is_lasting = error.phase() != Phase::Connect && !error.is_transient();
+            Failure::from(error).and_lasting(is_lasting)
+        })?;
         if reply != body {
             return Err(Failure::of(Fault::Peer, "the reply is not the request"));
         }
         *done += 1;
         if arguments.progress.is_some_and(|each| done.is_multiple_of(each)) {
-            let mut output = std::io::stdout().lock();
-            let told = writeln!(output, "progress {done}").and_then(|()| output.flush());
-            told.doing("writing to standard output")?;
+            let mut output = standard_output();
+            writeln!(output, "progress {done}")?;
+            output.flush()?;
         }
     }
     Ok(())
@@ -125,5 +159,3 @@ fn calls(
 
 /// The key daemon gives the other one eight seconds to connect, and as many to answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
-/// Before the next session is asked for after a failure.
-const AGAIN: Duration = Duration::from_millis(50);

@@ -97,7 +97,7 @@ fn adopt(arguments: &Arguments, ask: &Ask, adopter: &Adopter) -> Result<Ended, F
             Told::Session { value, .. } => {
                 value.read().and_then(|value| Ok(adopter.adopt(&value, wall_time())?))
             }
-            Told::Refused { reason } => return Err(Failure::of(Fault::Environment, reason)),
+            Told::Refused { reason, .. } => return Err(Failure::of(Fault::Environment, reason)),
             Told::Replaced {} => return Ok(Ended::Replaced),
         };
         stream.write(&match adopted {

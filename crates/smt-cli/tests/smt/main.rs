@@ -10,6 +10,7 @@ mod capture;
 mod deadlines;
 mod dump;
 mod forwarder;
+mod handing_over;
 mod interrupting;
 mod keys;
 mod large_files;

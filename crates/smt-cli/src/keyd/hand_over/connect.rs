@@ -76,7 +76,7 @@ impl Connector {
             let told = told.unwrap_or_else(|failure| {
                 let reason = shown(&failure.line());
                 standard_error::complain(format_args!("smt: {reason}"));
-                Told::Refused { reason }
+                Told::Refused { reason, is_lasting: failure.is_lasting() }
             });
             stream.write(&told)?;
         }

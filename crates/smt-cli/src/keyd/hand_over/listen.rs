@@ -97,6 +97,7 @@ impl Serving {
                     self.replace(process);
                 }
                 Some(Ask::Session { .. }) => stream.write(&Told::Refused {
+                    is_lasting: true,
                     reason: "caller: this key daemon listens: ask that of the host which calls"
                         .to_owned(),
                 })?,
