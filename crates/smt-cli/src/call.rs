@@ -35,6 +35,7 @@ use crate::size::Size;
 use crate::sockets::SocketArguments;
 use crate::standard_error;
 use crate::time_span;
+use crate::usage;
 use attempts::Retry;
 use caller::{Caller, Reply};
 use cancellation::Cancellation;
@@ -76,7 +77,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME=VALUE", value_parser = named_value)]
     metadata: Vec<(String, String)>,
     /// Send a message that has no reply, and wait until the server has accepted it
-    #[arg(long)]
+    #[arg(long, conflicts_with = "output")]
     one_way: bool,
     /// Number of calls
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
@@ -95,8 +96,8 @@ pub(crate) struct Arguments {
 
 /// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let builder = builder(arguments)?;
     let cancellation = Cancellation::on_signals(arguments.one_way)?;
+    let builder = builder(arguments)?;
     let message = read(&arguments.input)?;
     // Before anything is sent: a call whose reply cannot be written should not be made.
     let mut output = cancellation.open(&arguments.output)?;
@@ -123,9 +124,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// Understands a named value; a value parser for clap.
 fn named_value(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("give NAME=VALUE")?;
+    // An error would quote all of it.
+    if name.len() > METADATA_NAME_LEN_MAX {
+        let length = name.len();
+        return Err(format!(
+            "the name of metadata has {length} bytes, and {METADATA_NAME_LEN_MAX} at most are taken"
+        ));
+    }
     // The name is looked at now, and not when it is sent.
     let checked = Metadata::new().push(name, value.as_bytes());
-    checked.map_err(|error| error.to_string())?;
+    checked.map_err(usage::without_fault)?;
     Ok((name.to_owned(), value.to_owned()))
 }
 
@@ -178,6 +186,9 @@ fn read_message(input: impl Read, shown: &str) -> Result<Bytes, Failure> {
     }
     Ok(bytes.into())
 }
+
+/// Bytes of the longest name of metadata (SPEC §5.8).
+const METADATA_NAME_LEN_MAX: usize = 255;
 
 fn is_standard(path: &Path) -> bool {
     path == Path::new("-")

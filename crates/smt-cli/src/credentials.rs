@@ -4,10 +4,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use smt::pki::SubjectName;
 use smt::{Builder, ClientAuth, Identity, RevocationLists, SpiffeId, TlsClient, TlsServer, Trust};
 
 use crate::failure::Failure;
 use crate::private_key::Passphrase;
+use crate::usage;
 
 /// A server's certificate, and which clients it lets in.
 #[derive(Args, Clone, Debug)]
@@ -105,10 +107,10 @@ pub(crate) struct ClientCredentials {
     #[command(flatten)]
     passphrase: Passphrase,
     /// The name that the server must prove; by default the host part of the address
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = server_name)]
     pub(crate) name: Option<String>,
     /// The SPIFFE ID that the server must prove, in the place of a name
-    #[arg(long, value_name = "URI", conflicts_with = "name", value_parser = SpiffeId::parse)]
+    #[arg(long, value_name = "URI", conflicts_with = "name", value_parser = spiffe_id)]
     pub(crate) server_id: Option<SpiffeId>,
 }
 
@@ -145,6 +147,17 @@ impl ClientCredentials {
     pub(crate) fn trust(&self) -> Result<Trust, Failure> {
         with_lists(self.anchors.trust()?, &self.crl)
     }
+}
+
+/// Understands the name of a server; a value parser for clap.
+fn server_name(text: &str) -> Result<String, String> {
+    let name = SubjectName::parse(text).map(|_| text.to_owned());
+    name.map_err(|_| "give a DNS name, an IP address or a SPIFFE ID".to_owned())
+}
+
+/// The same for a SPIFFE ID.
+fn spiffe_id(text: &str) -> Result<SpiffeId, String> {
+    SpiffeId::parse(text).map_err(usage::without_fault)
 }
 
 /// Adds revocation lists to a trust, if there are some.

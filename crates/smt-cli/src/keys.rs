@@ -184,7 +184,7 @@ fn days(text: &str) -> Result<u32, String> {
 /// by a peer.
 fn uri(text: &str) -> Result<SubjectName, String> {
     if text.starts_with("spiffe:") {
-        SpiffeId::parse(text).map_err(|error| error.to_string())?;
+        SpiffeId::parse(text).map_err(usage::without_fault)?;
     }
     match SubjectName::parse(text) {
         Ok(name @ SubjectName::Uri(_)) => Ok(name),

@@ -47,6 +47,55 @@ fn wrong_usage_is_exit_code_2() {
 }
 
 #[test]
+fn a_word_that_is_empty_or_has_a_blank_is_wrong_usage() {
+    let call = ["call", "localhost", "--ca", "a"];
+    for name in ["", "a b", "\u{e9}"] {
+        let outcome = smt(&[&call[..], &["--name", name]].concat());
+        assert_eq!(outcome.status.code(), Some(2), "{name:?}: {}", outcome.errors);
+        let told = "'--name <NAME>': give a DNS name, an IP address or a SPIFFE ID";
+        assert!(outcome.errors.contains(told), "{}", outcome.errors);
+    }
+    let files = Files::new();
+    for (address, reason) in [("", "it is empty"), ("a b", "it has a blank")] {
+        let outcome = files.run_call(address, &[], b"hi");
+        outcome.fails(2, &["caller: invalid address", reason, "give HOST, HOST:PORT"]);
+    }
+}
+
+#[test]
+fn a_long_word_is_not_repeated_whole() {
+    let long = "x".repeat(5_000);
+    let (value, name, option) = (format!("a b={long}"), format!("{long}=a"), format!("--{long}"));
+    let address = format!("{long}:1");
+    let call = ["call", "localhost", "--ca", "a"];
+    let files = Files::new();
+    for outcome in [
+        smt(&[&call[..], &["--metadata", &value]].concat()),
+        smt(&[&call[..], &["--metadata", &name]].concat()),
+        smt(&[&call[..], &[&option]].concat()),
+        smt(&[&long]),
+        smt(&[&call[..], &["--deadline", &long]].concat()),
+        files.run_call(&address, &[], b"hi"),
+    ] {
+        assert_eq!(outcome.status.code(), Some(2), "{}", outcome.errors);
+        assert!(outcome.errors.contains("xxx..."), "{}", outcome.errors);
+        assert!(outcome.errors.len() < 500, "{}", outcome.errors);
+    }
+}
+
+#[test]
+fn a_client_without_udp_that_hears_nothing_is_told_of_its_carrier() {
+    let files = Files::new();
+    let serving = Serving::start(&files, &["--echo"]);
+    let more = ["--carrier", "native", "--deadline", "200ms"];
+    let outcome = files.run_call(serving.address(), &more, b"hi");
+    // Raw sockets are not for every user.
+    if outcome.status.code() != Some(1) {
+        outcome.fails(6, &["such as --carrier native --ip-protocol 253"]);
+    }
+}
+
+#[test]
 fn an_authority_that_did_not_sign_is_said() {
     let (files, others) = (Files::new(), Files::new());
     let serving = Serving::start(&files, &["--echo"]);
