@@ -44,6 +44,8 @@ pub(super) struct Dropped {
     pub(super) code: u32,
     /// Whether it may have had an effect.
     pub(super) has_run: bool,
+    /// Whether callers do something about it as a matter of course: nothing is lost.
+    pub(super) is_a_step: bool,
 }
 
 impl Dropped {
@@ -53,11 +55,16 @@ impl Dropped {
 
     /// The same with another code.
     pub(super) fn refused(code: u32, failure: Failure) -> Self {
-        Self { failure, code, has_run: false }
+        Self { failure, code, has_run: false, is_a_step: false }
+    }
+
+    /// The same, and callers ask for ranges next.
+    pub(super) fn until_ranges(code: u32, failure: Failure) -> Self {
+        Self { is_a_step: true, ..Self::refused(code, failure) }
     }
 
     pub(super) fn when_it_ran(failure: Failure) -> Self {
-        Self { failure, code: FAILED, has_run: true }
+        Self { failure, code: FAILED, has_run: true, is_a_step: false }
     }
 }
 

@@ -24,7 +24,7 @@ impl OpenedFile {
     pub(super) fn read_whole(self, limit: u32) -> Result<Bytes, Dropped> {
         let size = self.facts.len();
         if size > u64::from(limit) {
-            return Err(self.too_large(size, limit));
+            return Err(Dropped::until_ranges(TOO_LARGE, self.too_large(size, limit)));
         }
         let mut bytes = Vec::with_capacity(size as usize);
         // A file may grow while it is read.
@@ -32,7 +32,7 @@ impl OpenedFile {
         let length = (&self.file).take(most).read_to_end(&mut bytes);
         let length = length.doing(&self.shown).map_err(Dropped::before_it_ran)?;
         if length as u64 == most {
-            return Err(self.too_large(most, limit));
+            return Err(Dropped::until_ranges(TOO_LARGE, self.too_large(most, limit)));
         }
         Ok(bytes.into())
     }
@@ -51,7 +51,7 @@ impl OpenedFile {
         }
         let room = (limit as usize).saturating_sub(HEADER_LEN) as u64;
         if room == 0 {
-            return Err(self.too_large(self.facts.len(), limit));
+            return Err(Dropped::refused(TOO_LARGE, self.too_large(self.facts.len(), limit)));
         }
         let length = length.min(room).min(self.facts.len().saturating_sub(first));
         let read = self.read_at(first, length as usize);
@@ -78,12 +78,11 @@ impl OpenedFile {
         Ok((bytes, self.file.metadata()?))
     }
 
-    fn too_large(&self, size: u64, limit: u32) -> Dropped {
+    fn too_large(&self, size: u64, limit: u32) -> Failure {
         let shown = &self.shown;
-        let text = format!(
+        Failure::new(format!(
             "{shown}: the file has {size} bytes, and a message of this server to this caller at most {limit} (--message-limit of both): ask for ranges"
-        );
-        Dropped::refused(TOO_LARGE, Failure::new(text))
+        ))
     }
 
     fn changed(&self) -> Dropped {

@@ -34,6 +34,11 @@ impl Tally {
         add(&self.bytes_in, length);
     }
 
+    /// A request that was refused as a step towards others.
+    pub(super) fn step(&self, request: usize) {
+        add(&self.bytes_in, request);
+    }
+
     /// A request without a reply.
     pub(super) fn drop(&self, request: usize) {
         add(&self.dropped, 1);

@@ -83,8 +83,17 @@ impl Worker<'_> {
 
     fn drop(&self, message: Incoming, dropped: Dropped) -> Answered {
         let why = dropped.failure.text().to_owned();
-        tracing::warn!(peer = %message.peer().address, "request dropped: {why}");
-        self.tally.drop(message.body().len());
+        let (peer, length) = (message.peer().address, message.body().len());
+        match &message {
+            Incoming::Request(_) if dropped.is_a_step => {
+                tracing::debug!(%peer, "request refused until it asks for ranges: {why}");
+                self.tally.step(length);
+            }
+            _ => {
+                tracing::warn!(%peer, "request dropped: {why}");
+                self.tally.drop(length);
+            }
+        }
         let outcome = match dropped.has_run {
             true => Outcome::Failed,
             false => Outcome::Refused,

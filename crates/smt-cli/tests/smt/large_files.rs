@@ -24,6 +24,9 @@ fn a_file_beyond_the_limit_of_either_side_comes_in_ranges() {
         assert!(outcome.status.success(), "{server} {client}: {}", outcome.errors);
         assert!(outcome.output == content, "{server} {client}");
         assert!(outcome.errors.contains("300000 bytes come in"), "{}", outcome.errors);
+        let (_, words) = serving.end();
+        assert!(words.contains(" 0 dropped;"), "{words}");
+        assert!(!words.contains("request dropped"), "{words}");
     }
 }
 
