@@ -23,8 +23,8 @@ use clap::{Args, Subcommand};
 use smt::SpiffeId;
 use smt::pki::limits::CERTIFICATE_DAYS_MAX;
 use smt::pki::{
-    CertificateAuthority, CertificatePlan, DAYS_DEFAULT, IssuedCertificate, KeyKind, RawKey,
-    SubjectName, Validity,
+    CertificateAuthority, CertificatePlan, CertificateText, DAYS_DEFAULT, IssuedCertificate,
+    KeyKind, RawKey, SubjectName, Validity,
 };
 
 use crate::failure::{Doing, Failure};
@@ -161,8 +161,24 @@ fn issue(leaf: &Leaf, name: &str, mut plan: CertificatePlan) -> Result<(), Failu
     plan.names.extend(leaf.uri.iter().cloned());
     plan.key_kind = leaf.key_kind;
     let authority = load_authority(&leaf.ca, &leaf.passphrase)?;
+    warn_of_authority(authority.certificate_pem(), leaf.key_kind);
     let IssuedCertificate { certificate_pem, key_pem } = authority.issue(&plan)?;
     tell(&files.write(&certificate_pem, &key_pem)?)
+}
+
+/// Warns of an authority that is weaker than the key that it signs.
+fn warn_of_authority(certificate: &str, key_kind: KeyKind) {
+    let texts = CertificateText::from_pem(certificate.as_bytes()).unwrap_or_default();
+    let Some(own) = texts.first().map(|text| &text.key_kind) else {
+        return;
+    };
+    if key_kind.name().starts_with("ml-dsa") && !own.starts_with("ML-DSA") {
+        tracing::warn!(
+            "the authority's key is {own}, which is no post-quantum one: a quantum computer could forge its \
+             certificates, whatever key they have; make an authority with --key-kind {}",
+            key_kind.name()
+        );
+    }
 }
 
 /// Kinds of keys by their names; a value parser for clap.

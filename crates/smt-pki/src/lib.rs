@@ -4,8 +4,8 @@
 //! - [`CertificateAuthority`] signs leaves that a [`CertificatePlan`] describes.
 //! - [`EphemeralCa`] is an authority that lives as long as the process, for a start without files.
 //! - [`decrypt_key`] opens a private key that a passphrase encrypts.
-//! - [`CertificateText`] is the content of a certificate, in words, and [`RevocationListText`]
-//!   that of a revocation list.
+//! - [`CertificateText`] is the content of a certificate, in words, [`RevocationListText`] that of
+//!   a revocation list, and [`PublicKeyText`] that of a public key without a certificate.
 //!
 //! ```
 //! use smt_handshake::{ClientTls, ServerTls};
@@ -43,4 +43,4 @@ pub use plan::{CertificatePlan, DAYS_DEFAULT, KeyKind, Purpose, SubjectName, Val
 pub use raw_key::RawKey;
 pub use revocation_list::RevokedCertificates;
 pub use serial::{BadSerial, CertificateSerial};
-pub use text::CertificateText;
+pub use text::{CertificateText, PublicKeyText};

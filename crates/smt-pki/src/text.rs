@@ -126,6 +126,44 @@ impl fmt::Display for CertificateText {
     }
 }
 
+/// A public key without a certificate, in words.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct PublicKeyText {
+    /// Its kind, e.g. `ECDSA P-256`.
+    pub key_kind: String,
+    /// SHA-256 of the DER (SubjectPublicKeyInfo), lower-case hex.
+    pub fingerprint: String,
+}
+
+impl PublicKeyText {
+    /// All public keys of a PEM text, in order; none if it has none.
+    ///
+    /// # Errors
+    /// [`CredentialError`] says what cannot be parsed.
+    pub fn from_pem(pem: &[u8]) -> Result<Vec<Self>, CredentialError> {
+        let keys = Pem::text("the given text", pem).public_keys()?.unwrap_or_default();
+        keys.iter().map(|key| Self::from_der(key)).collect()
+    }
+
+    fn from_der(der: &[u8]) -> Result<Self, CredentialError> {
+        let (_, key) =
+            SubjectPublicKeyInfo::from_der(der).map_err(|error| CredentialError::NotPem {
+                place: "the given text".to_owned(),
+                reason: format!("a public key in it cannot be read: {error}"),
+            })?;
+        let fingerprint = hex(digest(&SHA256, der).as_ref());
+        Ok(Self { key_kind: key_kind(&key), fingerprint })
+    }
+}
+
+impl fmt::Display for PublicKeyText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "public key   without a certificate")?;
+        writeln!(f, "key          {}", self.key_kind)?;
+        write!(f, "fingerprint  sha256 {}", self.fingerprint)
+    }
+}
+
 /// A serial number as people see it, also one that no authority should give.
 pub(crate) fn serial_text(content: &[u8]) -> String {
     let serial = CertificateSerial::from_der_integer(content);

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `smt keys show`: the text of certificates and revocation lists, and how long they are good.
+//! `smt keys show`: the text of certificates, revocation lists and public keys, and how long they
+//! are good.
 //!
 //! 1. Files are read one after the other, of a directory those that are named like certificates
 //!    or lists.
-//! 2. Each certificate and list is told, for people or as JSON. One that expires soon is warned of.
+//! 2. Each certificate, list and public key is told, for people or as JSON. One that expires soon
+//!    is warned of.
 //! 3. A file that cannot be shown does not hide the others: it is the failure at the end. With
 //!    --check-days a certificate that expires before is one too, and a list that is due.
+
+mod object;
 
 use std::fmt::Display;
 use std::fs;
@@ -13,17 +17,16 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::json;
 use smt::CredentialError;
-use smt::pki::{CertificateText, RevocationListText, RevokedText};
+use smt::pki::{CertificateText, PublicKeyText, RevocationListText};
 use zeroize::Zeroizing;
 
 use crate::failure::{Doing, Failure};
 use crate::moment::wall_time;
+use crate::standard_output::standard_output;
 use crate::time_span::counted;
 
-/// Tell what certificates and revocation lists say, and when they expire
-use crate::standard_output::standard_output;
+/// Tell what certificates, revocation lists and public keys say, and when they expire
 #[derive(Args, Debug)]
 pub(super) struct Arguments {
     /// PEM files, and directories, of which all .pem, .crt, .cer and .crl files are shown
@@ -33,7 +36,7 @@ pub(super) struct Arguments {
     /// a revocation list's time are over
     #[arg(long, value_name = "N")]
     check_days: Option<u32>,
-    /// One JSON object per line and certificate or list
+    /// One JSON object per line and certificate, list or key
     #[arg(long)]
     json: bool,
 }
@@ -101,7 +104,7 @@ impl Shown {
         if self.count == before {
             let shown = path.display();
             return Err(Failure::new(format!(
-                "no file in {shown} that ends with .pem, .crt, .cer or .crl has a certificate or a list"
+                "no file in {shown} that ends with .pem, .crt, .cer or .crl has a certificate, a list or a public key"
             )));
         }
         Ok(())
@@ -112,13 +115,21 @@ impl Shown {
             let days = certificate.days_left(self.now_s);
             let is_soon = days < self.check_days.unwrap_or(DAYS_WARNED);
             self.note(is_soon, path, &certificate.subject, days);
-            self.show(path, certificate, &object(path, place, certificate, days), days)?;
+            self.show(
+                path,
+                certificate,
+                &object::certificate(path, place, certificate, days),
+                Some(days),
+            )?;
         }
         for (place, list) in content.lists.iter().enumerate() {
             let days = list.days_left(self.now_s);
             let is_soon = list.is_due(self.now_s);
             self.note(is_soon, path, &format!("revocation list of {}", list.issuer), days);
-            self.show(path, list, &list_object(path, place, list, days), days)?;
+            self.show(path, list, &object::list(path, place, list, days), Some(days))?;
+        }
+        for (place, key) in content.keys.iter().enumerate() {
+            self.show(path, key, &object::key(path, place, key), None)?;
         }
         Ok(())
     }
@@ -130,13 +141,13 @@ impl Shown {
         }
     }
 
-    /// Shows a certificate or a list, which is good for so many days more.
+    /// Shows a certificate or a list, which is good for so many days more, or a key.
     fn show(
         &mut self,
         path: &Path,
         text: &dyn Display,
         object: &serde_json::Value,
-        days: i64,
+        days: Option<i64>,
     ) -> Result<(), Failure> {
         let mut output = standard_output();
         if self.is_json {
@@ -148,7 +159,10 @@ impl Shown {
             if self.has_paths {
                 writeln!(output, "file         {}", path.display())?;
             }
-            writeln!(output, "{text}\nexpiry       {}", expiry(days))?;
+            writeln!(output, "{text}")?;
+            if let Some(days) = days {
+                writeln!(output, "expiry       {}", expiry(days))?;
+            }
         }
         self.count += 1;
         Ok(())
@@ -171,27 +185,41 @@ impl Shown {
     }
 }
 
-/// The certificates and lists of a file.
+/// The certificates, lists and public keys of a file.
 struct Content {
     certificates: Vec<CertificateText>,
     lists: Vec<RevocationListText>,
+    keys: Vec<PublicKeyText>,
 }
 
-/// The content of a file; `Missing` if it has neither.
+/// The content of a file; `Missing` if it has none.
 fn read(path: &Path) -> Result<Result<Content, CredentialError>, Failure> {
     // It may hold a private key too.
     let bytes = Zeroizing::new(fs::read(path).doing(format!("reading {}", path.display()))?);
-    let certificates = CertificateText::from_pem(&bytes);
-    Ok(match (certificates, RevocationListText::from_bytes(&bytes)) {
-        (Ok(certificates), Ok(lists)) => Ok(Content { certificates, lists }),
-        (Ok(certificates), Err(CredentialError::Missing { .. })) => {
-            Ok(Content { certificates, lists: Vec::new() })
+    Ok(content(&bytes))
+}
+
+fn content(bytes: &[u8]) -> Result<Content, CredentialError> {
+    let certificates = CertificateText::from_pem(bytes);
+    let lists = match RevocationListText::from_bytes(bytes) {
+        Err(CredentialError::Missing { .. }) => Vec::new(),
+        lists => lists?,
+    };
+    match certificates {
+        Ok(certificates) => Ok(Content { certificates, lists, keys: Vec::new() }),
+        Err(error @ CredentialError::Missing { .. }) => {
+            let keys = PublicKeyText::from_pem(bytes).or_else(|error| match lists.is_empty() {
+                true => Err(error),
+                // A list in DER is no PEM.
+                false => Ok(Vec::new()),
+            })?;
+            match lists.is_empty() && keys.is_empty() {
+                true => Err(error),
+                false => Ok(Content { certificates: Vec::new(), lists, keys }),
+            }
         }
-        (Err(CredentialError::Missing { .. }), Ok(lists)) => {
-            Ok(Content { certificates: Vec::new(), lists })
-        }
-        (Err(error), _) | (_, Err(error)) => Err(error),
-    })
+        Err(error) => Err(error),
+    }
 }
 
 /// The files of a directory that are named like certificates, in order.
@@ -221,53 +249,6 @@ fn expiry(days: i64) -> String {
     }
 }
 
-fn object(path: &Path, place: usize, text: &CertificateText, days: i64) -> serde_json::Value {
-    json!({
-        "schema": SCHEMA,
-        "kind": "certificate",
-        "file": path.display().to_string(),
-        "place": place,
-        "subject": text.subject,
-        "issuer": text.issuer,
-        "serial": text.serial,
-        "names": text.names,
-        "spiffe_id": text.spiffe_id,
-        "not_before_s": text.not_before_s,
-        "not_after_s": text.not_after_s,
-        "days_left": days,
-        "is_authority": text.is_authority,
-        "purposes": text.purposes,
-        "unknown_critical": text.unknown_critical,
-        "key": text.key_kind,
-        "fingerprint_sha256": text.fingerprint,
-    })
-}
-
-fn list_object(
-    path: &Path,
-    place: usize,
-    text: &RevocationListText,
-    days: i64,
-) -> serde_json::Value {
-    json!({
-        "schema": SCHEMA,
-        "kind": "revocation_list",
-        "file": path.display().to_string(),
-        "place": place,
-        "issuer": text.issuer,
-        "revoked": text.revoked.len(),
-        "serials": text.revoked.iter().map(serial_object).collect::<Vec<_>>(),
-        "next_update_s": text.next_update_s,
-        "days_left": days,
-    })
-}
-
-fn serial_object(revoked: &RevokedText) -> serde_json::Value {
-    json!({ "serial": revoked.serial, "since_s": revoked.since_s })
-}
-
-/// Version of the JSON lines: changed when a field changes its meaning or goes.
-const SCHEMA: u32 = 1;
 /// Certificates that are valid for fewer days are warned of: time enough to renew them.
 const DAYS_WARNED: i64 = 30;
 

@@ -206,3 +206,39 @@ fn no_certificate_takes_the_place_of_its_authority() {
     smt(&[&words[..], &["--force"]].concat()).fails_with(&["the authority's own"]);
     assert_eq!(fs::read(files.path("ca.key")).unwrap(), before);
 }
+
+#[test]
+fn a_public_key_is_shown_by_its_kind_and_the_hash_that_servers_tell() {
+    let files = Files::empty();
+    let directory = files.path("");
+    smt(&["keys", "raw", "db7", "--out", &directory, "--key-kind", "ed25519"]).text();
+    let (public, private) = (files.path("db7.pem"), files.path("db7.key"));
+    let shown = smt(&["keys", "show", &public]);
+    let [first, kind, fingerprint] = shown.text().lines().collect::<Vec<_>>()[..] else {
+        panic!("{}", shown.text())
+    };
+    assert_eq!(first, "public key   without a certificate");
+    assert_eq!(kind, "key          Ed25519");
+    let hash = fingerprint.strip_prefix("fingerprint  sha256 ").unwrap();
+    let object = smt(&["keys", "show", "--json", &directory]);
+    let object: serde_json::Value = serde_json::from_str(object.text()).unwrap();
+    assert_eq!((&object["schema"], &object["kind"]), (&1.into(), &"public_key".into()));
+    assert_eq!((&object["key"], &object["place"]), (&"Ed25519".into(), &0.into()));
+    assert_eq!(object["fingerprint_sha256"], hash);
+    smt(&["keys", "show", &private]).fails_with(&["no certificate in", "holds 1 PRIVATE KEY"]);
+}
+
+#[test]
+fn a_post_quantum_key_under_another_authority_is_warned_of() {
+    let files = Files::new();
+    let (directory, other) = (files.path(""), files.path("other"));
+    let words = ["keys", "server", "db7", "--key-kind", "ml-dsa-65", "--out", &directory];
+    let outcome = smt(&[&words[..], &["--ca", &directory]].concat());
+    outcome.text();
+    let told = "the authority's key is ECDSA P-256, which is no post-quantum one: a quantum computer could forge its certificates";
+    assert!(outcome.errors.contains(told), "{}", outcome.errors);
+    smt(&["keys", "ca", "--out", &other, "--key-kind", "ml-dsa-65"]).text();
+    let outcome = smt(&[&words[..], &["--ca", &other, "--force"]].concat());
+    outcome.text();
+    assert_eq!(outcome.errors, "");
+}
