@@ -2,23 +2,29 @@
 //! A directory that lives as long as the value, with ephemeral certificates in it.
 //!
 //! For `demo` and `perf loopback`, whose client and server are processes of their own and so need
-//! files.
+//! files. A directory whose process was killed (SIGKILL) is removed by the next one that makes a
+//! directory (`left_behind`).
 
-use std::fs::{self, DirBuilder, OpenOptions};
+mod left_behind;
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FlockOperation, flock};
 use smt::pki::{CertificatePlan, EphemeralCa, IssuedCertificate, KeyKind};
 
 use crate::failure::{Doing, Failure};
 use crate::interrupt::{EXIT_INTERRUPTED, Interrupt};
 
-/// The directory; removed on drop, and by Ctrl-C, SIGTERM and SIGHUP, which end the process with
-/// exit code 130.
+/// The directory, which is locked; removed on drop, and by Ctrl-C, SIGTERM and SIGHUP, which end
+/// the process with exit code 130.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     path: PathBuf,
+    /// Holds the lock, until the process ends however it does.
+    _lock: File,
 }
 
 /// Paths of a certificate and its key.
@@ -40,6 +46,7 @@ impl Scratch {
     /// Makes it, for this user alone.
     pub(crate) fn new() -> Result<Self, Failure> {
         let parent = std::env::temp_dir();
+        left_behind::remove(&parent);
         let process = std::process::id();
         for attempt in 0..ATTEMPTS_MAX {
             let path = parent.join(format!("smt-{process}-{attempt}"));
@@ -58,7 +65,10 @@ impl Scratch {
 
     /// Keys are not left behind by a user who has seen enough.
     fn guarded(path: PathBuf) -> Result<Self, Failure> {
-        let scratch = Self { path };
+        let lock = File::open(&path).doing(format!("opening {}", path.display()))?;
+        let scratch = Self { path, _lock: lock };
+        // Others see by it that the directory is in use. Without locks they see the process.
+        let _ = flock(&scratch._lock, FlockOperation::LockExclusive);
         let interrupt = Interrupt::on_signals()?;
         let path = scratch.path.clone();
         std::thread::spawn(move || {

@@ -195,6 +195,27 @@ fn an_interrupted_demonstration_leaves_no_keys_behind() {
     assert_eq!(fs::read_dir(files.path("")).unwrap().count(), 0);
 }
 
+/// The server of the demonstration ends with its input.
+#[test]
+fn a_demonstration_that_was_killed_leaves_keys_only_until_the_next_one() {
+    let files = Files::empty();
+    let temporary = files.path("");
+    let demo = || {
+        let mut demo = command(&["demo"]);
+        demo.env("TMPDIR", &temporary);
+        demo
+    };
+    let mut killed = demo().spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(killed.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let count = || fs::read_dir(&temporary).unwrap().count();
+    assert_eq!(count(), 1, "{line}");
+    assert!(demo().output().unwrap().status.success());
+    assert_eq!(count(), 0);
+}
+
 #[test]
 fn secrets_go_to_files_for_their_owner_alone() {
     let files = Files::new();
