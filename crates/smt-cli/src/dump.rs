@@ -1,32 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `smt dump`: a capture as one line per packet or per RPC, and with a key log what is in them
-//! (`smt-dump`).
+//! (`smt-dump`). The log of a capture that is still being made is read as it grows (`live_keys`).
+
+mod live_keys;
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use live_keys::LiveKeys;
 use smt::DEFAULT_PORT;
-use smt_dump::{DumpError, Keys, Summary, Wishes, dump};
+use smt_dump::{DumpError, Keys, MoreKeys, Summary, Wishes, dump};
 use smt_wire::{MessageId, SessionIndex};
 use zeroize::Zeroizing;
 
 use crate::failure::{Doing, Failure};
 use crate::interrupt::Interrupt;
 use crate::standard_error;
+use crate::standard_output::standard_output;
 
 /// Show what is in a capture (pcap or pcapng)
 ///
-use crate::standard_output::standard_output;
 /// Captures are made with, for example: tcpdump -w FILE udp port 17379. One that is still being
 /// made is shown as it grows: tcpdump -U -w - udp port 17379 | smt dump -
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// The capture; - is standard input
     file: PathBuf,
-    /// Open records and check tags with the secrets in this file
+    /// Open records and check tags with the secrets in this file. For a capture that is still being
+    /// made it may be missing yet, and is read on as it grows
     #[arg(long, value_name = "FILE")]
     key_log: Option<PathBuf>,
     /// Write each whole message into this directory
@@ -60,22 +64,34 @@ pub(crate) struct Arguments {
 
 /// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let is_live = arguments.file == Path::new("-");
-    let path = match is_live {
+    let is_standard = arguments.file == Path::new("-");
+    let path = match is_standard {
         true => "standard input".to_owned(),
         false => arguments.file.display().to_string(),
     };
-    // Ctrl-C ends the program that makes the capture, and so the capture; a second one ends this.
-    let _interrupt = is_live.then(Interrupt::on_signals).transpose()?;
-    let capture: Box<dyn Read> = match is_live {
+    let is_live = is_standard || is_pipe(&arguments.file);
+    let capture: Box<dyn Read> = match is_standard {
         true => Box::new(std::io::stdin()),
         false => Box::new(File::open(&arguments.file).doing(format!("opening {path}"))?),
+    };
+    // Ctrl-C ends the program that makes the capture, and so the capture; a second one ends this.
+    let _interrupt = is_live.then(Interrupt::on_signals).transpose()?;
+    let (keys, more_keys) = match &arguments.key_log {
+        // A pipe of keys is read to its end.
+        Some(log) if is_live && !is_pipe(log) => {
+            let (mut log, mut keys) = (LiveKeys::new(log), Keys::default());
+            log.begin(&mut keys)?;
+            (Some(keys), Some(Box::new(move |keys: &mut Keys| log.read_on(keys)) as MoreKeys))
+        }
+        Some(log) => (Some(read_keys(log)?), None),
+        None => (None, None),
     };
     let wishes = Wishes {
         port: arguments.port,
         native_protocol: Some(arguments.ip_protocol),
         decrypted: arguments.decrypt.as_deref().map(new_file).transpose()?,
-        keys: arguments.key_log.as_deref().map(read_keys).transpose()?,
+        keys,
+        more_keys,
         directory: arguments.out.clone(),
         is_json: arguments.json,
         is_by_rpc: arguments.rpcs,
@@ -96,6 +112,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         None if summary.is_unread() => Err(unreadable(&summary, &path)),
         None => Ok(()),
     }
+}
+
+/// Whether a program writes there what is read here.
+fn is_pipe(path: &Path) -> bool {
+    path.metadata().is_ok_and(|facts| facts.file_type().is_fifo())
 }
 
 /// The failure of a capture without a frame that can be read.

@@ -45,8 +45,8 @@ mod moment;
 #[cfg(all(target_os = "linux", feature = "nic"))]
 mod nic;
 mod own_process;
-#[cfg(feature = "perf")]
 mod pause;
+#[cfg(feature = "perf")]
 mod perf;
 mod private_key;
 #[cfg(feature = "dns")]
@@ -58,26 +58,26 @@ mod sim;
 mod size;
 mod sockets;
 mod standard_error;
+mod standard_output;
 #[cfg(feature = "dns")]
 mod ticket;
-mod standard_output;
 mod time_span;
+mod usage;
 
 use std::process::ExitCode;
-mod usage;
 
 use clap::Parser;
 
 use arguments::{Arguments, Command};
 use failure::Failure;
 
-/// Runs the command by the arguments of this process.
-pub fn main() -> ExitCode {
 /// Looks at what Rust's runtime changes before [`main`]. The program calls it before the runtime.
 pub fn before_main() {
     standard_output::note_whether_closed();
 }
 
+/// Runs the command by the arguments of this process.
+pub fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => match absent::failure(&error) {

@@ -301,8 +301,19 @@ impl Dissection {
         terms.unwrap_or_else(|| Terms::usual(sealed))
     }
 
+    /// Looks for keys that were logged since, if there is none for packets of this index and epoch.
+    fn look_for_key(&mut self, index: SessionIndex, purpose: Purpose, epoch: u8) {
+        let (Some(keys), Some(more)) = (&mut self.wishes.keys, &mut self.wishes.more_keys) else {
+            return;
+        };
+        if keys.candidates(index, purpose, epoch).next().is_none() {
+            more(keys);
+        }
+    }
+
     /// Checks the tag of a control packet, and believes what is in it.
     fn tag(&mut self, row: &Row<'_>, control: &Control<'_>) -> Remark {
+        self.look_for_key(control.header.session, Purpose::Control, control.header.epoch);
         let Some(keys) = &self.wishes.keys else {
             return Remark::None;
         };

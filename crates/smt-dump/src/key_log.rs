@@ -9,8 +9,13 @@ use smt_record::{Aead, AeadProvider, AwsLc, Prk, Purpose, Suite};
 use smt_wire::SessionIndex;
 use zeroize::Zeroizing;
 
-/// All keys of a log, by the index in the packets that they protect.
-pub struct Keys(HashMap<SessionIndex, Vec<Key>>);
+/// All keys of a log so far, by the index in the packets that they protect.
+#[derive(Default)]
+pub struct Keys {
+    by_index: HashMap<SessionIndex, Vec<Key>>,
+    /// Lines that were read.
+    lines: usize,
+}
 
 /// Why a file gives no keys. Nothing of it is quoted: it has secrets.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
@@ -38,26 +43,52 @@ impl Keys {
     /// # Errors
     /// It is no text, has no secret, or one that is not as it should be.
     pub fn parse(log: &[u8]) -> Result<Self, KeyLogError> {
-        let text = std::str::from_utf8(log).map_err(|_| KeyLogError::NoText)?;
-        let mut keys: HashMap<_, Vec<Key>> = HashMap::new();
-        for (place, line) in text.lines().enumerate() {
-            let mut words = line.split_ascii_whitespace();
-            if words.next() != Some(LABEL) {
-                continue;
-            }
-            let words: Vec<&str> = words.collect();
-            let (index, key) = entry(&words).ok_or(KeyLogError::Line(place + 1))?;
-            keys.entry(index).or_default().push(key);
-        }
-        if keys.is_empty() {
+        let mut keys = Self::default();
+        keys.read_lines(log)?;
+        if keys.by_index.is_empty() {
             return Err(KeyLogError::NoSecret);
         }
-        Ok(Self(keys))
+        Ok(keys)
+    }
+
+    /// Reads the lines of a log that is still written, behind those that were read before. There
+    /// may be no secret in them. Gives how many bytes were read: the last line stays for the next
+    /// time if it has no end yet, unless it is whole without one.
+    ///
+    /// # Errors
+    /// They are no text, or a secret is not as it should be. Those before it were read.
+    pub fn read_on(&mut self, lines: &[u8]) -> Result<usize, KeyLogError> {
+        let ended = lines.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+        let (ended, rest) = lines.split_at(ended);
+        self.read_lines(ended)?;
+        let is_whole = std::str::from_utf8(rest).is_ok_and(|line| self.read_line(line) == Ok(true));
+        Ok(ended.len() + if is_whole { rest.len() } else { 0 })
+    }
+
+    fn read_lines(&mut self, lines: &[u8]) -> Result<(), KeyLogError> {
+        let text = std::str::from_utf8(lines).map_err(|_| KeyLogError::NoText)?;
+        for line in text.lines() {
+            self.lines += 1;
+            self.read_line(line)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the line has a secret.
+    fn read_line(&mut self, line: &str) -> Result<bool, KeyLogError> {
+        let mut words = line.split_ascii_whitespace();
+        if words.next() != Some(LABEL) {
+            return Ok(false);
+        }
+        let words: Vec<&str> = words.collect();
+        let (index, key) = entry(&words).ok_or(KeyLogError::Line(self.lines))?;
+        self.by_index.entry(index).or_default().push(key);
+        Ok(true)
     }
 
     /// Whether there is any key for packets with this index.
     pub(crate) fn has(&self, index: SessionIndex) -> bool {
-        self.0.contains_key(&index)
+        self.by_index.contains_key(&index)
     }
 
     /// Keys that may have sealed a packet: those of its index and of epochs with these low 8 bits,
@@ -68,7 +99,7 @@ impl Keys {
         purpose: Purpose,
         epoch: u8,
     ) -> impl Iterator<Item = &dyn Aead> {
-        let all = self.0.get(&index).into_iter().flatten().rev();
+        let all = self.by_index.get(&index).into_iter().flatten().rev();
         all.filter(move |key| key.purpose == purpose && key.epoch as u8 == epoch)
             .map(|key| &*key.aead)
     }
@@ -153,12 +184,45 @@ mod tests {
         }
 
         #[test]
+        fn a_last_line_that_breaks_off_is_no_key_log_line() {
+            let whole = line(&format!("server data 0 1301 {}", "ab".repeat(32)));
+            assert!(Keys::parse(whole.as_bytes()).is_ok());
+            let text = format!("{whole}\n{}", &whole[..40]);
+            assert_eq!(Keys::parse(text.as_bytes()).err(), Some(KeyLogError::Line(2)));
+        }
+
+        #[test]
         fn a_file_without_secrets_is_no_key_log() {
             for text in ["", "hello\n", "CLIENT_RANDOM 00 11\n"] {
                 let wrong = Keys::parse(text.as_bytes()).err();
                 assert_eq!(wrong, Some(KeyLogError::NoSecret));
             }
             assert_eq!(Keys::parse(&[0xFF]).err(), Some(KeyLogError::NoText));
+        }
+    }
+    mod read_on {
+        use super::*;
+
+        #[test]
+        fn a_line_that_is_not_whole_waits_for_its_end() {
+            let secret = |index: u8, end: &str| {
+                let secret = "ab".repeat(32);
+                format!("SMT_SECRET {index} server data 0 1301 {secret}{end}")
+            };
+            let (one, two) = (secret(1, "\n"), secret(2, ""));
+            let log = format!("# comment\n{one}{two}");
+            let mut keys = Keys::default();
+            let (mut read, mut seen) = (0, Vec::new());
+            for end in 0..=log.len() {
+                read += keys.read_on(&log.as_bytes()[read..end]).unwrap();
+                seen.push((keys.has(SessionIndex(1)), keys.has(SessionIndex(2))));
+            }
+            assert_eq!(read, log.len());
+            assert_eq!(seen.last(), Some(&(true, true)));
+            // The end of the line itself is not waited for.
+            assert!(seen[log.len() - two.len() - 1].0);
+            assert_eq!(keys.read_on(b"\n"), Ok(1));
+            assert_eq!(keys.read_on(b"SMT_SECRET 1\n"), Err(KeyLogError::Line(4)));
         }
     }
 }

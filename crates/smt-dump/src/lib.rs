@@ -58,6 +58,9 @@ pub use passed_over::PassedOver;
 use smt_wire::{MessageId, SessionIndex};
 pub use summary::Summary;
 
+/// Adds the keys that were logged since it was called last.
+pub type MoreKeys = Box<dyn FnMut(&mut Keys)>;
+
 /// The parts of a capture that are to be shown, and how.
 #[derive(Default)]
 pub struct Wishes {
@@ -68,6 +71,8 @@ pub struct Wishes {
     pub native_protocol: Option<u8>,
     /// Opens records and checks tags.
     pub keys: Option<Keys>,
+    /// Asked to add what was logged meanwhile, before a packet is told to have no key.
+    pub more_keys: Option<MoreKeys>,
     /// Whole messages are written here, a file each that only its owner may read.
     pub directory: Option<PathBuf>,
     /// A capture with the plaintext of what has opened is written here.

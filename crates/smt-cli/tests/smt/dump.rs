@@ -15,7 +15,7 @@ use crate::forwarder::{Forwarder, Seen};
 use crate::program::{Files, Serving, command, noise, smt};
 
 /// A call of this request through a forwarder; everything that travelled, and the port it went to.
-fn exchange(files: &Files, request: &[u8]) -> (Vec<Seen>, String) {
+pub(crate) fn exchange(files: &Files, request: &[u8]) -> (Vec<Seen>, String) {
     let serving = Serving::start(files, &["--echo"]);
     let forwarder = Forwarder::start(serving.address());
     let address = forwarder.address();

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use smt_record::Purpose;
 use smt_wire::{Data, MessageId};
 
 use super::{Counts, Dissection};
@@ -31,6 +32,9 @@ impl Dissection {
         }
         if end > u64::from(terms.geometry.stream_length(header.message_length)) {
             return (Remark::TooLong, Vec::new());
+        }
+        if !row.is_plaintext {
+            self.look_for_key(header.session, Purpose::Data, header.epoch);
         }
         let Some(keys) = &self.wishes.keys else {
             return (Remark::None, Vec::new());
