@@ -25,6 +25,10 @@ pub(crate) struct Failure {
     fault: Option<Fault>,
     is_reader_gone: bool,
     /// Whether the same fails again unless a program or its configuration changes.
+    #[cfg_attr(
+        not(all(target_os = "linux", feature = "esp")),
+        expect(dead_code, reason = "`smt adopt` alone asks")
+    )]
     is_lasting: bool,
     exit_code: u8,
 }
@@ -68,11 +72,13 @@ impl Failure {
     }
 
     /// The same failure, which comes again unless a program or its configuration changes.
+    #[cfg(all(target_os = "linux", feature = "esp"))]
     pub(crate) fn and_lasting(self, is_lasting: bool) -> Self {
         Self { is_lasting, ..self }
     }
 
     /// Whether it is known to come again unless a program or its configuration changes.
+    #[cfg(all(target_os = "linux", feature = "esp"))]
     pub(crate) fn is_lasting(&self) -> bool {
         self.is_lasting
     }
