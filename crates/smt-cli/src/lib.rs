@@ -71,11 +71,6 @@ use clap::Parser;
 use arguments::{Arguments, Command};
 use failure::Failure;
 
-/// Looks at what Rust's runtime changes before [`main`]. The program calls it before the runtime.
-pub fn before_main() {
-    standard_output::note_whether_closed();
-}
-
 /// Runs the command by the arguments of this process.
 pub fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {

@@ -19,8 +19,7 @@ pub(crate) fn answer(mut error: clap::Error) -> ExitCode {
         let _ = error.print();
         return ExitCode::from(exit_code::USAGE);
     }
-    let printed = standard_output::check_open().and_then(|()| error.print());
-    match standard_output::named(printed.and_then(|()| io::stdout().flush())) {
+    match standard_output::named(error.print().and_then(|()| io::stdout().flush())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => Failure::from(error).report(),
     }
