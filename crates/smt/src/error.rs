@@ -15,13 +15,15 @@ use smt_proto::{CallError, ConnectError, Execution, OneWayOutcome, Refused};
 /// An operation with a peer failed. Its `Debug` is its text, since that is what a `main` shows that
 /// returns it.
 #[derive(Clone, Eq, PartialEq, thiserror::Error)]
-#[error("{phase} {peer}: {kind}{}", before_text(*.attempt_before_may_have_run))]
+#[error("{phase} {peer}: {kind}{}{}", before_text(*.attempt_before_may_have_run), session_text(*.had_no_session))]
 pub struct Error {
     phase: Phase,
     peer: PeerPlace,
     kind: ErrorKind,
     /// The message was repeated, and this is the error of its last attempt.
     pub(crate) attempt_before_may_have_run: bool,
+    /// The deadline passed before there was a session.
+    pub(crate) had_no_session: bool,
 }
 
 impl std::fmt::Debug for Error {
@@ -33,6 +35,15 @@ impl std::fmt::Debug for Error {
 fn before_text(may_have_run: bool) -> &'static str {
     match may_have_run {
         true => "; an attempt before may have run",
+        false => "",
+    }
+}
+
+fn session_text(had_none: bool) -> &'static str {
+    match had_none {
+        true => {
+            "; no session with the server had come about: check address, port and firewall, or allow more time"
+        }
         false => "",
     }
 }
@@ -150,7 +161,8 @@ impl Error {
         peer: impl Into<PeerPlace>,
         kind: impl Into<ErrorKind>,
     ) -> Self {
-        Self { phase, peer: peer.into(), kind: kind.into(), attempt_before_may_have_run: false }
+        let (peer, kind) = (peer.into(), kind.into());
+        Self { phase, peer, kind, attempt_before_may_have_run: false, had_no_session: false }
     }
 }
 

@@ -54,6 +54,8 @@ pub(crate) struct Operation {
     early: Option<EarlyCall>,
     /// Whether the server has taken its request as early data.
     was_early: bool,
+    /// Whether it waits for a session with its server.
+    has_no_session: bool,
     /// Its end was told.
     has_ended: bool,
 }
@@ -99,6 +101,7 @@ impl Operation {
             may_be_early: false,
             early: None,
             was_early: false,
+            has_no_session: false,
             has_ended: false,
         }
     }
@@ -304,7 +307,9 @@ impl Operation {
                         early: self.early.as_ref(),
                         waker,
                     };
+                    self.has_no_session = true;
                     let polled = ready!(state.poll_session(now, caller));
+                    self.has_no_session = false;
                     self.early = None;
                     polled.map_err(|failure| server.error(failure))?
                 }
@@ -349,7 +354,9 @@ impl Operation {
         } else {
             ErrorKind::Call(CallError { reason, execution: Execution::DidNotRun })
         };
-        Error::new(self.phase(), self.named(), kind)
+        let mut error = Error::new(self.phase(), self.named(), kind);
+        error.had_no_session = self.has_no_session;
+        error
     }
 
     /// The peer as it was named.

@@ -45,6 +45,17 @@ fn a_request_that_runs_too_long_may_have_run() {
 }
 
 #[test]
+fn a_deadline_that_passes_before_there_is_a_session_says_so() {
+    let credentials = Credentials::new();
+    let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let client = credentials.client().connect_lazy_blocking(nobody.local_addr().unwrap()).unwrap();
+    let error = client.call("work").deadline(DEADLINE).wait().unwrap_err();
+    assert_deadline(&error, Execution::DidNotRun);
+    let text = "did not run; no session with the server had come about: check address, port";
+    assert!(error.to_string().contains(text), "{error}");
+}
+
+#[test]
 fn the_server_sees_the_time_that_is_left() {
     let credentials = Credentials::new();
     let server = credentials.server().bind_blocking("127.0.0.1:0").unwrap();
