@@ -4,10 +4,9 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use smt_proto::RpcId;
-
 use super::polled;
 use crate::driver::Guard;
+use crate::endpoint_state::EndpointState;
 use crate::message::{Incoming, Request};
 
 /// The next message of a peer.
@@ -49,32 +48,17 @@ impl Drop for AcceptPlace<'_> {
     }
 }
 
-/// A task's place among those that wait for a request to be given up.
-struct CancelPlace<'a> {
-    guard: &'a Guard,
-    rpc: RpcId,
-    ticket: Option<u64>,
-}
-
-impl Drop for CancelPlace<'_> {
-    fn drop(&mut self) {
-        if let Some(ticket) = self.ticket {
-            let driver = self.guard.driver();
-            driver.look(|state| state.stop_waiting_for_cancel(self.rpc, ticket));
-        }
-    }
-}
-
-/// The place of a task that waits for an endpoint to begin to close.
-struct ClosingPlace<'a> {
+/// A task's place among those that wait for an event of an endpoint, which it leaves on drop.
+struct WaitingPlace<'a, L: Fn(&mut EndpointState, u64)> {
     guard: &'a Guard,
     ticket: Option<u64>,
+    leave: L,
 }
 
-impl Drop for ClosingPlace<'_> {
+impl<L: Fn(&mut EndpointState, u64)> Drop for WaitingPlace<'_, L> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket {
-            self.guard.driver().look(|state| state.stop_waiting_for_closing(ticket));
+            self.guard.driver().look(|state| (self.leave)(state, ticket));
         }
     }
 }
@@ -110,7 +94,8 @@ impl Request {
     pub fn closing(&self) -> impl Future<Output = ()> + Send + use<> {
         let (guard, session) = (Arc::clone(&self.guard), self.rpc.session);
         async move {
-            let mut place = ClosingPlace { guard: &guard, ticket: None };
+            let leave = EndpointState::stop_waiting_for_closing;
+            let mut place = WaitingPlace { guard: &guard, ticket: None, leave };
             let ticket = &mut place.ticket;
             polled(guard.driver(), |state, _, waker| state.poll_closing(session, ticket, waker))
                 .await;
@@ -132,7 +117,9 @@ impl Request {
     pub fn cancelled(&self) -> impl Future<Output = ()> + Send + use<> {
         let (guard, rpc) = (Arc::clone(&self.guard), self.rpc);
         async move {
-            let mut place = CancelPlace { guard: &guard, rpc, ticket: None };
+            let leave =
+                |state: &mut EndpointState, ticket| state.stop_waiting_for_cancel(rpc, ticket);
+            let mut place = WaitingPlace { guard: &guard, ticket: None, leave };
             let ticket = &mut place.ticket;
             polled(guard.driver(), |state, _, waker| state.poll_cancelled(rpc, ticket, waker))
                 .await;
