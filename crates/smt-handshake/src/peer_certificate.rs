@@ -176,8 +176,15 @@ mod tests {
         assert_eq!(end_of(UTC_TIME, "700101000001Z"), Some(1));
         assert_eq!(end_of(GENERALIZED_TIME, "20261126015300Z"), Some(1_795_657_980));
         assert_eq!(end_of(GENERALIZED_TIME, "99991231235959Z"), Some(253_402_300_799));
-        for text in ["", "Z", "261126015300", "2611260153Z", "261326015300Z", "26112601530\u{fc}Z"]
-        {
+        for text in [
+            "",
+            "Z",
+            "261126015300",
+            "261126015300A",
+            "2611260153Z",
+            "261326015300Z",
+            "26112601530\u{fc}Z",
+        ] {
             assert_eq!(end_of(UTC_TIME, text), None, "{text}");
         }
         assert_eq!(end_of(UTC_TIME, "500101000000Z"), None, "it ended before 1970");

@@ -195,6 +195,28 @@ mod tests {
         assert!(matches!(error, CredentialError::TwoRevocationLists { .. }), "{error}");
     }
 
+    /// A list that names its issuer and a part of its certificates, and has nothing else.
+    fn list_of_part(issuer: &[u8], part: &[u8]) -> Vec<u8> {
+        let element = |tag: u8, content: &[&[u8]]| {
+            let content = content.concat();
+            [&[tag, u8::try_from(content.len()).unwrap()], &content[..]].concat()
+        };
+        let id = element(OBJECT_ID, &[ISSUING_DISTRIBUTION_POINT]);
+        let extension = element(SEQUENCE, &[&id, &element(OCTETS, &[part])]);
+        let extensions = element(EXTENSIONS, &[&element(SEQUENCE, &[&extension])]);
+        let (algorithm, issuer) = (element(SEQUENCE, &[]), element(SEQUENCE, &[issuer]));
+        let signed = element(SEQUENCE, &[&algorithm, &issuer, &extensions]);
+        element(SEQUENCE, &[&signed])
+    }
+
+    #[test]
+    fn lists_of_two_parts_of_an_authoritys_certificates_stand_beside_each_other() {
+        let scope = |issuer: &[u8], part: &[u8]| Scope::of(&list_of_part(issuer, part));
+        assert_eq!(scope(b"it", b"users"), scope(b"it", b"users"));
+        assert_ne!(scope(b"it", b"users"), scope(b"it", b"hosts"));
+        assert_ne!(scope(b"it", b"users"), scope(b"other", b"users"));
+    }
+
     #[test]
     fn lists_count_until_the_first_of_the_next_ones_is_due() {
         use std::time::{Duration, UNIX_EPOCH};

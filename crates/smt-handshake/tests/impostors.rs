@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A peer with a certificate that is trusted, but without its private key, is refused and told as
-//! what it is.
+//! A peer with a certificate or a public key that is trusted, but without its private key, is
+//! refused and told as what it is.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod harness;
@@ -8,13 +8,15 @@ mod harness;
 use std::sync::Arc;
 
 use harness::{NAME, Outcome, run};
+use rustls::client::{AlwaysResolvesClientRawPublicKeys, ResolvesClientCert};
 use rustls::crypto::aws_lc_rs;
+use rustls::server::{AlwaysResolvesServerRawPublicKeys, ResolvesServerCert};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerConnection};
 use rustls_pki_types::pem::PemObject as _;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, SubjectPublicKeyInfoDer};
 use smt_handshake::{ClientAuth, ClientTls, Identity, ServerTls, Trust};
-use smt_pki::{CertificatePlan, EphemeralCa, IssuedCertificate};
+use smt_pki::{CertificatePlan, EphemeralCa, IssuedCertificate, KeyKind, RawKey};
 use smt_proto::WallTime;
 use smt_proto::key_exchange::{
     Attempt, ClientRequest, Failed, FailureKind, Fault, HandshakeFailure, Input, KeyExchange,
@@ -45,29 +47,54 @@ impl Certificates {
     }
 
     /// The victim's certificate with the impostor's key.
-    fn stolen(&self) -> Arc<SingleCertAndKey> {
+    fn stolen(&self) -> CertifiedKey {
         let certificate =
             CertificateDer::from_pem_slice(self.victim.certificate_pem.as_bytes()).unwrap();
-        let key = PrivateKeyDer::from_pem_slice(self.own.key_pem.as_bytes()).unwrap();
-        let key = aws_lc_rs::default_provider().key_provider.load_private_key(key).unwrap();
-        Arc::new(SingleCertAndKey::from(CertifiedKey::new(vec![certificate], key)))
+        with_key(certificate, &self.own.key_pem)
     }
 }
 
-/// A peer that shows a certificate whose key it does not have.
+/// A leaf with a private key, which need not be its own.
+fn with_key(leaf: CertificateDer<'static>, key_pem: &str) -> CertifiedKey {
+    let key = PrivateKeyDer::from_pem_slice(key_pem.as_bytes()).unwrap();
+    let key = aws_lc_rs::default_provider().key_provider.load_private_key(key).unwrap();
+    CertifiedKey::new(vec![leaf], key)
+}
+
+/// A peer that shows a certificate or a public key whose private key it does not have.
 struct Impostor {
-    certified: Arc<SingleCertAndKey>,
+    as_client: Arc<dyn ResolvesClientCert>,
+    as_server: Arc<dyn ResolvesServerCert>,
     /// For the server's certificate, which is honest.
     trust: rustls::RootCertStore,
 }
 
 impl Impostor {
     fn new(certificates: &Certificates) -> Self {
-        let mut trust = rustls::RootCertStore::empty();
-        let root = certificates.authority.authority().certificate_pem();
-        trust.add(CertificateDer::from_pem_slice(root.as_bytes()).unwrap()).unwrap();
-        Self { certified: certificates.stolen(), trust }
+        let certified = Arc::new(SingleCertAndKey::from(certificates.stolen()));
+        let trust = roots(&certificates.authority);
+        Self { as_client: Arc::clone(&certified) as _, as_server: certified, trust }
     }
+
+    /// One that shows this public key (RFC 7250), and knows servers by this authority.
+    fn with_public_key(victim: &RawKey, authority: &EphemeralCa) -> Self {
+        let own = RawKey::new(KeyKind::default()).unwrap();
+        let shown = SubjectPublicKeyInfoDer::from_pem_slice(victim.public_key_pem.as_bytes());
+        let leaf = CertificateDer::from(shown.unwrap().to_vec());
+        let stolen = Arc::new(with_key(leaf, &own.key_pem));
+        Self {
+            as_client: Arc::new(AlwaysResolvesClientRawPublicKeys::new(Arc::clone(&stolen))),
+            as_server: Arc::new(AlwaysResolvesServerRawPublicKeys::new(stolen)),
+            trust: roots(authority),
+        }
+    }
+}
+
+fn roots(authority: &EphemeralCa) -> rustls::RootCertStore {
+    let mut roots = rustls::RootCertStore::empty();
+    let root = authority.authority().certificate_pem();
+    roots.add(CertificateDer::from_pem_slice(root.as_bytes()).unwrap()).unwrap();
+    roots
 }
 
 impl KeyExchangeProvider for Impostor {
@@ -77,7 +104,7 @@ impl KeyExchangeProvider for Impostor {
             .with_protocol_versions(&[&rustls::version::TLS13])
             .unwrap()
             .with_root_certificates(self.trust.clone())
-            .with_client_cert_resolver(Arc::clone(&self.certified) as _);
+            .with_client_cert_resolver(Arc::clone(&self.as_client));
         config.alpn_protocols = vec![b"smt/1".to_vec()];
         let name = ServerName::try_from(request.server_name.to_owned()).unwrap();
         let connection = ClientConnection::new(Arc::new(config), name).unwrap();
@@ -90,7 +117,7 @@ impl KeyExchangeProvider for Impostor {
             .with_protocol_versions(&[&rustls::version::TLS13])
             .unwrap()
             .with_no_client_auth()
-            .with_cert_resolver(Arc::clone(&self.certified) as _);
+            .with_cert_resolver(Arc::clone(&self.as_server));
         config.alpn_protocols = vec![b"smt/1".to_vec()];
         config.send_tls13_tickets = 0;
         let connection = ServerConnection::new(Arc::new(config)).unwrap();
@@ -181,6 +208,19 @@ mod server {
         }
     }
 
+    // SMT [6.1-8], [6.1-27]
+    #[test]
+    fn one_without_the_private_key_of_its_pinned_public_key_is_refused_as_an_impostor() {
+        let victim = RawKey::new(KeyKind::default()).unwrap();
+        let trust = Trust::pinned_from_pem(victim.public_key_pem.as_bytes()).unwrap();
+        let impostor = Impostor::with_public_key(&victim, &EphemeralCa::new().unwrap());
+        let outcome = run(&ClientTls::new(trust).build().unwrap(), &impostor);
+        assert_impostor(
+            &outcome.client_failure(),
+            "the server does not hold the private key of the certificate that it shows",
+        );
+    }
+
     // SMT [6.1-8]
     #[test]
     fn it_learns_that_its_signature_does_not_verify() {
@@ -219,5 +259,23 @@ mod client {
                 );
             }
         }
+    }
+    // SMT [6.1-8], [6.1-27]
+    #[test]
+    fn one_without_the_private_key_of_its_pinned_public_key_is_refused_as_an_impostor() {
+        let victim = RawKey::new(KeyKind::default()).unwrap();
+        let authority = EphemeralCa::new().unwrap();
+        let plan = CertificatePlan::server(&[NAME]).unwrap();
+        let pair = authority.authority().issue(&plan).unwrap();
+        let identity =
+            Identity::from_pem(pair.certificate_pem.as_bytes(), pair.key_pem.as_bytes()).unwrap();
+        let clients = Trust::pinned_from_pem(victim.public_key_pem.as_bytes()).unwrap();
+        let server = ServerTls::new(identity).with_client_auth(ClientAuth::Required(clients));
+        let impostor = Impostor::with_public_key(&victim, &authority);
+        let outcome = run(&impostor, &server.build().unwrap());
+        assert_impostor(
+            &outcome.server_failure(),
+            "the client does not hold the private key of the certificate that it shows",
+        );
     }
 }

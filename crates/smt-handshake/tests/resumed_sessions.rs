@@ -287,6 +287,23 @@ fn a_session_is_not_resumed_once_the_servers_certificate_has_ended() {
     assert_eq!(refused.kind, FailureKind::CertificateRefused, "{refused}");
 }
 
+/// One behind the server's own counts too, though nothing has to be signed by it.
+// SMT [6.10-8]
+#[test]
+fn a_session_is_not_resumed_once_any_certificate_that_was_shown_has_ended() {
+    let setup = Setup::new();
+    let plan = CertificatePlan::server(&[NAME]).unwrap();
+    let plan = CertificatePlan { validity: ends_after(100_000), ..plan };
+    let own = setup.authority.issue(&plan).unwrap();
+    let other = CertificateAuthority::new("other", ends_after(600), KeyKind::EcdsaP256).unwrap();
+    let shown = [&own.certificate_pem[..], other.certificate_pem()].concat();
+    let identity = Identity::from_pem(shown.as_bytes(), own.key_pem.as_bytes()).unwrap();
+    let pair = Pair::new(setup.client(), ServerTls::new(identity));
+    pair.after(0).both();
+    assert!(pair.resumes_after(599));
+    assert!(!pair.resumes_after(601));
+}
+
 // SMT [6.10-8]
 #[test]
 fn a_session_is_not_resumed_once_a_revocation_list_has_ended() {

@@ -140,14 +140,15 @@ mod hello {
         assert!(!has(PRE_SHARED_KEY) && !has(EARLY_DATA));
     }
 
-    // SMT [6.1-16], [6.1-17]
+    // SMT [6.1-16], [6.1-17], [6.1-25]
     #[test]
     fn names_a_server_by_its_dns_name_alone_and_one_without_a_name_is_taken() {
         let authority = EphemeralCa::new().unwrap();
         let client = ClientTls::new(authority.trust().unwrap()).build().unwrap();
-        let identity = authority.server(&[NAME, "192.0.2.1"]).unwrap();
+        let spiffe_id = "spiffe://prod.example/db";
+        let identity = authority.server(&[NAME, "192.0.2.1", spiffe_id]).unwrap();
         let server = ServerTls::new(identity).build().unwrap();
-        for (name, is_sent) in [(NAME, true), ("192.0.2.1", false)] {
+        for (name, is_sent) in [(NAME, true), ("192.0.2.1", false), (spiffe_id, false)] {
             let mut hello = Vec::new();
             let request = ClientRequest::new(name);
             let outcome = run_request(request, &client, &server, |flight| {

@@ -273,6 +273,7 @@ mod tests {
         (entry.since_s, entry.reason) = (1_700_000_000, RevocationReason::KeyCompromise);
         let mut again = authority.revoked_in(&list(&authority, &revoked)).unwrap();
         assert!(authority.revoke(&second, &mut again).unwrap());
+        assert!(!authority.revoke(&first, &mut again).unwrap(), "it is revoked since long ago");
         let last = authority.revoked_in(&list(&authority, &again)).unwrap();
         assert_eq!(last.count(), 2);
         assert!(last.number > again.number && again.number > 0);

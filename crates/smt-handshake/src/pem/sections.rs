@@ -210,6 +210,23 @@ mod tests {
         }
 
         #[test]
+        fn a_section_that_begins_behind_a_lone_carriage_return_begins_a_line() {
+            let text = format!("Bag Attributes\r{}", section("CERTIFICATE"));
+            assert_eq!(check(text.as_bytes()), None);
+            let text = format!("Bag Attributes\r{}", section("PKCS7"));
+            assert_eq!(check(text.as_bytes()), Some(Defect::Unread { label: "PKCS7".to_owned() }));
+        }
+
+        #[test]
+        fn a_line_that_begins_a_section_and_has_no_whole_label_is_not_passed_over() {
+            for line in ["-----BEGIN CERTIFICATE----", "-----BEGIN CERTIFICATE----- of db7"] {
+                let text = format!("{line}\nAAAA\n{}", section("CERTIFICATE"));
+                let label = "with a malformed label".to_owned();
+                assert_eq!(check(text.as_bytes()), Some(Defect::Unread { label }), "{line}");
+            }
+        }
+
+        #[test]
         fn a_section_that_is_indented_is_told_by_its_line() {
             for end in ["\n", "\r\n"] {
                 let lines = ["key", "", "  -----BEGIN CERTIFICATE-----", "AAAA"].join(end);

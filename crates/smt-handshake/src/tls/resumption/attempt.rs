@@ -86,3 +86,22 @@ impl<V> fmt::Debug for AttemptTickets<V> {
 
 /// Tickets of an attempt that are kept.
 const TICKETS_MAX: usize = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::super::SessionsPlan;
+    use super::*;
+    use crate::told_time::ToldTime;
+
+    // SMT [6.10-12]
+    #[test]
+    fn an_attempt_keeps_few_tickets_however_many_come() {
+        let plan =
+            SessionsPlan { memory: 10_000, of_name: 8, judges_dates: false, trust_until: None };
+        let time = ToldTime::new(Arc::new(rustls::time_provider::DefaultTimeProvider));
+        let sessions = Sessions::new(plan, Arc::new(time));
+        let tickets = AttemptTickets::new(&sessions, true);
+        let kept = (0..9).filter(|number| tickets.collect(vec![*number], *number, 10));
+        assert_eq!(kept.count(), TICKETS_MAX);
+    }
+}
