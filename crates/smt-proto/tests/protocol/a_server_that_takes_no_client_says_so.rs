@@ -43,10 +43,14 @@ fn answers(world: &World) -> Vec<&Datagram> {
 
 /// An answer that the server has not sent, to the client's attempt of this index.
 fn hand_in_forged(world: &mut World, destination: SessionIndex) {
+    hand_in_forged_of(world, 1, destination);
+}
+
+fn hand_in_forged_of(world: &mut World, from: usize, destination: SessionIndex) {
     let mut bytes = vec![0; Unavailable::LEN];
     let out = (&mut bytes[..]).try_into().unwrap();
     Unavailable { destination, code: 1 }.emit(1, out);
-    world.hand_in(&Datagram { is_trimmed: false, at: world.now, from: 1, to: 0, bytes });
+    world.hand_in(&Datagram { is_trimmed: false, at: world.now, from, to: 0, bytes });
 }
 
 #[test]
@@ -284,6 +288,25 @@ fn an_answer_for_another_attempt_is_not_believed() {
         hand_in_forged(&mut world, other);
         world.run_for(ms(60));
     }
+    assert_eq!(world.nodes[0].endpoint.statistics().packets_unknown_session, 5);
+    world.rule = Box::new(|_, _| Verdict::Deliver);
+    until_connected(&mut world);
+}
+
+// SMT [12.4-6]
+#[test]
+fn an_answer_of_another_address_than_the_servers_is_not_believed() {
+    let mut world = World::pair(Config::default(), Config::default());
+    world.is_recording = true;
+    world.rule = Box::new(|_, _| Verdict::Drop);
+    world.start_connect(0, 1);
+    world.run_for(ms(1));
+    let present = first_flights(&world)[0].1.source;
+    for _ in 0..5 {
+        hand_in_forged_of(&mut world, 7, present);
+        world.run_for(ms(60));
+    }
+    assert!(first_flights(&world).iter().all(|(_, flight)| flight.source == present));
     assert_eq!(world.nodes[0].endpoint.statistics().packets_unknown_session, 5);
     world.rule = Box::new(|_, _| Verdict::Deliver);
     until_connected(&mut world);

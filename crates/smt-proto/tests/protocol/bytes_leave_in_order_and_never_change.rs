@@ -97,6 +97,15 @@ fn a_limit_inside_a_record_reaches_to_its_end_and_no_further() {
     };
     assert_eq!(grant(FIRST + 4 * OTHER + 1), FIRST + 5 * OTHER);
     assert_eq!(grant(FIRST), FIRST + 5 * OTHER, "it does not go back");
+    // One that comes behind a further one, before anything has left by that.
+    let overtaken = [FIRST + 7 * OTHER, FIRST + 6 * OTHER].map(|granted| Grant {
+        id: rpc.id,
+        granted,
+        received: 0,
+        priority: 0,
+    });
+    rogue.say(&mut world, &[Body::Grant(List::from(&overtaken[..]))]);
+    assert_eq!(range(&world).1, FIRST + 7 * OTHER);
 }
 
 // SMT [5.3-7], [8-6]

@@ -452,6 +452,22 @@ fn a_session_that_ends_leaves_the_parts_that_have_come_and_were_not_taken() {
     assert_eq!(world.nodes[0].endpoint.memory(), 0);
 }
 
+#[test]
+fn the_parts_of_requests_of_a_session_that_ends_take_no_memory_of_their_server() {
+    let (mut world, session, _) = World::connected();
+    let (call, request) = begin(&mut world, session, REQUEST);
+    assert_eq!(take(&mut world, 1, request), (Vec::new(), false), "the window opens");
+    world.run_for(ms(1));
+    for part in parts_of([1_000; 3]) {
+        send(&mut world, 0, call, part, true).unwrap();
+    }
+    world.run_for(ms(5));
+    assert!(world.nodes[1].endpoint.memory() >= 3_000);
+    world.nodes[0].endpoint.close_all(CloseCode::Done);
+    world.run_for(ms(5));
+    assert_eq!(world.nodes[1].endpoint.memory(), 0);
+}
+
 // SMT [5.9-7]
 #[test]
 fn a_failure_comes_behind_the_parts_before_it() {

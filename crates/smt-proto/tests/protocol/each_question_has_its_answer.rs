@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use smt_proto::{CallFailure, OneWayOutcome, RpcId};
 use smt_record::Side;
-use smt_wire::{AbortCode, Body, Kind, List, MessageId, Packet, PacketType, Resend, SessionIndex};
+use smt_wire::{
+    AbortCode, Body, ControlNumber, Kind, List, MessageId, Packet, PacketType, Resend, SessionIndex,
+};
 
 use super::a_bundle_is_judged_by_its_members::member;
 use super::support::configs::ethernet;
@@ -246,6 +248,11 @@ fn a_one_way_message_that_is_seen_and_gone_or_whose_session_ends_may_have_been_d
 fn said_back(world: &mut World, rogue: &mut Rogue, said: Body<'_>) -> Vec<(u16, Body<'static>)> {
     let before = world.sent.len();
     rogue.say(world, &[said]);
+    said_since(world, before)
+}
+
+/// The bodies of the control packets among the datagrams that the server has sent since so many.
+fn said_since(world: &World, before: usize) -> Vec<(u16, Body<'static>)> {
     let sent = world.sent[before..].iter().filter(|sent| sent.from == 1);
     let bodies = sent.flat_map(Datagram::packets).filter_map(|packet| match packet {
         Packet::Control(control) => {
@@ -272,6 +279,24 @@ fn ping_probe_and_window_request_are_answered_by_what_they_ask_for() {
     assert_eq!(probed, [(0, Body::ProbeAck { size: 28 + 500 + 16 })]);
     let asked = said_back(&mut world, &mut rogue, Body::WindowRequest);
     assert_eq!(asked, [(0, Body::Window { limit: 4_096 })]);
+}
+
+// SMT [3-1]
+#[test]
+fn packets_before_one_that_is_none_are_answered_and_those_behind_it_are_not() {
+    let (mut world, _, at_server) = world_without(None);
+    let rogue = Rogue::client(at_server);
+    let [before, mut bad, behind] = [1, 2, 3].map(|value| {
+        let number = ControlNumber { stripe: 0, counter: 900 + value };
+        rogue.control(&world, number, &Body::Ping(value))
+    });
+    // The words of its header are not those of its type. Its length is right.
+    bad.bytes[4] ^= 0x10;
+    let bytes = [&before.bytes[..], &bad.bytes, &behind.bytes].concat();
+    let sent = world.sent.len();
+    world.hand_in(&Datagram { bytes, ..before });
+    assert_eq!(said_since(&world, sent), [(0, Body::Pong(1))]);
+    assert_eq!(world.nodes[1].endpoint.statistics().packets_malformed, 1);
 }
 
 /// The answer ends the questions, though the peer has the call.

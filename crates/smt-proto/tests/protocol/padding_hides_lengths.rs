@@ -61,8 +61,15 @@ fn padding_reaches_the_message_limit() {
     config.padding = Padding::Block(NonZeroU32::new(1 << 20).unwrap());
     config.message_limit = 100_000;
     let (mut world, session, _) = World::connected_with(config.clone(), config);
-    let rpc = world.call(0, session, body(1, 100_000));
-    assert_eq!(world.outcome(0, rpc), Ok(body(1, 100_000)));
+    world.is_recording = true;
+    for length in [10, 100_000] {
+        let rpc = world.call(0, session, body(1, length));
+        assert_eq!(world.outcome(0, rpc), Ok(body(1, length)));
+    }
+    // The inner header's 40 bytes come on top of the limit.
+    let data = world.sent.iter().filter_map(|sent| sent.data());
+    let lengths: BTreeSet<u32> = data.map(|data| data.header.message_length).collect();
+    assert_eq!(lengths, BTreeSet::from([100_040]));
     let now = world.now;
     let refused = world.nodes[0].endpoint.call(now, session, body(1, 100_001), None);
     let expected = smt_proto::Refused::TooLarge { length: 100_001, limit: 100_000 };

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A reader of parts and a peer with the keys that sends them as it likes (SPEC §5.9).
 
-use smt_proto::{CallFailure, CallOptions, Event, PartMarks, PartViolation, RpcId};
+use smt_proto::{
+    CallFailure, CallOptions, Config, Event, PartMarks, PartViolation, Refused, RpcId,
+};
 use smt_wire::{Abort, AbortCode, Body, Kind, List, MessageId, PartWindow};
 
-use super::calls_come_in_parts::{REPLY, REQUEST, begin, left};
+use super::calls_come_in_parts::{REPLY, REQUEST, begin, left, send};
 use super::support::rogue::{Rogue, layout};
-use super::support::{World, ms};
+use super::support::{Answer, World, ms};
 
 /// A part of a call with this number.
 fn part(rogue: &mut Rogue, world: &mut World, rpc: RpcId, number: u32, body: &[u8]) {
@@ -195,6 +197,24 @@ fn a_part_of_no_call_is_dropped() {
     part(&mut rogue, &mut world, no_call, 0, b"part");
     assert_eq!(world.nodes[0].endpoint.memory(), 0);
     assert_eq!(failure_of(&mut world, call), None);
+}
+
+// SMT [5.9-1]
+#[test]
+fn a_request_in_parts_that_were_not_agreed_is_taken_as_one_without_them() {
+    let mut none = Config::default();
+    none.part_window = 0;
+    let (mut world, _, at_server) = World::connected_with(Config::default(), none);
+    world.nodes[1].application = Box::new(|_| Answer::Hold);
+    let mut rogue = Rogue::client(at_server);
+    rogue.parts = PartMarks { more: true, reply_in_parts: true, number: 0 };
+    rogue.message(&mut world, Kind::Request, b"request");
+    let request = world.nodes[1].delivered.last().unwrap().0;
+    assert_eq!(send(&mut world, 1, request, "part".into(), true), Err(Refused::NoParts));
+    assert_eq!(world.nodes[1].endpoint.take_part(request), Err(Refused::NoRpc));
+    assert_eq!(world.nodes[1].endpoint.statistics().violations, 1);
+    let now = world.now;
+    assert_eq!(world.nodes[1].endpoint.reply(now, request, "end"), Ok(()));
 }
 
 #[test]

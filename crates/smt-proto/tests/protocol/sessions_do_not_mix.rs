@@ -38,6 +38,12 @@ fn each_datagram_has_whole_packets_of_one_session() {
     let mut world = World::pair(ethernet(), ethernet());
     world.is_recording = true;
     let sessions = [0; 2].map(|_| world.connect(0, 1).unwrap().0);
+    // Two that wait at once would fit in one datagram.
+    let (now, endpoint) = (world.now, &mut world.nodes[0].endpoint);
+    let small = sessions.map(|session| endpoint.call(now, session, body(1, 64), None).unwrap());
+    for rpc in small {
+        assert_eq!(world.outcome(0, rpc), Ok(body(1, 64)));
+    }
     world.rule = Box::new(trouble(Random::from_env(), 10));
     let bodies = (0..40).map(|number| body(number, 200 * number as usize));
     let calls: Vec<_> = bodies

@@ -37,15 +37,20 @@ fn ended(world: &mut World, node: usize) -> Vec<(SessionIndex, SessionEnd)> {
 // SMT [10-23]
 #[test]
 fn the_longest_unused_session_of_an_identity_gives_way_to_a_newer_one() {
-    let mut world = world(Some(b"alice"), 100, Some(3));
-    let sessions: Vec<_> = (0..3).map(|_| world.connect(0, 1).unwrap().0).collect();
-    // The first one is used, so the second is the longest unused.
-    let rpc = world.call(0, sessions[0], body(1, 10));
-    world.outcome(0, rpc).unwrap();
-    world.connect(2, 1).unwrap();
-    let closed = SessionEnd::ClosedByPeer(CloseCode::Idle);
-    assert_eq!(ended(&mut world, 0), [(sessions[1], closed)]);
-    assert_eq!(world.nodes[1].endpoint.sessions_len(), 3);
+    for longest_unused in 0..3 {
+        let mut world = world(Some(b"alice"), 100, Some(3));
+        let sessions: Vec<_> = (0..3).map(|_| world.connect(0, 1).unwrap().0).collect();
+        for used in (0..3).filter(|used| *used != longest_unused) {
+            let rpc = world.call(0, sessions[used], body(1, 10));
+            world.outcome(0, rpc).unwrap();
+        }
+        // Until the replies are acknowledged, those sessions are in use.
+        world.run_for(ms(60_000));
+        world.connect(2, 1).unwrap();
+        let closed = SessionEnd::ClosedByPeer(CloseCode::Idle);
+        assert_eq!(ended(&mut world, 0), [(sessions[longest_unused], closed)]);
+        assert_eq!(world.nodes[1].endpoint.sessions_len(), 3);
+    }
 }
 
 // SMT [10-23]

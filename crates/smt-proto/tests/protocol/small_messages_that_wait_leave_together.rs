@@ -281,7 +281,7 @@ fn one_way_messages_are_delivered_when_their_bundle_is_acknowledged() {
     assert_eq!(acks.count(), 1, "{}", world.trace());
 }
 
-// SMT [5.7-28]
+// SMT [5.7-8], [5.7-28]
 #[test]
 fn only_the_last_replies_are_asked_about() {
     let (mut world, session, at_server) = World::connected();

@@ -3,7 +3,7 @@
 //! more than that.
 
 use bytes::Bytes;
-use smt_proto::{Pull, PullOrder, RpcId, Statistics};
+use smt_proto::{CloseCode, Pull, PullOrder, RpcId, Statistics};
 use smt_wire::{Body, Data, List, MessageId, Packet, PacketType, Resend, SessionIndex};
 
 use super::support::configs::ethernet;
@@ -292,6 +292,21 @@ fn trimmed_headers_are_no_sign_of_life() {
         world.run_for(ms(100));
     }
     assert!(world.nodes[0].endpoint.session(session).is_none(), "it is dead after two seconds");
+}
+
+/// A switch may leave more than the header. The same bytes untrimmed are answered by RESET.
+// SMT [9.10-7]
+#[test]
+fn a_trimmed_packet_of_a_session_that_has_ended_is_answered_by_nothing() {
+    let (mut world, session, _) = pulling();
+    let whole = template(&mut world, session, 1_000);
+    world.nodes[1].endpoint.close_all(CloseCode::Done);
+    world.run_for(ms(1));
+    let resets = |world: &World| statistics(world)[1].resets_sent;
+    world.hand_in(&Datagram { is_trimmed: true, ..whole.clone() });
+    assert_eq!(resets(&world), 0);
+    world.hand_in(&whole);
+    assert_eq!(resets(&world), 1);
 }
 
 /// Record 0 would be dropped if it came.
