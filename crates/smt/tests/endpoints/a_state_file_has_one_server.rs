@@ -54,6 +54,7 @@ impl Drop for StateFile {
     }
 }
 
+// SMT [12.1-4]
 #[test]
 fn a_second_server_opens_only_when_the_first_is_gone() {
     let file = StateFile::new("blocking");

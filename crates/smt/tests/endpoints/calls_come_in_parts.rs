@@ -146,6 +146,26 @@ fn byte_at(at: u64) -> u8 {
     (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
 }
 
+/// To read no bytes means the end.
+#[test]
+fn an_empty_part_is_not_the_end_of_a_stream_of_bytes() {
+    on_every_runtime(async || {
+        let credentials = Credentials::new();
+        let (server, client) = pair(&credentials).await;
+        serve_with(&server, async |request: Request| {
+            let mut read = String::new();
+            request.parts().into_reader().read_to_string(&mut read).await.unwrap();
+            request.reply(read)
+        });
+        let (mut sender, reply) = client.call("join").in_parts().await.unwrap();
+        for part in ["one ", "", "two"] {
+            sender.send(part).await.unwrap();
+        }
+        sender.finish().await.unwrap();
+        assert_eq!(reply.reply().await.unwrap().body, "one two");
+    });
+}
+
 /// A file of any length goes up, and down again, in bounded memory.
 #[test]
 fn a_file_is_copied_through_in_bounded_memory() {

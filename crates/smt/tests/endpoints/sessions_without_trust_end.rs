@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Trust that is replaced ends the live sessions of peers that it does not accept.
 
+use std::os::fd::AsFd;
 use std::pin::pin;
 use std::sync::mpsc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use smt::polled::Event;
 use smt::{ClientAuth, Distrusted, Request, blocking};
+use smt_io::{Epoll, Token};
 
 use crate::certificates_are_revoked::{Fleet, identity};
 use crate::support::{assert_echo, echo, eventually};
@@ -64,6 +67,49 @@ fn a_client_that_is_revoked_is_out_at_once_and_others_stay() {
     assert_eq!(bob.connect().unwrap(), session_of_bob);
     let statistics = held.server.statistics();
     assert_eq!((statistics.sessions, statistics.sessions_distrusted), (1, 1));
+}
+
+/// The server has answered by its trust of then, and the client, which is polled here, takes the
+/// answer up only after it was revoked.
+// SMT [10-22]
+#[test]
+fn a_client_that_is_revoked_while_its_handshake_goes_on_is_out_too() {
+    let held = Held::new(Distrusted::default());
+    let alice = smt::client(held.fleet.trust()).identity(identity(&held.fleet.clients[0]));
+    let mut alice = alice.open_polled("127.0.0.1:0").unwrap();
+    let epoll = Epoll::new().unwrap();
+    epoll.add(alice.as_fd(), Token(0)).unwrap();
+    let wait = || {
+        let ready = epoll.wait(&mut [Token(9)], Some(Duration::from_secs(5)));
+        assert_eq!(ready.unwrap(), 1, "nothing is ready, and something must be");
+    };
+    let limit = Duration::from_secs(5);
+    let sent = || held.server.statistics().socket.unwrap().send_calls;
+    let before = sent();
+    alice.connect(held.server.local_address(), "127.0.0.1", limit).unwrap();
+    alice.flush();
+    eventually("the server answers", || sent() > before);
+    held.revoke(0);
+    let mut connected = false;
+    loop {
+        match alice.next_event() {
+            Some(Event::Connected { session, .. }) => {
+                connected = true;
+                // It may be out already.
+                if alice.call(session, "hi", None).is_err() {
+                    break;
+                }
+            }
+            Some(Event::CallFailed { .. } | Event::SessionEnded { .. }) => break,
+            Some(other) => panic!("{other:?}"),
+            None => {
+                wait();
+                alice.process().unwrap();
+            }
+        }
+    }
+    assert!(connected, "the handshake ended by the trust of then");
+    assert_eq!(held.server.statistics().sessions_distrusted, 1);
 }
 
 // SMT [10-22], [10-20]
