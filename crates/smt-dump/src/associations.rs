@@ -242,6 +242,13 @@ mod tests {
             assert_eq!(of_own, [false, true, true]);
             assert!(!are_for(ends(2), 3));
             assert!(!are_for(None, 3));
+            // Nor where the other session has associations of its own.
+            for session in [ends(2), None] {
+                let fields = AssociationFields { serial: 3, spi: 9, version: 1 };
+                associations.learn(RECEIVER, session, fields, &[6; KEY_BYTES]);
+                let told = Told { session: ends(1), serial: 3 };
+                assert!(!associations.are_for(RECEIVER, session, told), "{session:?}");
+            }
         }
     }
 }

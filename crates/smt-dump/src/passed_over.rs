@@ -166,15 +166,18 @@ mod tests {
             (Reason::LinkType(147), 3),
             (Reason::LinkType(9_999), 2),
             (Reason::EtherType(0x0806), 5),
+            // Control of a link (LCP), and what is no IP.
+            (Reason::PppProtocol(0xC021), 6),
+            (Reason::PppProtocol(0x00FD), 4),
         ] {
             (0..count).for_each(|_| passed_over.count(reason));
         }
         assert_eq!(
             passed_over.to_string(),
-            "5 of EtherType 0x0806 (ARP), 3 of link type 147 (USER0), 2 of link type 9999, \
-            1 of fragments of IP"
+            "6 of PPP protocol 0xc021, 5 of EtherType 0x0806 (ARP), 4 of PPP protocol 0x00fd, \
+            3 of link type 147 (USER0), 2 of link type 9999, 1 of fragments of IP"
         );
-        assert_eq!(passed_over.unread(), 5);
+        assert_eq!(passed_over.unread(), 9);
     }
 
     #[test]

@@ -259,7 +259,7 @@ mod tests {
         let caller = Caller {
             address: ([127, 0, 0, 1], 7).into(),
             subject: Some("CN=alice".to_owned()),
-            serial: None,
+            serial: Some("0abc".to_owned()),
             public_key: None,
             names: Vec::new(),
             uris: Vec::new(),
@@ -290,6 +290,7 @@ mod tests {
         for (field, value) in [
             ("peer", json!("127.0.0.1:7")),
             ("name", json!("CN=alice")),
+            ("serial", json!("0abc")),
             ("handler", json!("dir")),
             ("request", json!("a\"b")),
             ("bytes_in", json!(3)),
@@ -338,5 +339,12 @@ mod tests {
         log.write(entry("5"));
         assert!(matches!(work.recv().unwrap(), Work::LeftOut(2)));
         assert!(matches!(work.recv().unwrap(), Work::Write(_)));
+        for request in ["6", "7", "8"] {
+            log.write(entry(request));
+        }
+        work.recv().unwrap();
+        work.recv().unwrap();
+        log.finish();
+        assert!(matches!(work.recv().unwrap(), Work::LeftOut(1)), "the last ones are told too");
     }
 }

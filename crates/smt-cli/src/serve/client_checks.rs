@@ -79,6 +79,9 @@ fn issuers(lists: &[PathBuf]) -> Result<Vec<String>, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::os::fd::AsRawFd as _;
+
     use smt::pki::{CertificateAuthority, CertificatePlan, KeyKind, RevokedCertificates, Validity};
 
     use super::*;
@@ -142,6 +145,19 @@ mod tests {
         let warning = fixture.told(&[one, other], std::slice::from_ref(list)).unwrap();
         assert!(warning.contains("no --crl is a list of CN=one"), "{warning}");
         assert_eq!(warning.lines().count(), 1, "{warning}");
+    }
+
+    /// Its certificates are taken before, by the one who reads them.
+    #[test]
+    fn a_pipe_is_not_read() {
+        let (mut reader, mut writer) = std::io::pipe().unwrap();
+        writer.write_all(b"what follows").unwrap();
+        drop(writer);
+        let path = PathBuf::from(format!("/proc/self/fd/{}", reader.as_raw_fd()));
+        assert!(matches!(client_warnings(&path, &[]), Ok(warnings) if warnings.is_empty()));
+        let mut rest = String::new();
+        reader.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "what follows");
     }
 
     #[test]
