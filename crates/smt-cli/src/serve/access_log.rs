@@ -217,13 +217,14 @@ impl Place {
         }
     }
 
-    /// If there is no new one, the old one is written to further on.
+    /// If there is no new one, the old one is written to further on. One that takes no more is left
+    /// for the new one all the same, or its disk would stay full.
     fn open_again(&mut self) -> io::Result<()> {
-        self.flush()?;
+        let flushed = self.flush();
         if let Self::File { path, .. } = self {
             *self = Self::open(&path.clone())?;
         }
-        Ok(())
+        flushed
     }
 }
 
@@ -319,6 +320,22 @@ mod tests {
         };
         assert_eq!(requests(&renamed), ["1", "2"]);
         assert_eq!(requests(&path), ["3"]);
+    }
+
+    /// A disk stays full as long as a file is open that was removed to make room.
+    #[test]
+    fn a_file_that_takes_no_more_is_left_for_the_new_one() {
+        let scratch = Scratch::new().unwrap();
+        let path = scratch.path().join("log");
+        std::os::unix::fs::symlink("/dev/full", &path).unwrap();
+        let log = AccessLog::open(&path).unwrap();
+        log.write(entry("lost"));
+        std::fs::remove_file(&path).unwrap();
+        log.open_again();
+        log.write(entry("2"));
+        log.finish();
+        let [line] = &lines(&path)[..] else { panic!("one line") };
+        assert_eq!(line["request"], "2");
     }
 
     /// The thread that writes is not there: whoever waited for it would wait for ever.
