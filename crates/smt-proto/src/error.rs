@@ -446,10 +446,10 @@ pub enum Refused {
     #[error("limit: the peer's id window is full; wait until earlier calls have been seen")]
     Blocked,
     /// No session of this name is live.
-    #[error("environment: the session has ended or is closing")]
+    #[error("caller: the session has ended or is closing")]
     NoSession,
     /// No RPC of this name waits for this: it was answered, or its caller has given up.
-    #[error("peer: the call is over: it was answered, or its caller has given up")]
+    #[error("caller: the request was already answered, or its caller has given up")]
     NoRpc,
     /// The message is larger than the peer accepts.
     #[error(

@@ -348,11 +348,15 @@ impl EndpointState {
         outcome.map_err(|refused| self.why_refused(refused))
     }
 
-    /// The error of a command that was refused: an endpoint that is shut down says so.
+    /// The error of an answer or a part that was refused: an endpoint that is shut down says so,
+    /// and the call that it was for may be over.
     pub(crate) fn why_refused(&self, refused: Refused) -> ErrorKind {
         match self.why_shut_down() {
             Some(why) => why.into(),
-            None => refused.into(),
+            None => match refused {
+                Refused::NoRpc | Refused::NoSession => ErrorKind::CallOver,
+                refused => refused.into(),
+            },
         }
     }
 

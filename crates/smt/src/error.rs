@@ -114,6 +114,10 @@ pub enum ErrorKind {
     /// The message was not taken on this side.
     #[error(transparent)]
     Refused(#[from] Refused),
+    /// The call whose answer or part this was is over: its caller has given up, or the session has
+    /// ended. For the sender of a request's parts it is also one that has its reply.
+    #[error("peer: the call is over: it was answered or given up, or its session has ended")]
+    CallOver,
     /// Another [`RequestParts`](crate::RequestParts) of the request is there, and reads its parts.
     #[error("caller: another reader has the parts of this request; drop that one first")]
     PartsAreRead,

@@ -68,14 +68,13 @@ impl Refused {
     #[must_use]
     pub fn fault(&self) -> Fault {
         match self {
-            Self::Export(_) => Fault::Caller,
-            Self::NoSession => Fault::Environment,
+            Self::NoSession | Self::NoRpc | Self::Export(_) => Fault::Caller,
             Self::Blocked
             | Self::TooLarge { .. }
             | Self::UsedUp
             | Self::PartWindowFull
             | Self::Expired => Fault::Limit,
-            Self::NoRpc | Self::NoParts => Fault::Peer,
+            Self::NoParts => Fault::Peer,
         }
     }
 }

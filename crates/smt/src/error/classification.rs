@@ -80,7 +80,11 @@ impl ErrorKind {
         match self {
             Self::Call(error) => error.reason.answer(),
             Self::NotDelivered(failure) | Self::MayHaveBeenDelivered(failure) => failure.answer(),
-            Self::Connect(_) | Self::Refused(_) | Self::PartsAreRead | Self::Unresolved(_) => None,
+            Self::CallOver
+            | Self::Connect(_)
+            | Self::Refused(_)
+            | Self::PartsAreRead
+            | Self::Unresolved(_) => None,
         }
     }
 
@@ -89,6 +93,7 @@ impl ErrorKind {
             Self::Call(error) => error.fault(),
             Self::Connect(error) => error.fault(),
             Self::Refused(error) => error.fault(),
+            Self::CallOver => Fault::Peer,
             Self::PartsAreRead => Fault::Caller,
             Self::NotDelivered(failure) | Self::MayHaveBeenDelivered(failure) => failure.fault(),
             Self::Unresolved(_) => Fault::Environment,
@@ -101,6 +106,7 @@ impl ErrorKind {
             Self::Connect(error) => error.code(),
             Self::Refused(error) => error.code(),
             Self::PartsAreRead => 3,
+            Self::CallOver => 4,
             Self::NotDelivered(failure) | Self::MayHaveBeenDelivered(failure) => failure.code(),
             Self::Unresolved(_) => 2,
         }
@@ -111,7 +117,7 @@ impl ErrorKind {
             Self::Call(error) => error.is_transient(),
             Self::Connect(error) => error.is_transient(),
             Self::Refused(error) => error.is_transient(),
-            Self::PartsAreRead => false,
+            Self::CallOver | Self::PartsAreRead => false,
             Self::NotDelivered(failure) | Self::MayHaveBeenDelivered(failure) => {
                 failure.is_transient()
             }
@@ -213,7 +219,8 @@ mod tests {
             (call(CallFailure::DeadlineExceeded), Fault::Limit, 103, true),
             (call(CallFailure::SessionEnded(SessionEnd::Reset)), Fault::Peer, 154, true),
             (error(Phase::Connect, ConnectError::NoServer), Fault::Environment, 204, true),
-            (error(Phase::Reply, Refused::NoRpc), Fault::Peer, 303, false),
+            (error(Phase::Reply, ErrorKind::CallOver), Fault::Peer, 4, false),
+            (error(Phase::Export, Refused::NoSession), Fault::Caller, 302, true),
             (error(Phase::Part, ErrorKind::PartsAreRead), Fault::Caller, 3, false),
             (
                 error(Phase::Connect, ErrorKind::Unresolved("why".to_owned())),

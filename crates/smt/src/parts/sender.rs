@@ -130,7 +130,7 @@ impl PartSender {
     /// # Errors
     /// The part is longer than [`Self::part_max`], or the call is over. A call that has failed
     /// gives its own error. One that has its reply already, which a server may send before it has
-    /// read all parts, gives [`Refused::NoRpc`](crate::Refused::NoRpc): read the reply.
+    /// read all parts, gives [`ErrorKind::CallOver`](crate::ErrorKind::CallOver): read the reply.
     pub fn blocking_send(&mut self, part: impl Into<Body>) -> Result<(), Error> {
         let (driver, part) = (Arc::clone(self.driver()), part.into());
         driver.block_on(|state, now, waker| self.poll_send_in(state, now, &part, waker))
@@ -159,7 +159,8 @@ mod tasks {
         /// # Errors
         /// The part is longer than [`Self::part_max`], or the call is over. A call that has failed
         /// gives its own error. One that has its reply already, which a server may send before it
-        /// has read all parts, gives [`Refused::NoRpc`](crate::Refused::NoRpc): read the reply.
+        /// has read all parts, gives [`ErrorKind::CallOver`](crate::ErrorKind::CallOver): read
+        /// the reply.
         pub async fn send(&mut self, part: impl Into<Body>) -> Result<(), Error> {
             let (driver, part) = (Arc::clone(self.driver()), part.into());
             polled(&driver, |state, now, waker| self.poll_send_in(state, now, &part, waker)).await

@@ -26,7 +26,7 @@ fn dropping_a_call_tells_the_server() {
             eventually("cancelled", || request.is_cancelled());
             // A reply that finds the endpoint's lock taken waits for it, and is dropped then.
             if let Err(error) = request.reply("too late") {
-                assert!(error.to_string().contains("its caller has given up"), "{error}");
+                assert!(error.to_string().contains("the call is over"), "{error}");
             }
         })
         .await

@@ -61,7 +61,7 @@ fn a_sender_whose_call_has_its_reply_may_have_run_and_has_nothing_to_finish() {
     on_every_runtime(async || {
         let (sent, reply) = ended_by(async |_, request| request.reply("enough").unwrap()).await;
         assert_eq!(sent.execution(), Execution::MayHaveRun, "{sent}");
-        assert_eq!(sent.kind(), &ErrorKind::Refused(Refused::NoRpc));
+        assert_eq!(sent.kind(), &ErrorKind::CallOver);
         assert!(sent.to_string().starts_with("part of the call with 127.0.0.1:"), "{sent}");
         assert_eq!(reply.unwrap().body, "enough");
 
@@ -100,7 +100,7 @@ fn a_handler_whose_caller_has_given_up_is_told_that_the_peer_has() {
         drop((sender, reply));
         let error = request.parts().next_part().await.unwrap_err();
         assert_eq!(error.fault(), Fault::Peer, "{error}");
-        assert!(error.to_string().contains("its caller has given up"), "{error}");
+        assert!(error.to_string().contains("answered or given up"), "{error}");
         let error = request.reply("late").unwrap_err();
         assert_eq!(error.fault(), Fault::Peer, "{error}");
     });

@@ -90,7 +90,7 @@ pub(crate) fn table() -> Vec<Misuse> {
         misuse("a reply that its caller does not take", Limit, "at most 1000", |by| {
             replied(by, 1_000, |request| request.reply(vec![0; 1_001]))
         }),
-        misuse("a reply to a caller that has given up", Caller, "has given up", |by| {
+        misuse("a reply to a caller that has given up", Peer, "answered or given up", |by| {
             replied(by, 1_000, |request| {
                 while !request.is_cancelled() {
                     std::thread::yield_now();
