@@ -5,4 +5,5 @@
 mod calls_in_parts;
 mod conversation;
 mod damaged_captures;
+mod data_beyond_its_message;
 mod unread_frames;
