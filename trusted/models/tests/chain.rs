@@ -68,10 +68,12 @@ fn one_liar_breaks_a_chain_whose_nodes_lack_a_check() {
     breaks(Rule::Gap, names::NO_ACCUSATION, two, 0);
     breaks(Rule::ExactlyOnce, names::RIGHT_ANSWERS, two, 0);
     breaks(Rule::Head, names::NO_ACCUSATION, two, 1);
-    breaks(Rule::ProofQuorum, names::NOTHING_IS_LOST, bounds, 0);
-    breaks(Rule::FreezeQuorum, names::NOTHING_IS_LOST, bounds, 0);
-    breaks(Rule::DistinctFreezes, names::NOTHING_IS_LOST, bounds, 0);
-    breaks(Rule::LongestLog, names::NOTHING_IS_LOST, bounds, 1);
+    // The liar orders, freezes and opens.
+    let three = Bounds { lies: 3, ..bounds };
+    breaks(Rule::ProofQuorum, names::NOTHING_IS_LOST, three, 0);
+    breaks(Rule::FreezeQuorum, names::NOTHING_IS_LOST, three, 0);
+    breaks(Rule::DistinctFreezes, names::NOTHING_IS_LOST, three, 0);
+    breaks(Rule::LongestLog, names::NOTHING_IS_LOST, three, 1);
 }
 
 #[test]
