@@ -50,10 +50,13 @@ impl Endpoint {
         Ok(self.credentials.client()?.set_identity(identity)?)
     }
 
-    /// Judges what the peer of a live session has proved ([`Event::Accepted`],
-    /// [`Event::Connected`]) by the trust of today, after that was replaced: a peer that is refused
-    /// would not be accepted any more, and its session may be [closed](Self::close_distrusted) or
-    /// [expired](Self::expire).
+    /// Judges what the peer of a live session has proved, as its events [`Accepted`] or
+    /// [`Connected`] have told, by the trust of today, after that was replaced: a peer that is
+    /// refused would not be accepted any more, and its session may be
+    /// [closed](Self::close_distrusted) or [expired](Self::expire).
+    ///
+    /// [`Accepted`]: super::Event::Accepted
+    /// [`Connected`]: super::Event::Connected
     ///
     /// # Errors
     /// It says why a handshake would not accept the peer now.
