@@ -145,12 +145,15 @@ impl Cluster {
         String::from_utf8(output.stderr).unwrap()
     }
 
-    /// Ends a replica in good order and starts it again, until it is a member of its view.
+    /// Ends a replica in good order and starts it again, until it is a member of its view. It lives
+    /// longer each time: one that is ended too soon has not heard enough of the others.
     fn wait_until_active(&mut self, number: usize, metrics: &str) {
+        let mut calls = 1;
         while self.end(number, metrics)["is_active"] != true {
             self.start(number, &["--metrics", metrics]);
             // The others work on it meanwhile.
-            self.call(&["add", "0"]);
+            (0..calls).for_each(|_| drop(self.call(&["add", "0"])));
+            calls *= 2;
         }
         self.start(number, &["--metrics", metrics]);
     }
