@@ -124,13 +124,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// Understands a named value; a value parser for clap.
 fn named_value(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("give NAME=VALUE")?;
-    // An error would quote all of it.
-    if name.len() > METADATA_NAME_LEN_MAX {
-        let length = name.len();
-        return Err(format!(
-            "the name of metadata has {length} bytes, and {METADATA_NAME_LEN_MAX} at most are taken"
-        ));
-    }
     // The name is looked at now, and not when it is sent.
     let checked = Metadata::new().push(name, value.as_bytes());
     checked.map_err(usage::without_fault)?;
@@ -186,9 +179,6 @@ fn read_message(input: impl Read, shown: &str) -> Result<Bytes, Failure> {
     }
     Ok(bytes.into())
 }
-
-/// Bytes of the longest name of metadata (SPEC §5.8).
-const METADATA_NAME_LEN_MAX: usize = 255;
 
 fn is_standard(path: &Path) -> bool {
     path == Path::new("-")

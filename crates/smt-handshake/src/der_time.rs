@@ -5,7 +5,7 @@
 use smt_proto::WallTime;
 
 /// The moment of an element, by its tag and its content; `None` if it is none, or before 1970.
-pub(crate) fn time((tag, text): (u8, &[u8])) -> Option<WallTime> {
+pub(crate) fn time(tag: u8, text: &[u8]) -> Option<WallTime> {
     let text = std::str::from_utf8(text).ok()?.strip_suffix('Z')?;
     let (year, rest) = match tag {
         UTC_TIME => {

@@ -119,7 +119,8 @@ pub(crate) fn not_after(certificate: &[u8]) -> Option<WallTime> {
     // Signature algorithm, issuer, validity.
     let mut sequences = Elements(to_be_signed).filter(|(tag, _)| *tag == SEQUENCE);
     let (_, validity) = sequences.nth(2)?;
-    time(Elements(validity).nth(1)?)
+    let (tag, text) = Elements(validity).nth(1)?;
+    time(tag, text)
 }
 
 fn address(octets: &[u8]) -> Option<IpAddr> {

@@ -135,7 +135,8 @@ fn next_update(list: &[u8]) -> Option<WallTime> {
     let mut times =
         Elements(to_be_signed).filter(|(tag, _)| [UTC_TIME, GENERALIZED_TIME].contains(tag));
     // After the moment at which this one was made.
-    time(times.nth(1)?)
+    let (tag, text) = times.nth(1)?;
+    time(tag, text)
 }
 
 /// The certificates that a list is about: those of its issuer, or a part of them (RFC 5280

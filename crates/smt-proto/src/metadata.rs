@@ -117,7 +117,7 @@ impl core::fmt::Debug for Metadata {
 pub enum MetadataError {
     /// The name is none.
     #[error(
-        "caller: {0:?} is no name of metadata; take 1 to 255 of the characters a-z, 0-9, '-', '_' and '.'"
+        "caller: {:?} is no name of metadata; take 1 to 255 of the characters a-z, 0-9, '-', '_' and '.'", shown(.0)
     )]
     Name(String),
     /// The entries would take too many bytes.
@@ -132,6 +132,17 @@ pub enum MetadataError {
     #[error("limit: metadata has at most {max} entries; put several values in one", max = METADATA_ENTRIES_MAX)]
     TooMany,
 }
+
+/// A name as an error quotes it: the beginning of a long one.
+fn shown(name: &str) -> String {
+    match name.char_indices().nth(SHOWN_MAX) {
+        Some((end, _)) => alloc::format!("{}...", &name[..end]),
+        None => name.into(),
+    }
+}
+
+/// Characters of a name that an error quotes.
+const SHOWN_MAX: usize = 60;
 
 /// Its text, since that is what a `main` shows that returns it.
 impl core::fmt::Debug for MetadataError {

@@ -7,6 +7,7 @@
 //! the lock (`driver`).
 
 mod accepting;
+mod answering;
 mod cancellation;
 mod connecting;
 mod distrusting;
@@ -32,7 +33,6 @@ use smt_wire::SessionIndex;
 
 use crate::accept_queue::AcceptQueue;
 use crate::acceptors::Acceptors;
-use crate::answer_queue::Answer;
 use crate::authorization::{Authorization, MessageAuthorization};
 use crate::builder::endpoint_parts::OpenedEndpoint;
 use crate::clock::WallTimeTold;
@@ -40,7 +40,6 @@ use crate::completion::{Completion, Completions};
 use crate::cork::Cork;
 use crate::distrust::Distrusted;
 use crate::driver::Driver;
-use crate::error::ErrorKind;
 use crate::peer::Peer;
 use crate::peer_log::PeerLog;
 use crate::pump::{Outbox, OutgoingBatch};
@@ -326,38 +325,6 @@ impl EndpointState {
     /// An outcome was told of that nobody takes any more.
     fn untold(&mut self) {
         self.ends_turn |= self.turn.take(1);
-    }
-
-    /// Answers a request.
-    ///
-    /// # Errors
-    /// The request needs no answer any more, or this one is too large for its caller. The caller is
-    /// then told that.
-    pub(crate) fn answer(&mut self, now: Time, answer: Answer) -> Result<(), ErrorKind> {
-        self.unanswered = self.unanswered.saturating_sub(1);
-        let outcome = match answer {
-            Answer::Reply(rpc, message) => {
-                self.cork.add(message.body.len());
-                let outcome = self.endpoint.reply(now, rpc, message);
-                self.hold_back_accepted(rpc.session);
-                outcome
-            }
-            Answer::Fail(rpc, failure) => self.endpoint.fail(now, rpc, failure),
-            Answer::Abort(rpc, code) => self.endpoint.abort(now, rpc, code),
-        };
-        outcome.map_err(|refused| self.why_refused(refused))
-    }
-
-    /// The error of an answer or a part that was refused: an endpoint that is shut down says so,
-    /// and the call that it was for may be over.
-    pub(crate) fn why_refused(&self, refused: Refused) -> ErrorKind {
-        match self.why_shut_down() {
-            Some(why) => why.into(),
-            None => match refused {
-                Refused::NoRpc | Refused::NoSession => ErrorKind::CallOver,
-                refused => refused.into(),
-            },
-        }
     }
 
     /// Whether no request is in progress, of either side, and all replies are acknowledged.

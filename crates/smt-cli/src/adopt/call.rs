@@ -22,10 +22,10 @@ use crate::{connect_deadline, pause, time_span};
 
 /// Call the data process of the other host, and want the same bytes back
 ///
-/// A call that fails is told, and the next one is made in another session. A session that the key
-/// daemon does not hand over is told as well, and asked for again after a pause, which grows from
-/// 0.1 to 5 seconds. Each reason is told once until a call succeeds. A reason that does not go by
-/// itself, such as a wrong name, is the end.
+/// A call that fails is reported, and the next one is made in another session. A session that the
+/// key daemon does not hand over is reported as well, and asked for again after a pause, which
+/// grows from 0.1 to 5 seconds. Each reason is reported once until a call succeeds. A reason that
+/// does not change by itself, such as a wrong name, ends the command.
 #[derive(Args, Debug)]
 pub(super) struct Arguments {
     /// The socket of smt keyd hand-over connect

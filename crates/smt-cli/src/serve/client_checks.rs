@@ -6,41 +6,29 @@
 //! 2. With revocation lists, it also needs one of its own.
 //! 3. One that does not count is warned of. If none counts the files are taken as a mistake.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use smt::CredentialError;
-use smt::pki::{CertificateText, RevocationListText};
+use smt::pki::CertificateText;
 
-use crate::failure::{Doing, Failure};
+use super::startup_checks::read_again;
+use crate::failure::Failure;
 
-/// Warnings about authorities by which nobody is let in, a line each.
+/// Warnings about authorities by which nobody is let in, a line each. `issuers` are the authorities
+/// of the revocation lists, if there are some.
 ///
 /// # Errors
 /// No authority counts, or a file cannot be read.
 pub(super) fn client_warnings(
     authorities: &Path,
-    lists: &[PathBuf],
+    issuers: Option<&[&str]>,
 ) -> Result<Vec<String>, Failure> {
-    // A pipe has been read, and cannot be read again.
-    let is_file = |path: &Path| path.metadata().is_ok_and(|facts| facts.is_file());
-    if !is_file(authorities) || !lists.iter().all(|list| is_file(list)) {
-        return Ok(Vec::new());
-    }
+    let pem = read_again(authorities)?;
+    // Trust was made of it: public keys alone, for example, have no authority.
+    let certificates = pem.and_then(|pem| CertificateText::from_pem(&pem).ok()).unwrap_or_default();
+    let defects = certificates.iter().filter_map(|certificate| defect(certificate, issuers));
+    let warnings: Vec<String> = defects.collect();
     let shown = authorities.display();
-    let pem = fs::read(authorities).doing(format!("reading {shown}"))?;
-    let certificates = match CertificateText::from_pem(&pem) {
-        Ok(certificates) => certificates,
-        // Public keys alone have no authority.
-        Err(CredentialError::Missing { .. }) => return Ok(Vec::new()),
-        Err(error) => return Err(error).doing(shown),
-    };
-    let issuers = issuers(lists)?;
-    let warnings: Vec<String> = certificates
-        .iter()
-        .filter_map(|certificate| defect(certificate, (!lists.is_empty()).then_some(&issuers)))
-        .collect();
-    if warnings.len() == certificates.len() {
+    if !warnings.is_empty() && warnings.len() == certificates.len() {
         return Err(Failure::new(format!(
             "no client could be let in by --client-ca {shown}: {}",
             warnings.join("; ")
@@ -51,30 +39,18 @@ pub(super) fn client_warnings(
 }
 
 /// Why no client is let in by this certificate; with the issuers of the lists, if there are some.
-fn defect(certificate: &CertificateText, issuers: Option<&Vec<String>>) -> Option<String> {
+fn defect(certificate: &CertificateText, issuers: Option<&[&str]>) -> Option<String> {
     let CertificateText { subject, issuer, .. } = certificate;
     if !certificate.is_authority && subject != issuer {
         return Some(format!(
             "the certificate of {subject} is no authority's, but signed by {issuer}; give that one's, or let this client in by --client-pin"
         ));
     }
-    let issuers = issuers.filter(|issuers| !issuers.contains(subject))?;
+    let issuers = issuers.filter(|issuers| !issuers.contains(&subject.as_str()))?;
     let given = issuers.join(", ");
     Some(format!(
         "no --crl is a list of {subject}, so a certificate that it has signed is not accepted; the lists given are of {given}"
     ))
-}
-
-/// The authorities that have made these lists.
-fn issuers(lists: &[PathBuf]) -> Result<Vec<String>, Failure> {
-    let mut issuers = Vec::new();
-    for path in lists {
-        let shown = path.display();
-        let bytes = fs::read(path).doing(format!("reading {shown}"))?;
-        let lists = RevocationListText::from_bytes(&bytes).doing(shown)?;
-        issuers.extend(lists.into_iter().map(|list| list.issuer));
-    }
-    Ok(issuers)
 }
 
 #[cfg(test)]
@@ -84,6 +60,10 @@ mod tests {
 
     use smt::pki::{CertificateAuthority, CertificatePlan, KeyKind, RevokedCertificates, Validity};
 
+    use std::fs;
+    use std::path::PathBuf;
+
+    use super::super::startup_checks::ReadLists;
     use super::*;
     use crate::scratch::Scratch;
 
@@ -121,7 +101,9 @@ mod tests {
             let path = self.scratch.path().join("ca.pem");
             let text: Vec<&str> = authorities.iter().map(|text| text.as_str()).collect();
             fs::write(&path, text.concat()).unwrap();
-            let told = client_warnings(&path, lists).map(|lines| lines.join("\n"));
+            let lists = ReadLists::of(lists).unwrap();
+            let told = client_warnings(&path, lists.issuers().as_deref());
+            let told = told.map(|lines| lines.join("\n"));
             told.map_err(|failure| failure.text().to_string())
         }
     }
@@ -154,7 +136,7 @@ mod tests {
         writer.write_all(b"what follows").unwrap();
         drop(writer);
         let path = PathBuf::from(format!("/proc/self/fd/{}", reader.as_raw_fd()));
-        assert!(matches!(client_warnings(&path, &[]), Ok(warnings) if warnings.is_empty()));
+        assert!(matches!(client_warnings(&path, None), Ok(warnings) if warnings.is_empty()));
         let mut rest = String::new();
         reader.read_to_string(&mut rest).unwrap();
         assert_eq!(rest, "what follows");

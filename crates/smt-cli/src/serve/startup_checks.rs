@@ -24,19 +24,35 @@ use crate::time_span::counted;
 /// # Errors
 /// No client could be let in, or a file cannot be read.
 pub(super) fn warnings(credentials: &ServerCredentials) -> Result<Vec<String>, Failure> {
-    let lists = credentials.revocation_lists();
+    let lists = ReadLists::of(credentials.revocation_lists())?;
     let mut warnings = certificate_warnings(&credentials.cert)?;
-    if let Some(authorities) = credentials.client_authorities() {
-        warnings.extend(client_warnings(authorities, lists)?);
+    if let Some(authorities) = credentials.client_authorities().filter(|_| lists.are_all) {
+        warnings.extend(client_warnings(authorities, lists.issuers().as_deref())?);
     }
-    warnings.extend(list_warnings(lists)?);
+    warnings.extend(lists.warnings());
     Ok(warnings)
+}
+
+/// The content of a file that was read before; `None` if it is a pipe, which cannot be read again.
+pub(super) fn read_again(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
+    let is_file = path.metadata().is_ok_and(|facts| facts.is_file());
+    let read = is_file.then(|| fs::read(path)).transpose();
+    read.doing(format!("reading {}", path.display()))
+}
+
+/// Revocation lists, each with its file.
+pub(super) struct ReadLists<'a> {
+    lists: Vec<(&'a Path, RevocationListText)>,
+    /// Whether they are all that the server has: none came by a pipe.
+    are_all: bool,
 }
 
 /// Warnings about a certificate file, a line each.
 fn certificate_warnings(path: &Path) -> Result<Vec<String>, Failure> {
     let shown = path.display();
-    let pem = fs::read(path).doing(format!("reading {shown}"))?;
+    let Some(pem) = read_again(path)? else {
+        return Ok(Vec::new());
+    };
     if Pem::text(&shown.to_string(), &pem).public_keys()?.is_some() {
         // A public key alone has neither dates nor purposes.
         return Ok(Vec::new());
@@ -52,29 +68,47 @@ fn certificate_warnings(path: &Path) -> Result<Vec<String>, Failure> {
     Ok(defects.into_iter().flatten().map(line).collect())
 }
 
-/// Warnings about revocation lists that end soon or have ended, a line each. A pipe is not read
-/// once more.
-fn list_warnings(paths: &[PathBuf]) -> Result<Vec<String>, Failure> {
-    let now = wall_time().as_secs() as i64;
-    let is_file = |path: &&PathBuf| path.metadata().is_ok_and(|facts| facts.is_file());
-    let mut warnings = Vec::new();
-    for path in paths.iter().filter(is_file) {
-        let shown = path.display();
-        let bytes = fs::read(path).doing(format!("reading {shown}"))?;
-        for list in RevocationListText::from_bytes(&bytes).doing(shown.to_string())? {
-            let RevocationListText { issuer, next_update, .. } = &list;
-            if list.days_left(now) < 0 {
-                warnings.push(format!(
-                    "the revocation list of {issuer} in {shown} has ended ({next_update}): no client of that authority is let in; put its next list there"
-                ));
-            } else if list.is_due(now) {
-                warnings.push(format!(
-                    "the revocation list of {issuer} in {shown} ends soon ({next_update}): then no client of that authority is let in; put its next list there"
-                ));
-            }
+impl<'a> ReadLists<'a> {
+    /// The lists of these files.
+    pub(super) fn of(paths: &'a [PathBuf]) -> Result<Self, Failure> {
+        let (mut lists, mut are_all) = (Vec::new(), true);
+        for path in paths {
+            let Some(bytes) = read_again(path)? else {
+                are_all = false;
+                continue;
+            };
+            let read = RevocationListText::from_bytes(&bytes).doing(path.display())?;
+            lists.extend(read.into_iter().map(|list| (path.as_path(), list)));
         }
+        Ok(Self { lists, are_all })
     }
-    Ok(warnings)
+
+    /// The authorities that have made them, if there are some.
+    pub(super) fn issuers(&self) -> Option<Vec<&str>> {
+        let issuers = self.lists.iter().map(|(_, list)| list.issuer.as_str());
+        (!self.lists.is_empty()).then(|| issuers.collect())
+    }
+
+    /// Warnings about lists that end soon or have ended, a line each.
+    fn warnings(&self) -> Vec<String> {
+        let now = wall_time().as_secs() as i64;
+        let warning = |(path, list): &(&Path, RevocationListText)| {
+            let RevocationListText { issuer, next_update, .. } = list;
+            let what = format!("the revocation list of {issuer} in {}", path.display());
+            if list.days_left(now) < 0 {
+                Some(format!(
+                    "{what} has ended ({next_update}): no client of that authority is let in; put its next list there"
+                ))
+            } else if list.is_due(now) {
+                Some(format!(
+                    "{what} ends soon ({next_update}): then no client of that authority is let in; put its next list there"
+                ))
+            } else {
+                None
+            }
+        };
+        self.lists.iter().filter_map(warning).collect()
+    }
 }
 
 /// Reasons for which clients that trust an authority refuse it.
@@ -161,13 +195,15 @@ mod tests {
             let validity = Validity::between(at(from), at(to)).unwrap();
             let list = authority.revocation_list(&RevokedCertificates::default(), validity);
             fs::write(&path, list.unwrap()).unwrap();
-            list_warnings(std::slice::from_ref(&path)).unwrap().join("; ")
+            ReadLists::of(std::slice::from_ref(&path)).unwrap().warnings().join("; ")
         };
         assert_eq!(told(-5, 9), "");
         assert!(told(-10, 4).contains("of CN=test in"), "{}", told(-10, 4));
         assert!(told(-10, 4).contains("ends soon"), "{}", told(-10, 4));
         assert!(told(-20, -1).contains("has ended"), "{}", told(-20, -1));
-        assert!(list_warnings(&["/dev/null".into()]).unwrap().is_empty());
+        let devices = ["/dev/null".into()];
+        let device = ReadLists::of(&devices).unwrap();
+        assert!(device.warnings().is_empty() && !device.are_all);
     }
 
     #[test]

