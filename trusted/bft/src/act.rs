@@ -24,16 +24,21 @@ impl<S: Service> Replica<S> {
             if self.own_track().is_faulty {
                 return;
             }
-            let did = self.admit_newcomers()
-                || self.enter_view()
-                || self.join_view_change()
-                || self.open_view()
-                || self.order()
-                || self.commit();
+            let did = self.state_checkpoints() || (!self.is_window_full() && self.take_part());
             if !did {
                 return;
             }
         }
+    }
+
+    /// Says the next statement that is due, but for checkpoints.
+    fn take_part(&mut self) -> bool {
+        self.admit_newcomers()
+            || self.enter_view()
+            || self.join_view_change()
+            || self.open_view()
+            || self.order()
+            || self.commit()
     }
 
     /// The view in which this replica takes part, and the place that it has committed to.
@@ -45,7 +50,7 @@ impl<S: Service> Replica<S> {
     /// Wants a later view.
     pub(crate) fn want(&mut self, view: u64) {
         let track = self.own_track();
-        if view > track.promised && !track.is_faulty {
+        if view > track.promised && !track.is_faulty && !self.is_window_full() {
             self.say(Statement::ViewChange { view });
             self.wait_again();
         }

@@ -38,8 +38,7 @@ impl<S: Service> Replica<S> {
             return Verdict::Faulty;
         }
         if self.views.contains_key(&view) {
-            let votes = self.views[&view].opening.votes.iter().map(|it| it.0);
-            let is_same = votes.eq(references.iter().copied());
+            let is_same = self.views[&view].opening.votes == references;
             // The opening may have come with a state before.
             return if is_same { Verdict::Taken } else { Verdict::Faulty };
         }
@@ -59,7 +58,9 @@ impl<S: Service> Replica<S> {
             }
             let is_it = |it: &&Change| it.counter == reference.counter && it.mac == reference.mac;
             let Some(change) = stream.track.changes.get(&view).filter(is_it) else {
-                return Verdict::Faulty;
+                // A stream that is followed from a checkpoint on has had others before.
+                let is_before = reference.counter <= stream.begun();
+                return if is_before { self.wait_unless_past(view) } else { Verdict::Faulty };
             };
             votes.push((*reference, change.clone()));
         }
@@ -134,7 +135,7 @@ impl<S: Service> Replica<S> {
             }
         }
         let chain = before.chain(latest.1)?;
-        let votes = votes.iter().map(|it| (it.0, it.1.at)).collect();
+        let votes = votes.iter().map(|it| it.0).collect();
         Some(Opening { view, epochs, start: latest.1, chain, votes })
     }
 
@@ -159,7 +160,7 @@ impl<S: Service> Replica<S> {
 
     /// The quorums of some VIEW-CHANGEs that have this replica's.
     fn quorums_of(&self, all: Votes) -> impl Iterator<Item = Votes> {
-        let own = (self.own, self.start.epoch.0);
+        let own = self.own_key();
         let quorum = self.group.quorum();
         // Groups are small: of nine members there are 126 quorums.
         let sets = 0_u32..1 << all.len().min(MEMBERS_MAX);

@@ -30,7 +30,7 @@ use crate::rule::Rule;
 use crate::service::Service;
 
 /// The version of what a replica makes of its inputs. A log of another version is refused.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 /// Ticks from one state for a replica that asks to the next: it is all that the service knows.
 const STATE_EVERY: u32 = 8;
 /// The beginning of a log's owner. The version follows.
@@ -260,7 +260,7 @@ impl<S: Service, D: Disk> Durable<S, D> {
         self.keep_given();
         for mut question in self.questions.due() {
             if let Message::Status(status) = &mut question
-                && status.wants_state
+                && self.replica.lacks_state(status)
             {
                 status.wants_state = !self.states.contains_key(&status.from);
                 self.states.entry(status.from).or_insert(0);

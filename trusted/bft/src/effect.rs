@@ -52,7 +52,7 @@ impl<S: Service> Replica<S> {
             Message::Statement(it) if self.may_take(it) && self.authenticate(it).is_some() => {
                 Effect::Change
             }
-            Message::State(it) if self.checked(it).is_some() => Effect::Change,
+            Message::State(it) if self.proved(it).is_some() => Effect::Change,
             Message::Status(_)
             | Message::Request(_)
             | Message::Statement(_)
@@ -80,7 +80,7 @@ impl<S: Service> Replica<S> {
             return false;
         };
         let (device, epoch) = (header.device.0, header.epoch.0);
-        if device == self.own || device >= self.group.replicas {
+        if (device, epoch) == self.own_key() || device >= self.group.replicas {
             return false;
         }
         let is_for_stream = match self.streams.get(&(device, epoch)) {
@@ -111,7 +111,7 @@ impl<S: Service> Replica<S> {
             status.positions.iter().map(|(device, epoch, at)| ((*device, *epoch), *at)).collect();
         let to = |message: Message| Output::Replica(status.from, message.encode());
         let mut outputs = Vec::new();
-        for (key, stream) in self.streams.iter().filter(|it| it.0.0 != status.from) {
+        for (key, stream) in &self.streams {
             let at = known.get(key).copied().unwrap_or(0);
             let mut bytes = 0;
             for statement in stream.after(at, RESENT) {
@@ -125,5 +125,15 @@ impl<S: Service> Replica<S> {
         let state = status.wants_state.then(|| self.state_for_others()).flatten();
         outputs.extend(state.map(to));
         outputs
+    }
+
+    /// Whether another replica needs the state: it says so, or the next statement of a stream that
+    /// it follows is not kept here any more.
+    pub(crate) fn lacks_state(&self, status: &Status) -> bool {
+        let can_go_on = |it: &(u32, u64, u64)| {
+            let stream = self.streams.get(&(it.0, it.1));
+            stream.is_none_or(|stream| stream.can_go_on_from(it.2))
+        };
+        status.wants_state || !status.positions.iter().all(can_go_on)
     }
 }

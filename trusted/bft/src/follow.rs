@@ -4,8 +4,6 @@
 //! Whether a statement is taken depends on the streams alone, never on time or on what else a
 //! receiver knows: all correct replicas judge each sender alike. A receiver may wait, though.
 
-use std::collections::BTreeMap;
-
 use smt_attestation::Kind;
 use smt_attestor::Attested;
 
@@ -66,6 +64,9 @@ impl<S: Service> Replica<S> {
         let Some((counter, statement)) = next.filter(|_| is_known) else {
             return false;
         };
+        if counter > stream.checkpoints.stable_counter() + self.group.stream_window() {
+            return false;
+        }
         let place = Place { device: key.0, epoch: key.1, counter };
         let mut track = stream.track.clone();
         let verdict = self.judge(&mut track, place, &statement);
@@ -77,18 +78,23 @@ impl<S: Service> Replica<S> {
             Verdict::Wait => return false,
             Verdict::Faulty => stream.track.is_faulty = true,
             Verdict::Taken => {
+                track.counter = counter;
                 stream.track = track;
-                stream.took(counter, retained);
+                stream.forget(retained);
             }
         }
-        if let Some((view, _)) = stream.track.at {
+        let at = stream.track.at;
+        if verdict == Verdict::Taken {
+            self.pass_checkpoint(key);
+        }
+        if let Some((view, _)) = at {
             self.decide(view);
         }
         verdict == Verdict::Taken
     }
 
     /// Notes up to where f + 1 have committed to a view's log.
-    fn decide(&mut self, view: u64) {
+    pub(crate) fn decide(&mut self, view: u64) {
         let Some(of_view) = self.views.get(&view) else {
             return;
         };
@@ -150,6 +156,10 @@ impl<S: Service> Replica<S> {
             Some(Statement::Enter { view, opening }) => {
                 self.judge_enter(track, place, (view, opening, it))
             }
+            Some(Statement::Streams(stated)) => match self.hear_checkpoints(place, &stated, it) {
+                true => Verdict::Taken,
+                false => Verdict::Faulty,
+            },
         }
     }
 
@@ -162,7 +172,7 @@ impl<S: Service> Replica<S> {
     /// The fate of a statement that refers to something unknown. It may come yet, but for a view
     /// that this replica has skipped with a state: there nothing depends on it any more.
     pub(crate) fn wait_unless_past(&self, view: u64) -> Verdict {
-        let is_past = self.own_track().at.is_some_and(|at| at.0 > view);
+        let is_past = self.own_track().at.is_some_and(|at| at.0 > view) || view < self.skipped_to;
         if is_past { Verdict::Taken } else { Verdict::Wait }
     }
 
@@ -190,10 +200,12 @@ impl<S: Service> Replica<S> {
         let verdict = self.wait_unless_past(view);
         let Some(of_view) = self.views.get_mut(&view) else {
             track.at = Some((view, sequence));
+            track.is_exact = false;
             return verdict;
         };
         if sequence == of_view.end() + 1 {
             of_view.append(batch);
+            track.chain = of_view.end_chain();
         } else if self.broken.lacks(Rule::PrepareOrder) {
             #[cfg(feature = "broken")]
             of_view.replace(sequence, batch);
@@ -216,6 +228,8 @@ impl<S: Service> Replica<S> {
         }
         let end = self.views.get(&view).map(crate::view::View::end);
         track.at = Some((view, sequence));
+        // The beginning of the view, which may be unknown, plays no part any more.
+        track.is_exact = true;
         if end.is_none_or(|end| end < sequence) {
             return if end.is_some() { Verdict::Wait } else { self.wait_unless_past(view) };
         }
@@ -228,12 +242,12 @@ impl<S: Service> Replica<S> {
         from: Place,
         (checkpoint, it): (Checkpoint, &Attested),
     ) -> Verdict {
-        let options = self.group.options;
         let sequence = checkpoint.sequence;
-        if sequence <= track.checkpoint || sequence % options.interval.max(1) != 0 {
+        let is_place = sequence.is_multiple_of(self.group.options.interval.max(1));
+        if sequence <= track.checkpoint || !is_place {
             return Verdict::Faulty;
         }
-        if sequence > self.ledger.stable.saturating_add(2 * options.window) {
+        if !self.group.is_checkpoint(sequence, self.ledger.stable) {
             return Verdict::Wait;
         }
         track.checkpoint = sequence;
@@ -261,23 +275,17 @@ impl<S: Service> Replica<S> {
             return Verdict::Faulty;
         }
         let verdict = self.wait_unless_past(view);
+        let leads = self.group.leader(view) == from.device;
         let Some(of_view) = self.views.get_mut(&view) else {
-            track.at = Some((view, 0));
-            track.promised = track.promised.max(view);
-            track.wanted = 0;
-            track.ballots = BTreeMap::new();
+            track.enter((view, opening), None, [0; 32]);
             return verdict;
         };
         if of_view.epoch(from.device) != Some(from.epoch) || of_view.digest != opening {
             return Verdict::Faulty;
         }
         of_view.enters.insert(from.device, it.clone());
-        track.at = Some((view, of_view.opening.start));
-        track.promised = track.promised.max(view);
-        track.wanted = 0;
-        // A vote for a newcomer counts in one view. The next opening has admitted the newcomer, or
-        // its members vote again. A replica that begins to follow there thus misses nothing.
-        track.ballots = BTreeMap::new();
+        let chain = if leads { of_view.opening.chain } else { [0; 32] };
+        track.enter((view, opening), Some(of_view.opening.start), chain);
         Verdict::Taken
     }
 }

@@ -126,6 +126,19 @@ impl Group {
         self.faults() + 1
     }
 
+    /// Whether CHECKPOINTs for a place may come while another one is stable.
+    pub(crate) fn is_checkpoint(&self, sequence: u64, stable: u64) -> bool {
+        let Options { interval, window, .. } = self.options;
+        let last = stable.saturating_add(window.saturating_mul(2));
+        sequence.is_multiple_of(interval.max(1)) && sequence <= last
+    }
+
+    /// How many CHECKPOINTs of one replica may be after the stable one.
+    pub(crate) fn checkpoints_max(&self) -> usize {
+        let Options { interval, window, .. } = self.options;
+        usize::try_from(window.saturating_mul(2) / interval.max(1)).unwrap_or(usize::MAX)
+    }
+
     /// The leader of a view.
     pub(crate) fn leader(&self, view: u64) -> u32 {
         u32::try_from(view % u64::from(self.replicas.max(1))).unwrap_or(0)

@@ -173,14 +173,28 @@ impl<S: Service> Ledger<S> {
         if equal.len() < quorum {
             return false;
         }
-        self.proof = equal.iter().take(quorum).map(|it| it.1.clone()).collect();
+        let proof = equal.iter().take(quorum).map(|it| it.1.clone()).collect();
+        self.settle(checkpoint, proof);
+        true
+    }
+
+    /// A checkpoint is stable, as f + 1 CHECKPOINTs prove. An earlier one than the last is not.
+    pub(crate) fn settle(&mut self, checkpoint: Checkpoint, proof: Vec<Attested>) {
+        if checkpoint.sequence <= self.stable {
+            return;
+        }
+        self.proof = proof;
         self.stable = checkpoint.sequence;
         self.votes = self.votes.split_off(&(self.stable + 1));
         // A replica that lags keeps its older state, since it does not have the stable one.
         if self.snapshots.contains_key(&self.stable) {
             self.snapshots = self.snapshots.split_off(&self.stable);
         }
-        true
+    }
+
+    /// CHECKPOINTs after the stable one.
+    pub(crate) fn votes(&self) -> impl Iterator<Item = &Attested> {
+        self.votes.values().flat_map(|it| it.values().map(|it| &it.1))
     }
 
     /// The stable checkpoint with its proof, if this replica has its state.

@@ -37,6 +37,8 @@ mod service;
 #[cfg(feature = "sim")]
 pub mod sim;
 mod snapshot;
+mod state_transfer;
+mod stream_checkpoint;
 mod track;
 mod view;
 
@@ -52,3 +54,4 @@ pub use request::{Reply, Request, SignatureBytes, sign, verifies};
 pub use rule::Rule;
 pub use service::{Counter, KeyValue, KeyValueOperation, Service};
 pub use smt_attestor::{Attested, AttestorError, OwnDevice};
+pub use stream_checkpoint::{StreamCheckpoint, StreamState};

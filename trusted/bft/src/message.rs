@@ -9,6 +9,7 @@ use smt_attestor::Attested;
 use crate::digest::{Digest, digest};
 use crate::group::Options;
 use crate::request::{Reply, Request};
+use crate::stream_checkpoint::{STATED_MAX, StreamCheckpoint, StreamState};
 
 /// Requests that are ordered together.
 pub type Batch = Arc<Vec<Request>>;
@@ -27,7 +28,8 @@ pub(crate) fn fits_statement(operations: impl Iterator<Item = usize>) -> bool {
 /// requests is far below the rest.
 pub(crate) fn statement_bytes_max(options: &Options) -> usize {
     let operations = options.operation.max(BATCH_BYTES_MAX);
-    operations.saturating_add(options.batch.saturating_mul(100)).saturating_add(1024)
+    let rest = STATED_MAX * 64;
+    operations.saturating_add(options.batch.saturating_mul(100)).saturating_add(rest)
 }
 
 /// A statement in a replica's attested stream. Each receiver takes each stream without a gap, so
@@ -76,6 +78,9 @@ pub enum Statement {
         /// The hash of how the view begins.
         opening: Digest,
     },
+    /// Where the sender has streams of others, and its own, at their checkpoints. It lists 64 at
+    /// most.
+    Streams(Vec<StreamCheckpoint>),
 }
 
 /// The state at one place of the log.
@@ -118,14 +123,21 @@ pub struct Status {
 pub struct State {
     /// f + 1 attested CHECKPOINTs; none for the state in which the group was formed.
     pub proof: Vec<Attested>,
+    /// Attested CHECKPOINTs for later places, which one that does not follow all streams from their
+    /// beginnings may have missed.
+    pub checkpoints: Vec<Attested>,
     /// Service and table of clients.
     pub snapshot: Vec<u8>,
-    /// The log from the checkpoint to the view's start.
+    /// The log from the checkpoint to the view's start, or to where the view's leader stands in
+    /// `streams`.
     pub log: Vec<Batch>,
     /// How the view begins.
     pub opening: Opening,
-    /// f + 1 attested ENTERs.
+    /// f + 1 attested ENTERs; none for the view in which the group was formed. One of them is a
+    /// correct replica's: the view begins like this. None proves that its log is committed.
     pub enters: Vec<Attested>,
+    /// Where streams stand at their stable checkpoints.
+    pub streams: Vec<StreamState>,
 }
 
 /// How a view begins: what follows from its NEW-VIEW and the streams that it refers to.
@@ -139,8 +151,8 @@ pub struct Opening {
     pub start: u64,
     /// The hash of that log.
     pub chain: Digest,
-    /// The VIEW-CHANGEs, and the view and length that their senders had committed to.
-    pub votes: Vec<(Reference, Option<(u64, u64)>)>,
+    /// The VIEW-CHANGEs.
+    pub votes: Vec<Reference>,
 }
 
 impl Opening {

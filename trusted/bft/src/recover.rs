@@ -1,25 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Recovery: devices in new epochs, and the state for replicas that have restarted.
+//! Recovery: devices in new epochs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use smt_attestation::{Ballot, DeviceId, Epoch, Header, Kind, Start, Vote};
 use smt_attestor::Attested;
 
-use crate::digest::Digest;
-use crate::ledger::{extend, state_digest};
-use crate::message::{Batch, Checkpoint, Opening, State, Statement, decode};
+use crate::message::{Statement, decode};
 use crate::replica::Replica;
-use crate::rule::Rule;
 use crate::service::Service;
-use crate::track::{Stream, Track};
-use crate::view::View;
-
-/// Batches by their places, each with the hash of the log up to it.
-type Log = BTreeMap<u64, (Digest, Batch)>;
 
 /// Epochs of a device that are followed, beside those that are in a view: the newest.
-const NEWCOMERS: usize = 4;
+pub(crate) const NEWCOMERS: usize = 4;
 
 impl<S: Service> Replica<S> {
     /// Whether a device is followed in an epoch that was unknown: one that begins, or one that a
@@ -66,6 +58,7 @@ impl<S: Service> Replica<S> {
             *device != self.own
                 && of_view.epoch(*device) < Some(*epoch)
                 && ballots.get(device) < Some(epoch)
+                && self.unvoted.get(device) < Some(epoch)
         };
         let Some((device, (epoch, nonce))) = newest.into_iter().find(is_new) else {
             return false;
@@ -84,6 +77,7 @@ impl<S: Service> Replica<S> {
             }
         }
         if !voted {
+            self.unvoted.insert(device, epoch);
             return false;
         }
         let mut view = self.own_track().promised + 1;
@@ -117,6 +111,8 @@ impl<S: Service> Replica<S> {
         };
         let vote = ballot.vote;
         let device = vote.newcomer.device.0;
+        // The own device may know more afterwards, and have a vote that it did not have.
+        self.unvoted.clear();
         let of_device = self.ballots.entry(device).or_default();
         of_device.insert((header.device.0, vote.peer.0), ballot);
         let same: BTreeMap<_, _> = of_device
@@ -141,119 +137,6 @@ impl<S: Service> Replica<S> {
         let about = all.iter().filter(|it| it.0.1 == peer.0);
         let ballots: Vec<Ballot> = about.map(|it| *it.1).collect();
         self.device.synchronize(peer, &ballots);
-    }
-
-    /// The stable checkpoint and the latest view that f + 1 have entered.
-    pub(crate) fn state_for_others(&self) -> Option<crate::message::Message> {
-        let (checkpoint, proof, snapshot) = self.ledger.stable_state()?;
-        let quorum = self.group.quorum();
-        let mut views = self.views.values().rev();
-        let view = views.find(|it| it.enters.len() >= quorum)?;
-        let places = checkpoint.sequence + 1..=view.opening.start;
-        let log: Option<Vec<_>> = places.map(|place| view.batch(place).cloned()).collect();
-        Some(crate::message::Message::State(Box::new(State {
-            proof: proof.to_vec(),
-            snapshot: snapshot.to_vec(),
-            log: log?,
-            opening: view.opening.clone(),
-            enters: view.enters.values().take(quorum).cloned().collect(),
-        })))
-    }
-
-    /// The checkpoint of a state, and the log from there on, if f + 1 have proved it all and it is
-    /// of a later view.
-    pub(crate) fn checked(&self, state: &State) -> Option<(Checkpoint, Log)> {
-        let opening = &state.opening;
-        let most = self.group.replicas as usize;
-        let is_later = self.own_track().at.is_none_or(|at| at.0 < opening.view);
-        let is_shaped = opening.epochs.len() == most
-            && state.enters.len() <= most
-            && state.proof.len() <= most
-            && state.enters.iter().chain(&state.proof).all(|it| self.fits(it));
-        if !is_later || !is_shaped || opening.view < self.own_track().promised {
-            return None;
-        }
-        // f + 1 members, one of them correct, have entered the view that begins like this.
-        if !self.is_entered(opening, &state.enters) {
-            return None;
-        }
-        let checkpoint = self.proved(state)?;
-        let mut log = Log::new();
-        let mut chain = checkpoint.chain;
-        for (place, batch) in (checkpoint.sequence + 1..).zip(&state.log) {
-            chain = extend(&chain, batch);
-            log.insert(place, (chain, batch.clone()));
-        }
-        let length = checkpoint.sequence.checked_add(state.log.len() as u64);
-        let is_whole = length == Some(opening.start) && chain == opening.chain;
-        is_whole.then_some((checkpoint, log))
-    }
-
-    /// Takes a state that is proved.
-    pub(crate) fn take_state(&mut self, state: State) {
-        let Some((checkpoint, log)) = self.checked(&state) else {
-            return;
-        };
-        if checkpoint.sequence > self.ledger.executed
-            && !self.ledger.install(checkpoint, state.proof, &state.snapshot)
-        {
-            return;
-        }
-        self.metrics.states += 1;
-        self.follow_from(&state.opening);
-        let opening = state.opening;
-        self.decided = self.decided.max((opening.view, opening.start));
-        self.views.entry(opening.view).or_insert_with(|| View::new(opening, log));
-    }
-
-    /// Follows the streams of those whose VIEW-CHANGEs opened a view from there on.
-    fn follow_from(&mut self, opening: &Opening) {
-        for (reference, at) in &opening.votes {
-            if reference.device == self.own {
-                continue;
-            }
-            let (counter, at, promised) = (reference.counter, *at, opening.view);
-            let track = Track { counter, at, promised, ..Track::default() };
-            let key = (reference.device, reference.epoch);
-            self.streams.entry(key).or_insert_with(|| Stream::new(Track::default())).jump(track);
-        }
-    }
-
-    fn is_entered(&self, opening: &Opening, enters: &[Attested]) -> bool {
-        let digest = opening.digest();
-        let entered = enters.iter().filter_map(|it| {
-            let header = self.authenticate(it)?;
-            let statement: Statement = decode(&it.body)?;
-            let is_it = statement == Statement::Enter { view: opening.view, opening: digest };
-            let epoch = opening.epochs.get(header.device.0 as usize);
-            (is_it && epoch == Some(&header.epoch.0)).then_some(header.device.0)
-        });
-        let entered: BTreeSet<u32> = entered.collect();
-        let quorum = if self.broken.lacks(Rule::EnterQuorum) { 0 } else { self.group.quorum() };
-        entered.len() >= quorum
-    }
-
-    /// The checkpoint of a state, if f + 1 have stated it and the snapshot is its state.
-    fn proved(&self, state: &State) -> Option<Checkpoint> {
-        let mut stated = BTreeMap::<Checkpoint, BTreeSet<u32>>::new();
-        for it in &state.proof {
-            let device = self.authenticate(it)?.device.0;
-            let Some(Statement::Checkpoint(checkpoint)) = decode(&it.body) else {
-                return None;
-            };
-            stated.entry(checkpoint).or_default().insert(device);
-        }
-        if stated.is_empty() {
-            // The state in which the group was formed needs no proof, since all begin with it.
-            return Some(Checkpoint { sequence: 0, chain: [0; 32], state: [0; 32] });
-        }
-        let mut quorum = self.group.quorum();
-        if self.broken.lacks(Rule::CheckpointQuorum) {
-            quorum = 1;
-        }
-        let (checkpoint, _) = stated.into_iter().find(|it| it.1.len() >= quorum)?;
-        let is_state = state_digest(&state.snapshot) == checkpoint.state;
-        (is_state || self.broken.lacks(Rule::StateDigest)).then_some(checkpoint)
     }
 }
 

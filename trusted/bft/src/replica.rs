@@ -58,7 +58,9 @@ pub struct Metrics {
     pub states: u64,
     /// How many statements its device has issued again, since the log did not have them.
     pub reissued: u64,
-    /// Whether it is a member of its view. A replica that has restarted is not, at first.
+    /// Whether others can count on it: it is a member of its view, and it has the statements of
+    /// f + 1 members, but for the last. A replica that has restarted, or that was cut off from the
+    /// others, is not active at first.
     pub is_active: bool,
 }
 
@@ -90,6 +92,10 @@ pub struct Replica<S> {
     pub(crate) waited: u32,
     /// The view, and the place in its log, up to which f + 1 have committed.
     pub(crate) decided: (u64, u64),
+    /// The view of the last state that was taken from others. Earlier views may be unknown.
+    pub(crate) skipped_to: u64,
+    /// The newest epochs of others for which the device had no vote, until it has heard of more.
+    pub(crate) unvoted: BTreeMap<u32, u64>,
     pub(crate) outputs: Vec<Output>,
     pub(crate) metrics: Metrics,
     pub(crate) broken: Broken,
@@ -141,6 +147,8 @@ impl<S: Service> Replica<S> {
             attempts: 0,
             waited: 0,
             decided: (0, 0),
+            skipped_to: 0,
+            unvoted: BTreeMap::new(),
             outputs: Vec::new(),
             metrics: Metrics { is_active: is_first, ..Metrics::default() },
             broken: Broken::default(),
@@ -170,12 +178,15 @@ impl<S: Service> Replica<S> {
 
     /// Takes a message: from a replica or a client, forwarded or not.
     pub fn receive(&mut self, bytes: &[u8]) {
-        let Some(message) = Message::decode(bytes) else {
+        let Some(mut message) = Message::decode(bytes) else {
             return;
         };
         match self.effect_of(&message) {
             Effect::Nothing => {}
             Effect::Answer(_) => {
+                if let Message::Status(status) = &mut message {
+                    status.wants_state = self.lacks_state(status);
+                }
                 let answer = self.answer(&message);
                 self.outputs.extend(answer);
             }
@@ -198,6 +209,12 @@ impl<S: Service> Replica<S> {
     /// Time passes. The unit is the caller's; a tick should be a fraction of a second, and longer
     /// than a round trip.
     pub fn tick(&mut self) {
+        // A log has no such tick: it changes nothing.
+        if self.is_idle() {
+            let status = self.status();
+            self.outputs.push(status);
+            return;
+        }
         self.drop_done();
         let limit = self.group.options.timeout << self.attempts.min(6);
         if self.is_late(limit) && self.metrics.is_active {
@@ -207,12 +224,18 @@ impl<S: Service> Replica<S> {
         let old = self.pending.values().filter(|it| it.age % FORWARD == 0);
         let old: Vec<Request> = old.map(|it| it.request.clone()).collect();
         old.into_iter().for_each(|it| self.forward(it));
+        let status = self.status();
+        self.outputs.push(status);
+        self.advance();
+    }
+
+    /// The question for all that is missing.
+    fn status(&self) -> Output {
         let positions = self.streams.iter();
         let positions = positions.map(|(key, it)| (key.0, key.1, it.track.counter)).collect();
         let wants_state = !self.metrics.is_active || self.attempts > 1;
         let status = Status { from: self.own, positions, wants_state };
-        self.outputs.push(Output::Replicas(Message::Status(status).encode()));
-        self.advance();
+        Output::Replicas(Message::Status(status).encode())
     }
 
     /// Drops requests that came to be executed with the state of others. They would be late for
@@ -222,7 +245,7 @@ impl<S: Service> Replica<S> {
         self.pending.retain(|_, it| ledger.is_new(&it.request));
     }
 
-    /// Whether a tick would change nothing: no request waits, and no view is wanted.
+    /// Whether a tick changes nothing: no request waits, and no view is wanted.
     pub(crate) fn is_idle(&self) -> bool {
         let track = self.own_track();
         let is_settled = track.at.is_some_and(|at| at.0 == track.promised);
@@ -257,12 +280,33 @@ impl<S: Service> Replica<S> {
     pub fn metrics(&self) -> Metrics {
         let (executed, stable) = (self.ledger.executed, self.ledger.stable);
         let reissued = self.device.reissues();
-        Metrics { executed, stable, reissued, ..self.metrics }
+        let is_active = self.metrics.is_active && self.is_up_to_date();
+        Metrics { executed, stable, reissued, is_active, ..self.metrics }
+    }
+
+    /// Whether this replica has the statements of f + 1 members of its view, its own among them,
+    /// but for the last.
+    fn is_up_to_date(&self) -> bool {
+        let Some(of_view) = self.own_track().at.and_then(|at| self.views.get(&at.0)) else {
+            return false;
+        };
+        let interval = self.group.stream_interval();
+        let is_followed = |device: &u32| {
+            let key = of_view.epoch(*device).map(|epoch| (*device, epoch));
+            let stream = key.and_then(|key| self.streams.get(&key));
+            stream.is_some_and(|it| !it.is_behind(interval))
+        };
+        (0..self.group.replicas).filter(is_followed).count() >= self.group.quorum()
+    }
+
+    /// The device and the epoch of the own stream.
+    pub(crate) fn own_key(&self) -> (u32, u64) {
+        (self.own, self.start.epoch.0)
     }
 
     pub(crate) fn own_track(&self) -> &Track {
         // The own stream is there from the start.
-        &self.streams[&(self.own, self.start.epoch.0)].track
+        &self.streams[&self.own_key()].track
     }
 
     /// Has a statement attested, takes it, and sends it to all.
@@ -279,7 +323,7 @@ impl<S: Service> Replica<S> {
         let Some(header) = statement.attestation().claim() else {
             return;
         };
-        let key = (self.own, self.start.epoch.0);
+        let key = self.own_key();
         self.streams.entry(key).or_default().put(header.counter, statement.clone());
         self.outputs.push(Output::Replicas(Message::Statement(statement).encode()));
         self.drain();

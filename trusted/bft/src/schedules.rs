@@ -2,6 +2,8 @@
 //! Schedules by hand: of three replicas 0, the first leader, lies, of five 4 as well.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod state_transfer;
+
 use std::sync::Arc;
 
 use smt_attestation::{DeviceId, Epoch, Start};
@@ -233,7 +235,7 @@ fn a_vote_of_the_old_epoch_comes_late(lacking: Option<Rule>) -> Cluster {
 /// Whether replica 2 knows a view that the liar's old epoch has voted for.
 fn counts_the_old_epoch(cluster: &Cluster) -> bool {
     let mut votes = cluster.replicas[2].views.values().flat_map(|it| &it.opening.votes);
-    votes.any(|(vote, _)| (vote.device, vote.epoch) == (0, 1))
+    votes.any(|vote| (vote.device, vote.epoch) == (0, 1))
 }
 
 #[test]

@@ -31,6 +31,8 @@ struct Snapshot<'a> {
     attempts: u32,
     waited: u32,
     decided: (u64, u64),
+    skipped_to: u64,
+    unvoted: Cow<'a, BTreeMap<u32, u64>>,
     metrics: Metrics,
 }
 
@@ -70,6 +72,8 @@ impl<S: Service> Replica<S> {
             attempts: self.attempts,
             waited: self.waited,
             decided: self.decided,
+            skipped_to: self.skipped_to,
+            unvoted: Cow::Borrowed(&self.unvoted),
             metrics: self.metrics,
         })
     }
@@ -82,7 +86,7 @@ impl<S: Service> Replica<S> {
         };
         let views = snapshot.views.into_iter();
         let views = views.map(|(number, it)| Some((number, it.read(&snapshot.batches)?)));
-        let own = (self.own, self.start.epoch.0);
+        let own = self.own_key();
         let Some(views) = views.collect::<Option<_>>() else {
             return Ok(false);
         };
@@ -97,6 +101,8 @@ impl<S: Service> Replica<S> {
         self.attempts = snapshot.attempts;
         self.waited = snapshot.waited;
         self.decided = snapshot.decided;
+        self.skipped_to = snapshot.skipped_to;
+        self.unvoted = snapshot.unvoted.into_owned();
         self.metrics = snapshot.metrics;
         Ok(true)
     }

@@ -3,9 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use smt_attestor::Attested;
 
-use serde::{Deserialize, Serialize};
+use crate::digest::Digest;
+use crate::stream_checkpoint::{StreamCheckpoints, StreamState};
 
 /// How many VIEW-CHANGEs of a sender are remembered. A NEW-VIEW may refer to one long after its
 /// sender has wanted others: a replica that forgets it before others do would take a correct leader
@@ -21,7 +23,7 @@ const AHEAD_BYTES: usize = 8 << 20;
 
 /// Where a sender stands after the statements that were taken: a function of its stream alone, thus
 /// the same for all who have taken as much.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub(crate) struct Track {
     /// The counter that was taken last.
     pub(crate) counter: u64,
@@ -41,6 +43,33 @@ pub(crate) struct Track {
     pub(crate) is_faulty: bool,
     /// The nonce of its start, if it began with HELLO.
     pub(crate) nonce: Option<[u8; 16]>,
+    /// The hash of how the view begins that it has entered; zeros for the group's first.
+    pub(crate) opening: Digest,
+    /// The hash of its view's log up to the place in `at`, if it is the view's leader.
+    pub(crate) chain: Digest,
+    /// Whether all this is what everybody sees. Of a view that this replica has skipped with a
+    /// state it does not know the beginning.
+    pub(crate) is_exact: bool,
+}
+
+impl Default for Track {
+    /// A device in a later epoch than the group's first, before HELLO.
+    fn default() -> Self {
+        Self {
+            counter: 0,
+            at: None,
+            promised: 0,
+            ballots: BTreeMap::new(),
+            wanted: 0,
+            changes: BTreeMap::new(),
+            checkpoint: 0,
+            is_faulty: false,
+            nonce: None,
+            opening: [0; 32],
+            chain: [0; 32],
+            is_exact: true,
+        }
+    }
 }
 
 /// A VIEW-CHANGE, and where its sender stood.
@@ -56,6 +85,33 @@ impl Track {
     /// A member of the group as it was formed.
     pub(crate) fn first() -> Self {
         Self { at: Some((0, 0)), ..Self::default() }
+    }
+
+    /// The same for a checkpoint of the stream: without VIEW-CHANGEs for views up to the one that
+    /// the sender has entered, which open nothing that is still to come.
+    pub(crate) fn checkpointed(&self) -> Self {
+        let mut track = self.clone();
+        let entered = self.at.map_or(0, |at| at.0);
+        track.changes = track.changes.split_off(&(entered + 1));
+        track
+    }
+
+    /// The sender enters a view. `start` is the length of the log with which it begins, and nothing
+    /// for a view that is unknown here; `chain` is that log's hash, if the sender is its leader.
+    pub(crate) fn enter(
+        &mut self,
+        (view, opening): (u64, Digest),
+        start: Option<u64>,
+        chain: Digest,
+    ) {
+        self.at = Some((view, start.unwrap_or(0)));
+        (self.opening, self.chain) = (opening, chain);
+        self.is_exact = start.is_some();
+        self.promised = self.promised.max(view);
+        self.wanted = 0;
+        // A vote for a newcomer counts in one view. The next opening has admitted the newcomer, or
+        // its members vote again.
+        self.ballots = BTreeMap::new();
     }
 
     /// Remembers a VIEW-CHANGE.
@@ -75,16 +131,22 @@ pub(crate) struct Stream {
     pub(crate) track: Track,
     /// Authentic statements: those that were taken, for others, and some that wait.
     statements: BTreeMap<u64, Attested>,
+    pub(crate) checkpoints: StreamCheckpoints,
+    /// The highest counter that was heard of.
+    heard: u64,
+    /// The counter of the checkpoint from which on the stream is followed.
+    begun: u64,
 }
 
 impl Stream {
     pub(crate) fn new(track: Track) -> Self {
-        Self { track, statements: BTreeMap::new() }
+        Self { track, ..Self::default() }
     }
 
     /// Keeps an authentic statement, if there is room. Those that are further from their turn give
     /// way to it: they are asked for again.
     pub(crate) fn put(&mut self, counter: u64, statement: Attested) {
+        self.heard = self.heard.max(counter);
         if !self.has_room(counter, statement.body.len()) {
             return;
         }
@@ -103,7 +165,24 @@ impl Stream {
     pub(crate) fn lacks(&self, counter: u64, length: usize) -> bool {
         !self.track.is_faulty
             && !self.statements.contains_key(&counter)
-            && self.has_room(counter, length)
+            && (self.has_room(counter, length) || self.is_far(counter))
+    }
+
+    /// Whether a statement tells that this replica lacks far more than it knows of.
+    fn is_far(&self, counter: u64) -> bool {
+        counter.saturating_sub(self.track.counter.max(self.heard)) > AHEAD
+    }
+
+    /// Whether so many statements at least are missing.
+    pub(crate) fn is_behind(&self, by: u64) -> bool {
+        !self.track.is_faulty && self.heard.saturating_sub(self.track.counter) >= by
+    }
+
+    /// Whether another replica that has taken statements up to `counter` finds the next one here,
+    /// or has all of them.
+    pub(crate) fn can_go_on_from(&self, counter: u64) -> bool {
+        let next = counter.saturating_add(1);
+        counter >= self.track.counter || self.statements.contains_key(&next)
     }
 
     /// Whether a statement may wait here. The next one may at any time; another one beside those
@@ -123,6 +202,11 @@ impl Stream {
     fn waiting(&self, counter: u64) -> usize {
         let first = self.track.counter.saturating_add(1);
         self.statements.range(first..=counter).map(|it| it.1.body.len()).sum()
+    }
+
+    /// The counter of the checkpoint from which on the stream is followed.
+    pub(crate) fn begun(&self) -> u64 {
+        self.begun
     }
 
     /// The statement after those that were taken.
@@ -145,11 +229,13 @@ impl Stream {
         self.statements.range(after..).next().map(|(counter, it)| (*counter, it.clone()))
     }
 
-    /// A statement was taken; keeps `retained` of them.
-    pub(crate) fn took(&mut self, counter: u64, retained: u64) {
-        self.track.counter = counter;
-        if let Some(last) = counter.checked_sub(retained) {
-            self.statements.remove(&last);
+    /// Forgets statements: `retained` of those that were taken stay, and all after the stable
+    /// checkpoint.
+    pub(crate) fn forget(&mut self, retained: u64) {
+        let last = self.track.counter.saturating_sub(retained);
+        let last = last.min(self.checkpoints.stable_counter());
+        while self.statements.first_key_value().is_some_and(|it| *it.0 <= last) {
+            self.statements.pop_first();
         }
     }
 
@@ -158,12 +244,19 @@ impl Stream {
         self.statements.range(counter.saturating_add(1)..).take(most).map(|it| it.1)
     }
 
-    /// Stands where a view's opening says, if that is later.
-    pub(crate) fn jump(&mut self, track: Track) {
-        if self.track.counter < track.counter && !self.track.is_faulty {
-            self.statements = self.statements.split_off(&(track.counter + 1));
-            self.track = track;
-        }
+    /// Whether a stable checkpoint is beyond what was taken, and the next statement is not here.
+    pub(crate) fn needs(&self, state: &StreamState) -> bool {
+        let is_later = self.track.counter < state.track.counter;
+        is_later && !self.track.is_faulty && self.next().is_none()
+    }
+
+    /// Goes on from a stable checkpoint.
+    pub(crate) fn begin_at(&mut self, state: StreamState) {
+        self.statements = self.statements.split_off(&state.track.counter.saturating_add(1));
+        self.track = state.track.clone();
+        self.begun = self.track.counter;
+        self.heard = self.heard.max(self.begun);
+        self.checkpoints = StreamCheckpoints::stable_at(state);
     }
 }
 
@@ -193,7 +286,7 @@ mod tests {
         stream.put(1, said(64 << 10));
         assert_eq!(stream.next().map(|it| it.0), Some(1));
         assert!(waiting(&stream) <= AHEAD_BYTES && !stream.statements.contains_key(&last));
-        stream.took(1, 1 << 20);
+        stream.track.counter = 1;
         assert!(stream.lacks(last, 64 << 10), "there is room again");
     }
 }

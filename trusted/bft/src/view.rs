@@ -22,6 +22,8 @@ pub(crate) struct View {
     log: BTreeMap<u64, (Digest, Batch)>,
     end: u64,
     end_chain: Digest,
+    /// A place before the log whose hash is known: the checkpoint of a state that was taken.
+    checkpoint: (u64, Digest),
     /// The ENTERs of members, for replicas that restart.
     pub(crate) enters: BTreeMap<u32, Attested>,
 }
@@ -34,18 +36,20 @@ pub(crate) struct WrittenView<'a> {
     log: Vec<(u64, Digest, u32)>,
     end: u64,
     end_chain: Digest,
+    checkpoint: (u64, Digest),
     enters: Cow<'a, BTreeMap<u32, Attested>>,
 }
 
 impl WrittenView<'_> {
     /// The view; nothing if there is no such batch.
     pub(crate) fn read(self, batches: &[Batch]) -> Option<View> {
-        let Self { opening, digest, log, end, end_chain, enters } = self;
+        let Self { opening, digest, log, end, end_chain, checkpoint, enters } = self;
         let log = log.into_iter().map(|(place, chain, number)| {
             Some((place, (chain, batches.get(number as usize)?.clone())))
         });
         let (opening, enters) = (opening.into_owned(), enters.into_owned());
-        Some(View { opening, digest, log: log.collect::<Option<_>>()?, end, end_chain, enters })
+        let log = log.collect::<Option<_>>()?;
+        Some(View { opening, digest, log, end, end_chain, checkpoint, enters })
     }
 }
 
@@ -59,6 +63,7 @@ impl View {
             digest: self.digest,
             end: self.end,
             end_chain: self.end_chain,
+            checkpoint: self.checkpoint,
             enters: Cow::Borrowed(&self.enters),
         }
     }
@@ -67,13 +72,30 @@ impl View {
     pub(crate) fn new(opening: Opening, log: BTreeMap<u64, (Digest, Batch)>) -> Self {
         let digest = opening.digest();
         let (end, end_chain) = (opening.start, opening.chain);
-        Self { opening, digest, log, end, end_chain, enters: BTreeMap::new() }
+        let (checkpoint, enters) = ((end, end_chain), BTreeMap::new());
+        Self { opening, digest, log, end, end_chain, checkpoint, enters }
     }
 
     /// View 0, which all members have entered from the start.
     pub(crate) fn first(epochs: Vec<u64>) -> Self {
         let opening = Opening { view: 0, epochs, start: 0, chain: [0; 32], votes: Vec::new() };
         Self::new(opening, BTreeMap::new())
+    }
+
+    /// A view as a state has it: its log from a checkpoint on, and the place and the hash to which
+    /// its leader has come.
+    pub(crate) fn from_state(
+        opening: Opening,
+        checkpoint: (u64, Digest),
+        log: BTreeMap<u64, (Digest, Batch)>,
+        (end, end_chain): (u64, Digest),
+    ) -> Self {
+        Self { end, end_chain, checkpoint, ..Self::new(opening, log) }
+    }
+
+    /// The hash of the whole log.
+    pub(crate) fn end_chain(&self) -> Digest {
+        self.end_chain
     }
 
     /// The last place of the log.
@@ -113,6 +135,9 @@ impl View {
         }
         if sequence == self.opening.start {
             return Some(self.opening.chain);
+        }
+        if sequence == self.checkpoint.0 {
+            return Some(self.checkpoint.1);
         }
         self.log.get(&sequence).map(|entry| entry.0)
     }

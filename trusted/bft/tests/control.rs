@@ -48,10 +48,10 @@ fn attack_on(rule: Rule) -> Attack {
 fn first_seed(rule: Rule) -> u64 {
     match rule {
         Rule::ChangeQuorum => 110,
-        Rule::CheckpointQuorum => 170,
+        Rule::CheckpointQuorum => 400,
         Rule::DistinctVotes => 230,
         Rule::LongestLog => 690,
-        Rule::Promise => 7_300,
+        Rule::Promise => 1_600,
         _ => 0,
     }
 }

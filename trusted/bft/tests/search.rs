@@ -61,3 +61,10 @@ fn replicas_with_logs_that_are_killed_lose_nothing() {
         assert_eq!(report.rare(), []);
     }
 }
+
+/// An idle replica asked its device for votes in each tick, which its log does not have. After a
+/// kill, the log had answers that no input asked for.
+#[test]
+fn a_replica_with_a_device_asks_it_again_for_no_vote_in_ticks_that_are_not_logged() {
+    assert_eq!(run(&Scenario::with_logs(880_000_000_025)).violations, []);
+}

@@ -15,6 +15,7 @@ use crate::request::{Reply, Request};
 use crate::service::Service;
 use crate::sim::attack::Attack;
 use crate::sim::group::{LIAR_CLIENT, client_key};
+use crate::stream_checkpoint::StreamState;
 
 /// A message on its way to a replica or a client.
 #[derive(Clone, Debug)]
@@ -311,32 +312,67 @@ impl Liar {
         if !self.random.chance(30) {
             return;
         }
-        let batch = self.own_batch();
-        let core = &mut self.cores[side];
-        let Some(Message::State(mut state)) = core.state_for_others() else {
-            // No view was opened yet: an opening of its own.
-            let epochs = vec![1; self.replicas as usize];
-            let chain = crate::ledger::extend(&[0; 32], &batch);
-            let opening = Opening { view: view + 3, epochs, start: 1, chain, votes: Vec::new() };
-            let (proof, enters) = (Vec::new(), Vec::new());
-            let state = State { proof, snapshot: Vec::new(), log: vec![batch], opening, enters };
-            self.lies += 1;
-            let bytes = Message::State(Box::new(state)).encode();
-            self.held.extend((0..self.replicas).map(|to| (To::Replica(to), bytes.clone())));
+        let Some(Message::State(mut state)) = self.cores[side].state_for_others() else {
             return;
         };
-        state.snapshot = wrong_snapshot(&state.snapshot);
-        if self.random.chance(70) && state.opening.start > 0 {
-            // A checkpoint that it alone has stated.
-            let (sequence, chain) = (state.opening.start, state.opening.chain);
-            let digest = crate::ledger::state_digest(&state.snapshot);
-            let checkpoint = Checkpoint { sequence, chain, state: digest };
-            state.log = Vec::new();
-            state.proof = attest(core, &Statement::Checkpoint(checkpoint)).into_iter().collect();
+        match self.random.below(4) {
+            0 => self.invent_opening(side, view, &mut state),
+            1 => self.invent_stream(side, &mut state),
+            2 => self.invent_checkpoint(side, &mut state),
+            _ => state.snapshot = wrong_snapshot(&state.snapshot),
         }
         self.lies += 1;
         let bytes = Message::State(state).encode();
         self.held.extend((0..self.replicas).map(|to| (To::Replica(to), bytes.clone())));
+    }
+
+    /// A view that nobody has opened, with a log of its own, which it enters itself.
+    fn invent_opening(&mut self, side: usize, view: u64, state: &mut State) {
+        let batch = self.own_batch();
+        let core = &self.cores[side];
+        let chain = crate::ledger::extend(&[0; 32], &batch);
+        let epochs = state.opening.epochs.clone();
+        let leads = |view: &u64| core.group.leader(*view) == core.own;
+        let Some(view) = (view + 1..).find(leads) else {
+            return;
+        };
+        state.opening = Opening { view, epochs, start: 1, chain, votes: Vec::new() };
+        (state.proof, state.log) = (Vec::new(), vec![batch]);
+        (state.enters, state.streams) = (Vec::new(), Vec::new());
+        let opening = state.opening.digest();
+        if let Some(enter) = attest(&mut self.cores[side], &Statement::Enter { view, opening }) {
+            self.cores[side].publish(enter.clone());
+            state.enters.push(enter);
+        }
+    }
+
+    /// A place of its own stream that it alone states.
+    fn invent_stream(&mut self, side: usize, state: &mut State) {
+        let core = &mut self.cores[side];
+        let (device, epoch) = core.own_key();
+        let interval = core.group.stream_interval();
+        let mut track = core.own_track().checkpointed();
+        track.counter = (track.counter / interval + 1) * interval;
+        let mut it = StreamState { device, epoch, track, proof: Vec::new() };
+        let said = attest(core, &Statement::Streams(vec![it.checkpoint()]));
+        it.proof.extend(said.clone());
+        state.streams.retain(|other| other.key() != it.key());
+        state.streams.push(it);
+        if let Some(said) = said {
+            core.publish(said);
+        }
+    }
+
+    /// A checkpoint that it alone has stated.
+    fn invent_checkpoint(&mut self, side: usize, state: &mut State) {
+        state.snapshot = wrong_snapshot(&state.snapshot);
+        let core = &mut self.cores[side];
+        let digest = crate::ledger::state_digest(&state.snapshot);
+        let (start, chain) = (state.opening.start, state.opening.chain);
+        let sequence = start.max(1);
+        let checkpoint = Checkpoint { sequence, chain, state: digest };
+        (state.log, state.streams) = (Vec::new(), Vec::new());
+        state.proof = attest(core, &Statement::Checkpoint(checkpoint)).into_iter().collect();
     }
 
     /// Restarts the device, and hides what it has said before.

@@ -107,6 +107,10 @@ impl<'a> World<'a> {
         if !scenario.seed.is_multiple_of(3) {
             group.options.pipeline = group.options.window;
         }
+        // In every second run little is kept, and who was away needs the checkpoints of streams.
+        if scenario.seed / 2 % 2 == 1 {
+            group.options.retained = 1;
+        }
         let group = Arc::new(group);
         let n = scenario.replicas;
         let bounds = Bounds { nodes: n, cuts: 4, cut: 1200, honest_from: HONEST };

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Checkpoints of streams: where a sender stands after some statements, on the word of f + 1.
+//!
+//! A replica that takes a stream from its first statement knows where the sender stands. One that
+//! has restarted, or that has missed more than the others keep, cannot begin in the middle on
+//! anybody's word: the statements before may have promised a view, after which a COMMIT in a lower
+//! one counts nowhere. At each multiple of [`Group::stream_interval`] all that take a stream state
+//! where its sender stands there ([`Statement::Streams`]). f + 1 equal statements, one of which is
+//! a correct replica's, are a proof for everybody: the checkpoint is stable.
+//!
+//! Statements after the stable checkpoint are kept, and no more than
+//! [`Group::stream_window`] of them are taken before the next one is stable. So a correct replica
+//! that was away finds either the statement after its last, or a checkpoint that it can trust.
+//!
+//! [`Statement::Streams`]: crate::message::Statement::Streams
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use smt_attestor::Attested;
+
+use crate::digest::{Digest, digest};
+use crate::follow::Place;
+use crate::group::Group;
+use crate::message::{Statement, decode, encode};
+use crate::replica::Replica;
+use crate::service::Service;
+use crate::track::Track;
+
+/// Stable checkpoints of a stream are at most this many intervals apart.
+pub(crate) const INTERVALS: u64 = 8;
+/// Checkpoints of one statement, at most.
+pub(crate) const STATED_MAX: usize = 64;
+/// Checkpoints of one stream that are remembered of each replica that states them: the newest.
+const REMEMBERED: usize = INTERVALS as usize + 1;
+
+/// Where the sender of a stream stands after some statements, as one replica has taken them.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct StreamCheckpoint {
+    /// The sender.
+    pub device: u32,
+    /// Its epoch.
+    pub epoch: u64,
+    /// The counter of the last statement.
+    pub counter: u64,
+    /// The hash of all that follows from the statements.
+    pub state: Digest,
+}
+
+/// A stable checkpoint of a stream, with its proof.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct StreamState {
+    /// The sender.
+    pub(crate) device: u32,
+    /// Its epoch.
+    pub(crate) epoch: u64,
+    /// Where it stands.
+    pub(crate) track: Track,
+    /// f + 1 attested statements of [`Statement::Streams`] that have this checkpoint.
+    ///
+    /// [`Statement::Streams`]: crate::message::Statement::Streams
+    pub(crate) proof: Vec<Attested>,
+}
+
+impl StreamState {
+    pub(crate) fn key(&self) -> (u32, u64) {
+        (self.device, self.epoch)
+    }
+
+    /// The checkpoint that the proof has to state.
+    pub(crate) fn checkpoint(&self) -> StreamCheckpoint {
+        checkpoint_of(self.key(), &self.track)
+    }
+}
+
+fn checkpoint_of((device, epoch): (u32, u64), track: &Track) -> StreamCheckpoint {
+    let stream = (device.to_be_bytes(), epoch.to_be_bytes());
+    let state = digest("stream", &[&stream.0, &stream.1, &encode(track)]);
+    StreamCheckpoint { device, epoch, counter: track.counter, state }
+}
+
+/// The checkpoints of one stream: those that this replica has passed, and those that others state.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct StreamCheckpoints {
+    /// Where the sender stands at the checkpoints after the stable one.
+    passed: BTreeMap<u64, (StreamCheckpoint, Track)>,
+    /// What each replica states, by counter, with the statement.
+    stated: BTreeMap<u32, BTreeMap<u64, (Digest, Attested)>>,
+    stable: Option<StreamState>,
+    /// The last checkpoint that this replica has stated.
+    said: u64,
+}
+
+impl StreamCheckpoints {
+    /// Begins at a stable checkpoint.
+    pub(crate) fn stable_at(state: StreamState) -> Self {
+        let said = state.track.counter;
+        Self { stable: Some(state), said, ..Self::default() }
+    }
+
+    /// The stable checkpoint; nothing before the first one.
+    pub(crate) fn stable(&self) -> Option<&StreamState> {
+        self.stable.as_ref()
+    }
+
+    /// The counter of the stable checkpoint.
+    pub(crate) fn stable_counter(&self) -> u64 {
+        self.stable.as_ref().map_or(0, |it| it.track.counter)
+    }
+
+    /// The sender stands here at a checkpoint.
+    fn pass(&mut self, key: (u32, u64), track: Track, quorum: usize) {
+        let counter = track.counter;
+        self.passed.insert(counter, (checkpoint_of(key, &track), track));
+        self.settle(counter, quorum);
+    }
+
+    /// Counts what a replica states.
+    fn hear(&mut self, from: u32, stated: &StreamCheckpoint, statement: &Attested, quorum: usize) {
+        if stated.counter <= self.stable_counter() {
+            return;
+        }
+        let of_replica = self.stated.entry(from).or_default();
+        of_replica.entry(stated.counter).or_insert_with(|| (stated.state, statement.clone()));
+        while of_replica.len() > REMEMBERED {
+            of_replica.pop_first();
+        }
+        self.settle(stated.counter, quorum);
+    }
+
+    /// Makes a checkpoint stable that f + 1 state as this replica sees it.
+    fn settle(&mut self, counter: u64, quorum: usize) {
+        let Some((checkpoint, track)) = self.passed.get(&counter) else {
+            return;
+        };
+        let stated = self.stated.values().filter_map(|it| it.get(&counter));
+        let equal = stated.filter(|it| it.0 == checkpoint.state).map(|it| it.1.clone());
+        let proof: Vec<Attested> = equal.take(quorum).collect();
+        if proof.len() < quorum {
+            return;
+        }
+        let (device, epoch, track) = (checkpoint.device, checkpoint.epoch, track.clone());
+        self.stable = Some(StreamState { device, epoch, track, proof });
+        self.passed = self.passed.split_off(&(counter + 1));
+        for of_replica in self.stated.values_mut() {
+            *of_replica = of_replica.split_off(&(counter + 1));
+        }
+    }
+
+    /// The checkpoints that this replica has passed and not stated.
+    fn unsaid(&self) -> impl Iterator<Item = StreamCheckpoint> {
+        self.passed.range(self.said + 1..).map(|it| it.1.0)
+    }
+}
+
+impl Group {
+    /// Statements of a stream from one of its checkpoints to the next. They are some for each
+    /// replica at least: what states the checkpoints has checkpoints itself.
+    pub(crate) fn stream_interval(&self) -> u64 {
+        let least = u64::from(self.replicas) * 4;
+        (self.options.retained / INTERVALS).max(least).max(1)
+    }
+
+    /// Statements of a stream that are taken after its stable checkpoint, at most.
+    pub(crate) fn stream_window(&self) -> u64 {
+        self.stream_interval().saturating_mul(INTERVALS)
+    }
+}
+
+impl<S: Service> Replica<S> {
+    /// Notes where the sender of a stream stands, if that is one of the stream's checkpoints.
+    pub(crate) fn pass_checkpoint(&mut self, key: (u32, u64)) {
+        let (interval, quorum) = (self.group.stream_interval(), self.group.quorum());
+        let Some(stream) = self.streams.get_mut(&key) else {
+            return;
+        };
+        let track = &stream.track;
+        // Where this replica has skipped views with a state, it does not know all.
+        if track.counter.is_multiple_of(interval) && track.is_exact && !track.is_faulty {
+            let track = track.checkpointed();
+            stream.checkpoints.pass(key, track, quorum);
+        }
+    }
+
+    /// Counts what a replica states of streams. False if no correct replica states it.
+    pub(crate) fn hear_checkpoints(
+        &mut self,
+        from: Place,
+        stated: &[StreamCheckpoint],
+        statement: &Attested,
+    ) -> bool {
+        let (interval, quorum) = (self.group.stream_interval(), self.group.quorum());
+        let is_fine = |it: &StreamCheckpoint| {
+            let is_place = it.counter > 0 && it.counter.is_multiple_of(interval);
+            it.device < self.group.replicas && is_place
+        };
+        if stated.is_empty() || stated.len() > STATED_MAX || !stated.iter().all(is_fine) {
+            return false;
+        }
+        for it in stated {
+            if let Some(stream) = self.streams.get_mut(&(it.device, it.epoch)) {
+                stream.checkpoints.hear(from.device, it, statement, quorum);
+            }
+        }
+        true
+    }
+
+    /// States the checkpoints of streams that this replica has passed.
+    pub(crate) fn state_checkpoints(&mut self) -> bool {
+        let unsaid = self.streams.values().flat_map(|it| it.checkpoints.unsaid());
+        let unsaid: Vec<StreamCheckpoint> = unsaid.take(STATED_MAX).collect();
+        if unsaid.is_empty() || !self.metrics.is_active {
+            return false;
+        }
+        for it in &unsaid {
+            if let Some(stream) = self.streams.get_mut(&(it.device, it.epoch)) {
+                stream.checkpoints.said = it.counter;
+            }
+        }
+        self.say(Statement::Streams(unsaid));
+        true
+    }
+
+    /// Whether the own stream is so far from its stable checkpoint that others might take no more
+    /// of it. Then all but what makes streams stable waits.
+    pub(crate) fn is_window_full(&self) -> bool {
+        let own = self.streams.get(&self.own_key());
+        own.is_some_and(|it| {
+            let beyond = it.track.counter.saturating_sub(it.checkpoints.stable_counter());
+            beyond >= self.group.stream_window() / 2
+        })
+    }
+
+    /// Whether f + 1 replicas state a checkpoint of a stream.
+    pub(crate) fn is_proved(&self, state: &StreamState) -> bool {
+        let checkpoint = state.checkpoint();
+        let mut devices = Vec::new();
+        for it in &state.proof {
+            let Some(header) = self.authenticate(it) else {
+                return false;
+            };
+            let Some(Statement::Streams(stated)) = decode(&it.body) else {
+                return false;
+            };
+            if stated.contains(&checkpoint) && !devices.contains(&header.device) {
+                devices.push(header.device);
+            }
+        }
+        devices.len() >= self.group.quorum()
+    }
+}
