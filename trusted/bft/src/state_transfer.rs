@@ -5,8 +5,8 @@
 //! Each part of a [`State`] is a fact that a correct replica among f + 1 has attested: a checkpoint
 //! of the log was executed, a view begins like this, a stream's sender stands there. None says
 //! that a log is committed beyond the checkpoint. f of f + 1 ENTERs may be liars', who attest them
-//! when they may not, and show them to one replica alone. What is committed follows from the
-//! streams ([`Replica::decide`]), as for everybody.
+//! when they may not, and show them to one replica alone. A replica that takes a state learns from
+//! the streams what is committed ([`Replica::decide`]), as everybody does.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -176,7 +176,7 @@ impl<S: Service> Replica<S> {
                 self.begin_stream_at(it, view);
             }
         }
-        // Of the other members' streams nothing is forgotten: they are followed from the start.
+        // Nobody has forgotten anything of the other members' streams.
         let members = (0..).zip(opening.epochs.iter().copied());
         let own = self.own_key();
         for (device, epoch) in members.filter(|it| *it != own) {

@@ -84,7 +84,7 @@ fn checkpoint_of((device, epoch): (u32, u64), track: &Track) -> StreamCheckpoint
 pub(crate) struct StreamCheckpoints {
     /// Where the sender stands at the checkpoints after the stable one.
     passed: BTreeMap<u64, (StreamCheckpoint, Track)>,
-    /// What each replica states, by counter, with the statement.
+    /// The statements of each replica, by counter, with the state that they name.
     stated: BTreeMap<u32, BTreeMap<u64, (Digest, Attested)>>,
     stable: Option<StreamState>,
     /// The last checkpoint that this replica has stated.

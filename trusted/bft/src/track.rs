@@ -47,8 +47,8 @@ pub(crate) struct Track {
     pub(crate) opening: Digest,
     /// The hash of its view's log up to the place in `at`, if it is the view's leader.
     pub(crate) chain: Digest,
-    /// Whether all this is what everybody sees. Of a view that this replica has skipped with a
-    /// state it does not know the beginning.
+    /// Whether all this is what everybody sees: this replica does not know how a view begins that
+    /// it has skipped with a state.
     pub(crate) is_exact: bool,
 }
 

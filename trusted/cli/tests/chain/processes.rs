@@ -95,7 +95,10 @@ impl Chain {
         self.etcd = Some(etcd.spawn().unwrap());
     }
 
+    /// Kills etcd, when it has been up: an etcd that is killed in its first moments does not know
+    /// itself as a member of its cluster, and answers nothing any more.
     pub(crate) fn stop_etcd(&mut self) {
+        wait_until("etcd is up", || self.is_etcd_healthy());
         let mut etcd = self.etcd.take().unwrap();
         etcd.kill().unwrap();
         etcd.wait().unwrap();
@@ -110,6 +113,17 @@ impl Chain {
     /// Whether etcd has a key of the group.
     pub(crate) fn is_in_etcd(&self, name: &str) -> bool {
         self.ask_etcd("range", name, "").contains("\"kvs\"")
+    }
+
+    fn is_etcd_healthy(&self) -> bool {
+        let address = self.etcd_url.strip_prefix("http://").unwrap();
+        let Ok(mut stream) = TcpStream::connect(address) else {
+            return false;
+        };
+        let mut answer = String::new();
+        let asked =
+            write!(stream, "GET /health HTTP/1.1\r\nHost: etcd\r\nConnection: close\r\n\r\n");
+        asked.is_ok() && stream.read_to_string(&mut answer).is_ok() && answer.contains("\"true\"")
     }
 
     fn ask_etcd(&self, what: &str, name: &str, rest: &str) -> String {
