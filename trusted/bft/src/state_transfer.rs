@@ -3,8 +3,8 @@
 //! or that has missed more than the others keep.
 //!
 //! Each part of a [`State`] is a fact that a correct replica among f + 1 has attested: a checkpoint
-//! of the log was executed, a view begins like this, a stream's sender stands there. None says
-//! that a log is committed beyond the checkpoint. f of f + 1 ENTERs may be liars', who attest them
+//! of the log was executed, a view begins like this, a stream's sender stands there. A log
+//! beyond the checkpoint is not committed by them: f of f + 1 ENTERs may be liars', who attest them
 //! when they may not, and show them to one replica alone. A replica that takes a state learns from
 //! the streams what is committed ([`Replica::decide`]), as everybody does.
 
@@ -176,7 +176,7 @@ impl<S: Service> Replica<S> {
                 self.begin_stream_at(it, view);
             }
         }
-        // Nobody has forgotten anything of the other members' streams.
+        // The other members' streams are followed from the start, since all of them is kept.
         let members = (0..).zip(opening.epochs.iter().copied());
         let own = self.own_key();
         for (device, epoch) in members.filter(|it| *it != own) {
@@ -252,7 +252,7 @@ impl<S: Service> Replica<S> {
     /// proved.
     fn is_entered(&self, state: &State) -> bool {
         let opening = &state.opening;
-        // The view in which the group was formed needs no proof, since all begin with it.
+        // All begin with the view in which the group was formed.
         if *opening == View::first(self.group.epochs.clone()).opening {
             return true;
         }

@@ -9,8 +9,8 @@
 //! a correct replica's, are a proof for everybody: the checkpoint is stable.
 //!
 //! Statements after the stable checkpoint are kept, and no more than
-//! [`Group::stream_window`] of them are taken before the next one is stable. So a correct replica
-//! that was away finds either the statement after its last, or a checkpoint that it can trust.
+//! [`Group::stream_window`] of them are taken before the next one is stable. A correct replica
+//! that was away finds the statement after its last one, or a checkpoint that it can trust.
 //!
 //! [`Statement::Streams`]: crate::message::Statement::Streams
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Liars who give a state to one replica: 1 and 2 of five. Nobody restarts.
+//! Liars who give a state to one replica: 1 and 2 of five. No device restarts.
 
 use std::sync::Arc;
 
