@@ -4,6 +4,8 @@
 use smt_attestation::{GroupSecret, SigningKey, Start};
 use smt_device_client::{Device, SecretNumber};
 
+use crate::error::AttestorError;
+
 /// Where a replica's attestations come from.
 pub enum OwnDevice {
     /// The kernel in this process. The number of the epoch comes from a counter that only grows.
@@ -32,5 +34,18 @@ impl OwnDevice {
             Self::Library { start, .. } => *start,
             Self::Process { device, .. } => device.own(),
         }
+    }
+
+    /// The same device, whose start has this nonce: a kernel in this process is started with it.
+    ///
+    /// # Errors
+    /// [`AttestorError::Foreign`] if a device that outlives the replica was started with another.
+    pub fn with_nonce(mut self, nonce: [u8; 16]) -> Result<Self, AttestorError> {
+        match &mut self {
+            Self::Library { start, .. } => start.nonce = nonce,
+            Self::Process { device, .. } if device.own().nonce == nonce => {}
+            Self::Process { .. } => return Err(AttestorError::Foreign),
+        }
+        Ok(self)
     }
 }

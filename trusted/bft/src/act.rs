@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use crate::message::{Batch, Statement, fits_statement};
 use crate::replica::Replica;
-use crate::request::Request;
-use crate::service::Service;
+use smt_replica::{Request, Service};
 
 impl<S: Service> Replica<S> {
     /// Does all that can be done now.

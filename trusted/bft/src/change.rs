@@ -10,9 +10,9 @@ use crate::follow::{Place, Verdict};
 use crate::message::{Opening, Reference};
 use crate::replica::Replica;
 use crate::rule::Rule;
-use crate::service::Service;
 use crate::track::Change;
 use crate::view::View;
+use smt_replica::Service;
 
 /// How many views are remembered, for streams that are behind.
 const VIEWS: usize = 256;
@@ -73,13 +73,13 @@ impl<S: Service> Replica<S> {
         match self.opening(view, &votes) {
             None => Verdict::Faulty,
             Some(opening) => {
-                self.open(opening, latest);
+                self.begin_view(opening, latest);
                 Verdict::Taken
             }
         }
     }
 
-    fn open(&mut self, opening: Opening, latest: Option<(u64, u64)>) {
+    fn begin_view(&mut self, opening: Opening, latest: Option<(u64, u64)>) {
         let before = latest.and_then(|at| self.views.get(&at.0));
         let log = before.map(|it| it.prefix(opening.start)).unwrap_or_default();
         self.views.insert(opening.view, View::new(opening, log));

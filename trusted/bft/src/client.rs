@@ -4,14 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ed25519_dalek::SigningKey;
-
-use crate::digest::Digest;
-use crate::group::Group;
 use crate::message::Message;
 use crate::replica::Output;
-use crate::request::{Reply, Request};
 use crate::rule::{Broken, Rule};
+use smt_replica::{Digest, Group, Reply, Request, SigningKey};
 
 /// A client with one request at a time.
 pub struct Client {

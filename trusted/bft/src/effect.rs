@@ -3,11 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use smt_attestor::Attested;
-
 use crate::message::{Message, Status, statement_bytes_max};
 use crate::replica::{Output, Replica};
-use crate::service::Service;
+use smt_replica::{Asker, Attested, Effect, Service};
 
 /// How many statements of a stream answer one question.
 const RESENT: usize = 32;
@@ -18,24 +16,6 @@ const RESENT_BYTES: usize = 1 << 20;
 /// of each device.
 const POSITIONS_MAX: usize = 1 << 16;
 
-/// A replica or a client that asks.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) enum Asker {
-    Replica(u32),
-    Client(u32),
-}
-
-/// The most that comes of a message.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Effect {
-    /// Nothing, now or later.
-    Nothing,
-    /// An answer ([`Replica::answer`]), and no change.
-    Answer(Asker),
-    /// A change. The message is authentic.
-    Change,
-}
-
 impl<S: Service> Replica<S> {
     /// The effect of a message. Whatever is taken before it does not turn the two lesser ones into
     /// a change that the group would miss: it is as if the network had lost the message.
@@ -43,7 +23,7 @@ impl<S: Service> Replica<S> {
     /// Signatures and MACs come last: a message that is of no use costs no verification.
     pub(crate) fn effect_of(&self, message: &Message) -> Effect {
         match message {
-            Message::Status(it) if self.may_ask(it) => Effect::Answer(Asker::Replica(it.from)),
+            Message::Status(it) if self.may_ask(it) => Effect::Answer(Asker::Node(it.from)),
             Message::Request(it) if !self.ledger.is_new(it) => match self.answered(it) {
                 Some(_) => Effect::Answer(Asker::Client(it.client)),
                 None => Effect::Nothing,
@@ -91,9 +71,9 @@ impl<S: Service> Replica<S> {
     }
 
     /// The answer to what can be answered without a change.
-    pub(crate) fn answer(&self, message: &Message) -> Vec<Output> {
+    pub(crate) fn answer(&self, message: &Message, may_be_long: bool) -> Vec<Output> {
         match message {
-            Message::Status(status) if self.may_ask(status) => self.missing(status),
+            Message::Status(status) if self.may_ask(status) => self.missing(status, may_be_long),
             Message::Request(request) => {
                 let answer = self.answered(request).cloned();
                 Vec::from_iter(answer.map(|it| self.reply_of(request.client, it)))
@@ -106,7 +86,7 @@ impl<S: Service> Replica<S> {
 
     /// All that another replica says that it lacks, of all streams: a liar that speaks to some only
     /// is heard by all.
-    fn missing(&self, status: &Status) -> Vec<Output> {
+    fn missing(&self, status: &Status, with_state: bool) -> Vec<Output> {
         let known: BTreeMap<_, _> =
             status.positions.iter().map(|(device, epoch, at)| ((*device, *epoch), *at)).collect();
         let to = |message: Message| Output::Replica(status.from, message.encode());
@@ -122,7 +102,8 @@ impl<S: Service> Replica<S> {
                 }
             }
         }
-        let state = status.wants_state.then(|| self.state_for_others()).flatten();
+        let has_state = with_state && self.lacks_state(status);
+        let state = has_state.then(|| self.state_for_others()).flatten();
         outputs.extend(state.map(to));
         outputs
     }

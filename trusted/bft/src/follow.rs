@@ -5,12 +5,11 @@
 //! receiver knows: all correct replicas judge each sender alike. A receiver may wait, though.
 
 use smt_attestation::Kind;
-use smt_attestor::Attested;
+use smt_replica::{Attested, Service};
 
 use crate::message::{Batch, Checkpoint, Statement, decode, fits_statement};
 use crate::replica::Replica;
 use crate::rule::Rule;
-use crate::service::Service;
 use crate::track::{Track, WANTED_MAX};
 
 /// The fate of a statement.

@@ -5,12 +5,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use smt_attestor::Attested;
 
-use crate::digest::{Digest, digest};
-use crate::message::{Batch, Checkpoint, decode, encode};
-use crate::request::Request;
-use crate::service::Service;
+use crate::message::{Batch, Checkpoint, decode, digest, encode};
+use smt_replica::{Attested, Digest, Request, Service};
 
 /// The answer to a client's last executed request.
 #[derive(Clone, Debug, Deserialize, Serialize)]

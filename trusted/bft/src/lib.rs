@@ -17,23 +17,18 @@
 #![forbid(unsafe_code)]
 
 mod act;
-mod any_service;
 mod change;
 mod client;
-mod digest;
-mod durable;
 mod effect;
 mod follow;
-mod group;
 mod ledger;
 mod message;
+mod node;
 mod recover;
 mod replica;
-mod request;
 mod rule;
 #[cfg(all(test, feature = "broken"))]
 mod schedules;
-mod service;
 #[cfg(feature = "sim")]
 pub mod sim;
 mod snapshot;
@@ -42,16 +37,8 @@ mod stream_checkpoint;
 mod track;
 mod view;
 
-pub use any_service::{AnyService, ServiceKind};
 pub use client::Client;
-pub use digest::Digest;
-pub use durable::{Durable, DurableError};
-pub use ed25519_dalek::SigningKey;
-pub use group::{Group, Options, PublicKey};
 pub use message::{Batch, Checkpoint, Message, Opening, Reference, State, Statement, Status};
 pub use replica::{Identity, Metrics, Output, Replica};
-pub use request::{Reply, Request, SignatureBytes, sign, verifies};
 pub use rule::Rule;
-pub use service::{Counter, KeyValue, KeyValueOperation, Service};
-pub use smt_attestor::{Attested, AttestorError, OwnDevice};
 pub use stream_checkpoint::{StreamCheckpoint, StreamState};

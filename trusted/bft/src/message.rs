@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use smt_attestor::Attested;
 
-use crate::digest::{Digest, digest};
-use crate::group::Options;
-use crate::request::{Reply, Request};
 use crate::stream_checkpoint::{STATED_MAX, StreamCheckpoint, StreamState};
+use smt_replica::{Attested, Digest, Options, Reply, Request};
+pub(crate) use smt_replica::{decode, encode};
+
+/// The name of this system in hashes and logs.
+pub(crate) const SYSTEM: &str = "bft";
 
 /// Requests that are ordered together.
 pub type Batch = Arc<Vec<Request>>;
@@ -134,7 +135,7 @@ pub struct State {
     /// How the view begins.
     pub opening: Opening,
     /// f + 1 attested ENTERs; none for the view in which the group was formed. One of them is a
-    /// correct replica's: the view begins like this. None proves that its log is committed.
+    /// correct replica's: the view begins like this. They do not prove that its log is committed.
     pub enters: Vec<Attested>,
     /// Where streams stand at their stable checkpoints.
     pub streams: Vec<StreamState>,
@@ -190,13 +191,7 @@ impl Message {
     }
 }
 
-/// Bytes of a value of this module. Memory is all that it can lack.
-pub(crate) fn encode(value: &impl Serialize) -> Vec<u8> {
-    postcard::to_allocvec(value).unwrap_or_default()
-}
-
-/// Reads a value, and refuses bytes after it.
-pub(crate) fn decode<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Option<T> {
-    let (value, rest) = postcard::take_from_bytes(bytes).ok()?;
-    rest.is_empty().then_some(value)
+/// The hash of `parts` under a domain of this system.
+pub(crate) fn digest(domain: &str, parts: &[&[u8]]) -> Digest {
+    smt_replica::digest(SYSTEM, domain, parts)
 }

@@ -4,11 +4,10 @@
 use std::collections::BTreeMap;
 
 use smt_attestation::{Ballot, DeviceId, Epoch, Header, Kind, Start, Vote};
-use smt_attestor::Attested;
+use smt_replica::{Attested, Service};
 
 use crate::message::{Statement, decode};
 use crate::replica::Replica;
-use crate::service::Service;
 
 /// Epochs of a device that are followed, beside those that are in a view: the newest.
 pub(crate) const NEWCOMERS: usize = 4;

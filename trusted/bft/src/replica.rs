@@ -4,20 +4,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ed25519_dalek::SigningKey;
 use serde::{Deserialize, Serialize};
 use smt_attestation::{Ballot, Header, Start};
-use smt_attestor::Attested;
 use smt_attestor::{Attestor, OwnDevice};
 use smt_device_client::DeviceError;
+use smt_replica::{Attested, Effect, Group, Reply, Request, Service, SigningKey};
 
-use crate::effect::Effect;
-use crate::group::Group;
 use crate::ledger::{Answer, Ledger};
 use crate::message::{Message, Statement, Status, encode};
-use crate::request::{Reply, Request};
 use crate::rule::{Broken, Rule};
-use crate::service::Service;
 use crate::track::{Stream, Track};
 use crate::view::View;
 
@@ -178,16 +173,13 @@ impl<S: Service> Replica<S> {
 
     /// Takes a message: from a replica or a client, forwarded or not.
     pub fn receive(&mut self, bytes: &[u8]) {
-        let Some(mut message) = Message::decode(bytes) else {
+        let Some(message) = Message::decode(bytes) else {
             return;
         };
         match self.effect_of(&message) {
             Effect::Nothing => {}
             Effect::Answer(_) => {
-                if let Message::Status(status) = &mut message {
-                    status.wants_state = self.lacks_state(status);
-                }
-                let answer = self.answer(&message);
+                let answer = self.answer(&message, true);
                 self.outputs.extend(answer);
             }
             Effect::Change => self.take(message),
@@ -230,7 +222,7 @@ impl<S: Service> Replica<S> {
     }
 
     /// The question for all that is missing.
-    fn status(&self) -> Output {
+    pub(crate) fn status(&self) -> Output {
         let positions = self.streams.iter();
         let positions = positions.map(|(key, it)| (key.0, key.1, it.track.counter)).collect();
         let wants_state = !self.metrics.is_active || self.attempts > 1;

@@ -7,14 +7,12 @@ mod state_transfer;
 use std::sync::Arc;
 
 use smt_attestation::{DeviceId, Epoch, Start};
-use smt_attestor::Attested;
+use smt_replica::{Attested, Counter, Reply};
 
 use crate::client::Client;
 use crate::message::{Message, Statement, decode, encode};
 use crate::replica::{Output, Replica};
-use crate::request::Reply;
 use crate::rule::Rule;
-use crate::service::Counter;
 use crate::sim::group::{client_key, group, identity};
 use crate::sim::liar::restart_keeping_state;
 

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use smt_attestor::{AttestorError, AttestorSnapshot, WrittenBallot};
+use smt_replica::Service;
 
 use crate::ledger::WrittenLedger;
 use crate::message::{Batch, decode, encode};
 use crate::replica::{Metrics, Pending, Replica};
-use crate::service::Service;
 use crate::track::Stream;
 use crate::view::WrittenView;
 

@@ -10,18 +10,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use smt_attestor::Attested;
-
-use crate::digest::Digest;
 use crate::ledger::{extend, state_digest};
 use crate::message::{Batch, Checkpoint, Message, Opening, State, Statement, decode};
 use crate::recover::NEWCOMERS;
 use crate::replica::Replica;
 use crate::rule::Rule;
-use crate::service::Service;
 use crate::stream_checkpoint::StreamState;
 use crate::track::{Stream, Track};
 use crate::view::View;
+use smt_replica::{Attested, Digest, Service};
 
 /// Batches by their places, each with the hash of the log up to it.
 type Log = BTreeMap<u64, (Digest, Batch)>;
@@ -190,7 +187,7 @@ impl<S: Service> Replica<S> {
         self.decide(view);
     }
 
-    /// Counts a CHECKPOINT, wherever it stands in its sender's stream: f + 1 equal ones are a proof.
+    /// Counts a CHECKPOINT, wherever it stands in its sender's stream: f + 1 equal ones prove it.
     fn count_checkpoint(&mut self, it: &Attested) {
         let Some(device) = self.authenticate(it).map(|header| header.device.0) else {
             return;

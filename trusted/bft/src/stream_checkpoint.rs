@@ -17,22 +17,17 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use smt_attestor::Attested;
+use smt_replica::{Attested, Digest, STREAM_INTERVALS, Service};
 
-use crate::digest::{Digest, digest};
 use crate::follow::Place;
-use crate::group::Group;
-use crate::message::{Statement, decode, encode};
+use crate::message::{Statement, decode, digest, encode};
 use crate::replica::Replica;
-use crate::service::Service;
 use crate::track::Track;
 
-/// Stable checkpoints of a stream are at most this many intervals apart.
-pub(crate) const INTERVALS: u64 = 8;
 /// Checkpoints of one statement, at most.
 pub(crate) const STATED_MAX: usize = 64;
 /// Checkpoints of one stream that are remembered of each replica that states them: the newest.
-const REMEMBERED: usize = INTERVALS as usize + 1;
+const REMEMBERED: usize = STREAM_INTERVALS as usize + 1;
 
 /// Where the sender of a stream stands after some statements, as one replica has taken them.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -150,20 +145,6 @@ impl StreamCheckpoints {
     /// The checkpoints that this replica has passed and not stated.
     fn unsaid(&self) -> impl Iterator<Item = StreamCheckpoint> {
         self.passed.range(self.said + 1..).map(|it| it.1.0)
-    }
-}
-
-impl Group {
-    /// Statements of a stream from one of its checkpoints to the next. They are some for each
-    /// replica at least: what states the checkpoints has checkpoints itself.
-    pub(crate) fn stream_interval(&self) -> u64 {
-        let least = u64::from(self.replicas) * 4;
-        (self.options.retained / INTERVALS).max(least).max(1)
-    }
-
-    /// Statements of a stream that are taken after its stable checkpoint, at most.
-    pub(crate) fn stream_window(&self) -> u64 {
-        self.stream_interval().saturating_mul(INTERVALS)
     }
 }
 

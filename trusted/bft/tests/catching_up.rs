@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use smt_attestation::{DeviceId, Epoch, GroupSecret, Start};
-use smt_bft::{Client, Counter, Group, Identity, Options, Output, OwnDevice, Replica, SigningKey};
+use smt_bft::{Client, Identity, Output, Replica};
+use smt_replica::{Counter, Group, Options, OwnDevice, SigningKey};
 
 /// Requests that a client makes after a change, and ticks in which each of them has its answer.
 const REQUESTS: u64 = 10;

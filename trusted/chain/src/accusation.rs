@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use smt_bft::{Digest, Group, SignatureBytes, SigningKey};
+use smt_replica::{Digest, Group, SignatureBytes, SigningKey};
 
 use crate::digest::digest;
 use crate::message::encode;
@@ -28,7 +28,7 @@ impl Accusation {
     /// Signs an accusation.
     #[must_use]
     pub fn sign(group: &Group, node: u32, number: u64, key: &SigningKey) -> Self {
-        let signature = smt_bft::sign(key, &said(group, node, number));
+        let signature = smt_replica::sign(key, &said(group, node, number));
         Self { node, number, signature }
     }
 
@@ -37,7 +37,7 @@ impl Accusation {
     pub fn is_genuine(&self, group: &Group) -> bool {
         let said = said(group, self.node, self.number);
         let key = group.reply_keys.get(self.node as usize);
-        key.is_some_and(|key| smt_bft::verifies(key, &said, &self.signature))
+        key.is_some_and(|key| smt_replica::verifies(key, &said, &self.signature))
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Statements that a node makes of its own accord.
 
-use smt_bft::Service;
+use smt_replica::Service;
 
 use crate::configuration::Configuration;
 use crate::message::Statement;
@@ -19,7 +19,11 @@ impl<S: Service + Clone> Node<S> {
             if self.own_track().is_faulty {
                 return;
             }
-            let did = self.freeze() || self.open() || self.enter() || self.order() || self.prove();
+            let did = self.freeze()
+                || self.open_configuration()
+                || self.enter()
+                || self.order()
+                || self.prove();
             if !did {
                 return;
             }
@@ -46,7 +50,7 @@ impl<S: Service + Clone> Node<S> {
     }
 
     /// The new head opens the configuration, when f + 1 have frozen.
-    fn open(&mut self) -> bool {
+    fn open_configuration(&mut self) -> bool {
         #[cfg(feature = "sim")]
         if self.holds_proofs {
             return false;

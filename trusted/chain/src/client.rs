@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use smt_bft::{Digest, Group, Reply, Request, SigningKey};
+use smt_replica::{Digest, Group, Reply, Request, SigningKey};
 
 use crate::configuration::Configuration;
 use crate::message::Message;

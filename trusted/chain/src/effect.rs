@@ -2,7 +2,7 @@
 //! The effects of messages and of time on a node: its log needs only those that change it.
 
 use smt_attestor::Attested;
-use smt_bft::Service;
+use smt_replica::{Asker, Effect, Service};
 
 use crate::message::{Message, Status};
 use crate::node::{Node, Output};
@@ -16,24 +16,6 @@ const RESENT: usize = 64;
 /// Bytes from which on no further statement of a stream answers it. Each stream has its own, since
 /// the next statement of one may wait for a statement of another.
 const RESENT_BYTES: usize = 256 << 10;
-
-/// A node or a client that asks.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) enum Asker {
-    Node(u32),
-    Client(u32),
-}
-
-/// The most that comes of a message.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Effect {
-    /// Nothing, now or later.
-    Nothing,
-    /// An answer ([`Node::answer`]), and no change.
-    Answer(Asker),
-    /// A change.
-    Change,
-}
 
 impl<S: Service + Clone> Node<S> {
     /// The effect of a message. Whatever is taken before it does not turn the two lesser ones into

@@ -5,7 +5,7 @@
 //! receiver knows: all correct nodes judge each sender alike. A receiver may wait, though.
 
 use smt_attestor::Attested;
-use smt_bft::{Digest, Request, Service};
+use smt_replica::{Digest, Request, Service};
 
 use crate::message::{Message, Statement, decode};
 use crate::node::{Node, Output};

@@ -2,7 +2,7 @@
 //! How long a node waits before it wants another configuration.
 
 use serde::{Deserialize, Serialize};
-use smt_bft::Service;
+use smt_replica::Service;
 
 use crate::configuration::Configuration;
 use crate::node::{Node, Output};

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use smt_bft::{Digest, Request, Service};
+use smt_replica::{Digest, Request, Service};
 
 use crate::configuration::Configuration;
 use crate::digest::digest;
@@ -199,7 +199,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use super::*;
     use crate::sim::group::client_key;
-    use smt_bft::KeyValue;
+    use smt_replica::KeyValue;
 
     fn request(client: u32, number: u64) -> Request {
         Request::sign(&client_key(1), client, number, ([0; 16], vec![number as u8; 8]))

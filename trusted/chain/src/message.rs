@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use smt_attestor::Attested;
-use smt_bft::{Digest, Reply, Request};
+use smt_replica::{Digest, Reply, Request};
 
 use crate::accusation::Made;
 

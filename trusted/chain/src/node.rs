@@ -7,11 +7,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use smt_attestor::Attested;
 use smt_attestor::{Attestor, AttestorError, OwnDevice};
-use smt_bft::{Group, Request, Service, SigningKey};
+use smt_replica::{Effect, Group, Request, Service, SigningKey};
 
 use crate::accusation::Made;
 use crate::configuration::Configuration;
-use crate::effect::Effect;
 use crate::late::Accused;
 use crate::log::Log;
 use crate::message::{Message, Statement, encode};
@@ -40,6 +39,18 @@ pub struct Identity {
     pub device: OwnDevice,
     /// The key with which the host signs replies.
     pub reply_key: SigningKey,
+}
+
+impl Identity {
+    /// A node that has forgotten what it has said must not come back.
+    pub(crate) fn refuse_other_epoch(&self, group: &Group) -> Result<(), AttestorError> {
+        let start = self.device.start();
+        let (own, device) = (start.device.0, start.epoch.0);
+        match group.epochs.get(own as usize).copied().unwrap_or(0) {
+            group if group == device => Ok(()),
+            group => Err(AttestorError::OtherEpoch { device, group }),
+        }
+    }
 }
 
 /// Numbers of a node, for logs and tests.
@@ -119,13 +130,9 @@ impl<S: Service + Clone> Node<S> {
         identity: Identity,
         empty: S,
     ) -> Result<Self, AttestorError> {
+        identity.refuse_other_epoch(&group)?;
         let Identity { device, reply_key } = identity;
-        let (own, epoch) = (device.start().device.0, device.start().epoch.0);
-        let of_group = group.epochs.get(own as usize).copied().unwrap_or(0);
-        // A node that has forgotten what it has said must not come back.
-        if epoch != of_group {
-            return Err(AttestorError::OtherEpoch { device: epoch, group: of_group });
-        }
+        let own = device.start().device.0;
         let device = group.open(device)?;
         let first = Configuration::of_number(0, group.replicas);
         Ok(Self {

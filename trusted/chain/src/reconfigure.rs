@@ -4,7 +4,7 @@
 //! A FREEZE carries its sender's whole gapless stream by reference: its receiver has taken that
 //! stream up to there, or waits. A sender can hide nothing that it has proved.
 
-use smt_bft::Service;
+use smt_replica::Service;
 
 use crate::accusation::Made;
 use crate::configuration::Configuration;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use smt_bft::{Reply, Request, Service};
+use smt_replica::{Reply, Request, Service};
 
 use crate::configuration::Configuration;
 use crate::log::Entry;

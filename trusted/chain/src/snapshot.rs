@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use smt_attestor::{AttestorError, AttestorSnapshot};
-use smt_bft::Service;
+use smt_replica::Service;
 
 use crate::accusation::Made;
 use crate::configuration::Configuration;

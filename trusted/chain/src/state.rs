@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use smt_bft::{Digest, Request, Service};
+use smt_replica::{Digest, Request, Service};
 
 use crate::log::Entry;
 use crate::shared::Shared;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::time::Instant;
 
 use clap::Subcommand;
-use smt_bft::KeyValueOperation;
+use smt_replica::KeyValueOperation;
 use smt_trusted_process::{CallError, Caller, ClientProtocol, ConfigError};
 
 use crate::service::ServiceName;

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use smt_attestation::DeviceId;
-use smt_bft::{AttestorError, OwnDevice};
 use smt_device_client::{Client, Device, DeviceError, SecretNumber};
+use smt_replica::{AttestorError, OwnDevice};
 use smt_trusted_process::{ConfigError, OwnSecret, Source};
 use toml::Spanned;
 use zeroize::Zeroizing;

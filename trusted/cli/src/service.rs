@@ -2,7 +2,7 @@
 //! The services of `smt-trusted bft` and `smt-trusted chain`.
 
 use serde::Deserialize;
-use smt_bft::{AnyService, ServiceKind};
+use smt_replica::{AnyService, ServiceKind};
 
 /// The services that can be replicated.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, clap::ValueEnum)]

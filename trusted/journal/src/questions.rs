@@ -37,11 +37,11 @@ impl<A: Ord + Copy, Q> Questions<A, Q> {
     }
 
     /// Those that are to be answered now. Others wait for the next tick.
-    pub fn due(&mut self) -> Vec<Q> {
+    pub fn due(&mut self) -> Vec<(A, Q)> {
         let mut due = Vec::new();
         for (asker, question) in std::mem::take(&mut self.waiting) {
             match self.answered.insert(asker) {
-                true => due.push(question),
+                true => due.push((asker, question)),
                 false => drop(self.waiting.insert(asker, question)),
             }
         }
@@ -65,10 +65,10 @@ mod tests {
         questions.put('a', 1);
         questions.put('b', 2);
         questions.put('a', 3);
-        assert_eq!(questions.due(), [3, 2]);
+        assert_eq!(questions.due(), [('a', 3), ('b', 2)]);
         questions.put('a', 4);
         assert_eq!(questions.due(), []);
         questions.tick();
-        assert_eq!(questions.due(), [4]);
+        assert_eq!(questions.due(), [('a', 4)]);
     }
 }

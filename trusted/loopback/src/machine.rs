@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A replica of any system.
 
-use smt_bft::{Output, Replica, Service};
+use smt_bft::{Output, Replica};
 use smt_device_client::DeviceError;
+use smt_replica::Service;
 
 /// The member from which bytes come, as its session proves it.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use smt_bft::{Reply, Request, SigningKey};
+use smt_replica::{Reply, Request, SigningKey};
 
 use crate::{MessageId, NODES};
 

@@ -7,7 +7,8 @@ mod properties;
 use std::sync::Arc;
 
 use smt_bft::sim::observe::{self, Observed};
-use smt_bft::{Attested, Counter, Group, Message, Output, Replica, Request, Rule, Statement};
+use smt_bft::{Message, Output, Replica, Rule, Statement};
+use smt_replica::{Attested, Counter, Group, Request};
 use stateright::Property;
 
 use crate::answers::Answers;

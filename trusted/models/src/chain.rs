@@ -7,9 +7,10 @@ mod properties;
 
 use std::sync::Arc;
 
-use smt_bft::{Counter, Group, Request};
 use smt_chain::sim::observe::{self, Observed};
-use smt_chain::{Attested, Configuration, Message, Node, Output, Rule, Statement};
+use smt_chain::{Configuration, Message, Node, Output, Rule, Statement};
+use smt_replica::Attested;
+use smt_replica::{Counter, Group, Request};
 use stateright::Property;
 
 use crate::answers::Answers;

@@ -162,7 +162,7 @@ impl<P: Protocol, D: Disk> Durable<P, D> {
             }
         }
         self.note_steps();
-        for question in self.questions.due() {
+        for (_, question) in self.questions.due() {
             self.node.answer(&question);
         }
         Ok(self.node.outputs())

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The group of a run, and the keys of all its members.
 
-use ed25519_dalek::SigningKey;
 use smt_attestation::{GroupSecret, Start};
 use smt_attestor::OwnDevice;
+use smt_replica::{Group, Options, SigningKey};
 
-use crate::group::{Group, Options};
 use crate::replica::Identity;
 
 /// The client whose key liars have.

@@ -3,11 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::any_service::ServiceKind;
-use crate::digest::Digest;
 use crate::message::{Batch, decode, encode};
-use crate::request::Request;
-use crate::service::KeyValueOperation;
+use smt_replica::{Digest, KeyValueOperation, Request, ServiceKind};
 
 /// A property that does not hold.
 #[derive(Clone, Debug, Eq, PartialEq)]

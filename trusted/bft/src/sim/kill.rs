@@ -4,10 +4,9 @@
 use smt_attestation::{DeviceId, Epoch, SigningKey, Start};
 use smt_attestor::OutlivingDevice;
 use smt_journal::{ModelDisk, SnapshotLog};
+use smt_replica::AnyService;
 
-use crate::any_service::AnyService;
-use crate::durable::Durable;
-use crate::replica::Identity;
+use crate::replica::{Identity, Replica};
 use crate::sim::group::{identity, reply_key, secret};
 use crate::sim::report::Event;
 use crate::sim::world::{HONEST, Happening, Node, World};
@@ -37,7 +36,7 @@ impl World<'_> {
         let start = Start { device: DeviceId(device), epoch, nonce };
         let identity = self.identity_with_log(start);
         let service = AnyService::new(self.scenario.service);
-        match Durable::open(self.group.clone(), identity, service, disk) {
+        match Replica::open(self.group.clone(), identity, service, disk) {
             Ok(durable) => Node::Durable(Box::new(durable)),
             Err(_) => {
                 self.history.log_refused(device);

@@ -4,15 +4,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use ed25519_dalek::SigningKey;
-use smt_attestor::Attested;
+use smt_replica::{AnyService, Attested, Reply, Request, Service, SigningKey};
 use smt_simulation::Random;
 
-use crate::any_service::AnyService;
 use crate::message::{Batch, Checkpoint, Message, Opening, Reference, State, Statement, encode};
 use crate::replica::{Output, Replica};
-use crate::request::{Reply, Request};
-use crate::service::Service;
 use crate::sim::attack::Attack;
 use crate::sim::group::{LIAR_CLIENT, client_key};
 use crate::stream_checkpoint::StreamState;

@@ -6,18 +6,15 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::sync::Arc;
 
-use ed25519_dalek::SigningKey;
 use sha2::{Digest as _, Sha256};
 use smt_attestation::{DeviceId, Epoch, GroupSecret, Start};
 use smt_device_client::DeviceError;
+use smt_replica::{Counter, Digest, Group, Options, SigningKey};
 
 use crate::client::Client;
-use crate::digest::Digest;
-use crate::group::{Group, Options};
 use crate::message::Batch;
 use crate::replica::Replica;
 use crate::rule::{Broken, Rule};
-use crate::service::Counter;
 use crate::sim::group::{client_key, identity, reply_key};
 
 /// The parts of a replica that a model looks at.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The parts of a run.
 
+use smt_replica::ServiceKind;
 use smt_simulation::Random;
 
-use crate::any_service::ServiceKind;
 use crate::rule::Rule;
 use crate::sim::attack::Attack;
 

@@ -7,17 +7,12 @@ use std::sync::Arc;
 use smt_attestation::{DeviceId, Epoch, Start};
 use smt_attestor::OutlivingDevice;
 use smt_journal::ModelDisk;
+use smt_replica::{AnyService, Group, KeyValueOperation, Logged, Request, ServiceKind};
 use smt_simulation::{Bounds, Fate, Network, Random, Schedule};
 
-use crate::any_service::AnyService;
-use crate::any_service::ServiceKind;
 use crate::client::Client;
-use crate::durable::Durable;
-use crate::group::Group;
 use crate::message::Message;
 use crate::replica::{Output, Replica};
-use crate::request::Request;
-use crate::service::KeyValueOperation;
 use crate::sim::group::{CLIENTS, LIAR_CLIENT, client_key, group, identity};
 use crate::sim::history::{History, Operation, Violation};
 use crate::sim::liar::{Liar, To};
@@ -46,7 +41,7 @@ pub struct Outcome {
 pub(super) enum Node {
     Correct(Box<Replica<AnyService>>),
     /// A correct replica with a log on a disk.
-    Durable(Box<Durable<AnyService, ModelDisk>>),
+    Durable(Box<Logged<Replica<AnyService>, ModelDisk>>),
     Liar(Box<Liar>),
     Down,
     /// A replica that was killed, and its disk as the crash has left it.
@@ -58,7 +53,7 @@ impl Node {
     fn correct(&self) -> Option<&Replica<AnyService>> {
         match self {
             Self::Correct(replica) => Some(replica),
-            Self::Durable(durable) => Some(durable.replica()),
+            Self::Durable(durable) => Some(durable.node()),
             Self::Liar(_) | Self::Down | Self::Killed(_) => None,
         }
     }

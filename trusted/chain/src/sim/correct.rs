@@ -6,20 +6,21 @@ use std::sync::Arc;
 
 use smt_attestation::SigningKey;
 use smt_attestor::OutlivingDevice;
-use smt_bft::{Group, KeyValue};
 use smt_journal::{ModelDisk, SnapshotLog};
+use smt_replica::{Group, KeyValue, Logged};
+
 use smt_simulation::Random;
 
 use crate::accusation::Made;
 use crate::configuration::Configuration;
-use crate::durable::Durable;
+use crate::message::Message;
 use crate::node::{Identity, Node, Output};
 use crate::sim::group::{identity, reply_key, secret, start};
 
 /// A correct node.
 pub(super) enum Correct {
     Plain(Box<Node<KeyValue>>),
-    Logged(Box<Logged>),
+    Logged(Box<WithLog>),
 }
 
 /// How nodes with logs run.
@@ -36,9 +37,9 @@ pub(super) struct Habits {
 
 /// A node with a log. All that is random here is drawn apart, for runs without logs to stay as they
 /// are.
-pub(super) struct Logged {
+pub(super) struct WithLog {
     /// Nothing only while the node starts again.
-    durable: Option<Durable<KeyValue, ModelDisk>>,
+    durable: Option<Logged<Node<KeyValue>, ModelDisk>>,
     group: Arc<Group>,
     own: u32,
     /// A device that is not killed with the node; nothing for a kernel in the node's process.
@@ -69,7 +70,7 @@ impl Correct {
         match self {
             Self::Plain(node) => node.tick(),
             Self::Logged(it) => {
-                it.durable.iter_mut().for_each(Durable::tick);
+                it.durable.iter_mut().for_each(Logged::tick);
                 it.work();
             }
         }
@@ -78,7 +79,10 @@ impl Correct {
     pub(super) fn configure(&mut self, made: &Made, nodes: u32) {
         match self {
             Self::Plain(node) => node.configure(Configuration::of_number(made.number, nodes)),
-            Self::Logged(it) => it.durable.iter_mut().for_each(|durable| durable.configure(made)),
+            Self::Logged(it) => {
+                let bytes = Message::Made(made.clone()).encode();
+                it.durable.iter_mut().for_each(|durable| durable.receive(&bytes));
+            }
         }
     }
 
@@ -92,7 +96,7 @@ impl Correct {
     pub(super) fn node(&self) -> Option<&Node<KeyValue>> {
         match self {
             Self::Plain(node) => Some(node),
-            Self::Logged(it) => it.durable.as_ref().map(Durable::node),
+            Self::Logged(it) => it.durable.as_ref().map(Logged::node),
         }
     }
 
@@ -115,7 +119,7 @@ impl Correct {
     }
 }
 
-impl Logged {
+impl WithLog {
     pub(super) fn new(group: &Arc<Group>, own: u32, seed: u64, habits: Habits) -> Self {
         let (group, random) = (group.clone(), Random::new(seed));
         let device = { habits.has_process }
@@ -133,7 +137,7 @@ impl Logged {
             None => of_library,
             Some(it) => Identity { device: it.own_device(), reply_key: reply_key(self.own) },
         };
-        self.durable = Durable::open(group, identity, KeyValue::default(), disk).ok();
+        self.durable = Node::open(group, identity, KeyValue::default(), disk).ok();
     }
 
     fn work(&mut self) {

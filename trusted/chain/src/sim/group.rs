@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use smt_attestation::{DeviceId, Epoch, GroupSecret, Start};
 use smt_attestor::OwnDevice;
-use smt_bft::{Group, Options, SigningKey};
+use smt_replica::{Group, Options, SigningKey};
 
 use crate::node::Identity;
 

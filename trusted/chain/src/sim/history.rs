@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use smt_bft::{Digest, KeyValueOperation, Request};
+use smt_replica::{Digest, KeyValueOperation, Request};
 
 use crate::message::{decode, encode};
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use smt_attestation::{Algorithm, DeviceId, Epoch, Header, Kind, StreamId};
 use smt_attestor::Attested;
-use smt_bft::{KeyValue, KeyValueOperation, Reply, Request};
+use smt_replica::{KeyValue, KeyValueOperation, Reply, Request};
 use smt_simulation::Random;
 
 use crate::message::{Message, Reference, Statement, encode};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 use smt_attestation::GroupSecret;
 use smt_attestor::{Attested, AttestorError};
-use smt_bft::{Counter, Digest, Group, Request, SigningKey};
+use smt_replica::{Counter, Digest, Group, Request, SigningKey};
 
 use crate::client::Client;
 use crate::log::Log;

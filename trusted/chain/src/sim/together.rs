@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use smt_bft::{Group, KeyValue, KeyValueOperation, Reply, Request};
+use smt_replica::{Group, KeyValue, KeyValueOperation, Reply, Request};
 
 use crate::configuration::Configuration;
 use crate::message::Message;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use smt_bft::{Group, KeyValue, KeyValueOperation, Request};
+use smt_replica::{Group, KeyValue, KeyValueOperation, Request};
 use smt_simulation::{Bounds, Fate, Network, Random, Schedule};
 
 use crate::accusation::{Accusation, Made};
@@ -12,7 +12,7 @@ use crate::client::Client;
 use crate::configuration::Configuration;
 use crate::message::Message;
 use crate::node::{Node, Output};
-use crate::sim::correct::{Correct, Habits, Logged};
+use crate::sim::correct::{Correct, Habits, WithLog};
 use crate::sim::group::{CLIENTS, LIAR_CLIENT, client_key, group, identity, reply_key};
 use crate::sim::history::{History, Operation, Violation};
 use crate::sim::liar::{Liar, To};
@@ -124,7 +124,7 @@ impl<'a> World<'a> {
             let (is_eager, replaces_early) =
                 (self.scenario.sends_early, self.scenario.replaces_early);
             let habits = Habits { is_eager, replaces_early, has_process };
-            let logged = Logged::new(group, number, seed, habits);
+            let logged = WithLog::new(group, number, seed, habits);
             return Some(Host::Correct(Correct::Logged(Box::new(logged))));
         }
         let devices = if attack.is_some() && self.scenario.is_rolled_back { 2 } else { 1 };

@@ -7,13 +7,11 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use smt_attestation::{DeviceId, Epoch, GroupSecret, Start};
-use smt_bft::{
-    AnyService, AttestorError, Durable, DurableError, Identity, Message, Output, OwnDevice,
-    SigningKey,
-};
+use smt_bft::{Identity, Message, Output};
 use smt_device_client::Device;
 use smt_journal::{FileDisk, JournalError, SnapshotLog};
 use smt_mesh::{Member, Mesh, messages};
+use smt_replica::{AnyService, AttestorError, Logged, LoggedError, OwnDevice, SigningKey};
 use smt_trusted_process::{
     ConfigError, NewLog, Process, ProcessError, State, StateError, System, Taken, log_path,
 };
@@ -101,26 +99,26 @@ impl From<StateError> for ReplicaError {
     }
 }
 
-impl From<DurableError> for ReplicaError {
-    fn from(error: DurableError) -> Self {
+impl From<LoggedError> for ReplicaError {
+    fn from(error: LoggedError) -> Self {
         match error {
-            DurableError::Journal(error @ JournalError::Damaged(_)) => Self::Damaged(error),
-            DurableError::Journal(error) => Self::Log(error),
-            DurableError::Device(error @ AttestorError::Ahead) => Self::OldLog(error),
-            DurableError::Device(error) => Self::Device(error.into()),
+            LoggedError::Journal(error @ JournalError::Damaged(_)) => Self::Damaged(error),
+            LoggedError::Journal(error) => Self::Log(error),
+            LoggedError::Device(error @ AttestorError::Ahead) => Self::OldLog(error),
+            LoggedError::Device(error) => Self::Device(error.into()),
             error => Self::File("the log".to_owned(), io::Error::other(error)),
         }
     }
 }
 
-type Core = Durable<AnyService, FileDisk>;
+type Core = Logged<smt_bft::Replica<AnyService>, FileDisk>;
 
 impl ReplicaArguments {
     pub(crate) fn run(self) -> Result<(), ReplicaError> {
         let config = ReplicaConfig::read(&self.config)?;
         let process = Process::begin(self.metrics.as_deref())?;
         let (core, log) = open_core(&config, self.epoch)?;
-        let (own, view) = (config.replica, core.metrics().view);
+        let (own, view) = (config.replica, core.node().metrics().view);
         let new_log = NewLog::new(log, config.log_bytes);
         let replica = Replica { core, own, view, new_log };
         process.run(&config.place, Duration::from_millis(config.group.tick_ms.into()), || replica)
@@ -134,9 +132,9 @@ fn open_core(config: &ReplicaConfig, asked: Option<u64>) -> Result<(Core, PathBu
     let identity = Identity { device, reply_key };
     let began = Instant::now();
     let service = config.group.service.first_state();
-    let core = Durable::open(config.group.group.clone(), identity, service, state.log)?;
+    let core = smt_bft::Replica::open(config.group.group.clone(), identity, service, state.log)?;
     State::begun(&config.state, state.epoch)?;
-    let (inputs, metrics) = (core.replayed(), core.metrics());
+    let (inputs, metrics) = (core.replayed(), core.node().metrics());
     let (epoch, ms) = (state.epoch, began.elapsed().as_millis());
     tracing::info!(epoch, inputs, ms, view = metrics.view, executed = metrics.executed, "log read");
     config.device.tell();
@@ -212,7 +210,7 @@ impl System for Replica {
                 Output::Client(to, bytes) => mesh.to_client(to, bytes),
             }
         }
-        let metrics = self.core.metrics();
+        let metrics = self.core.node().metrics();
         if metrics.view != self.view {
             self.view = metrics.view;
             tracing::info!(view = metrics.view, executed = metrics.executed, "view entered");
@@ -221,7 +219,7 @@ impl System for Replica {
     }
 
     fn numbers(&self) -> serde_json::Value {
-        let metrics = self.core.metrics();
+        let metrics = self.core.node().metrics();
         serde_json::json!({
             "replica": self.own,
             "view": metrics.view,

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use smt_bft::SigningKey;
 use smt_chain::{Client, Output};
 use smt_mesh::Mesh;
+use smt_replica::SigningKey;
 use smt_trusted_process::{Caller, ClientProtocol, Terms, last_number};
 
 use crate::chain::config::ClientConfig;

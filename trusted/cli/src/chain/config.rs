@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Deserialize;
-use smt_bft::{Group, Options};
 use smt_mesh::{Certificates, Member, Place};
+use smt_replica::{Group, Options};
 use smt_trusted_process::{
     ClientEntry, ConfigError, MemberFile, Role, Serving, Source, refuse_count,
 };

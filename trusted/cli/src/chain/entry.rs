@@ -3,8 +3,8 @@
 
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
-use smt_bft::SignatureBytes;
 use smt_chain::{Accusation, Made};
+use smt_replica::SignatureBytes;
 
 /// An accusation in etcd.
 #[derive(Deserialize, Serialize)]
@@ -72,7 +72,7 @@ fn read_signature(text: &str) -> Option<SignatureBytes> {
 pub(crate) mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use super::*;
-    use smt_bft::{Group, Options, SigningKey};
+    use smt_replica::{Group, Options, SigningKey};
     use std::collections::BTreeMap;
 
     pub(crate) fn key(node: u32) -> SigningKey {

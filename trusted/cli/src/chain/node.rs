@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use smt_attestation::{DeviceId, Epoch, GroupSecret, Start};
-use smt_bft::{AnyService, AttestorError, OwnDevice, SigningKey};
-use smt_chain::{Configuration, Durable, DurableError, Identity, Message, Output};
+use smt_chain::{Configuration, Identity, Message, Node, Output};
 use smt_journal::{FileDisk, JournalError, SnapshotLog};
 use smt_mesh::{Member, Mesh, messages};
+use smt_replica::{AnyService, AttestorError, Logged, LoggedError, OwnDevice, SigningKey};
 use smt_trusted_process::{
     ConfigError, NewLog, Process, ProcessError, State, StateError, System, Taken, log_path,
 };
@@ -87,14 +87,14 @@ pub(crate) enum NodeError {
     Damaged(JournalError),
     /// The log cannot be used.
     #[error(transparent)]
-    Log(DurableError),
+    Log(LoggedError),
 }
 
 impl NodeError {
     /// The error of a log that cannot be opened.
-    fn of_log(path: &Path, error: DurableError) -> Self {
+    fn of_log(path: &Path, error: LoggedError) -> Self {
         match error {
-            DurableError::Journal(JournalError::OtherOwner) => {
+            LoggedError::Journal(JournalError::OtherOwner) => {
                 Self::OtherOwner(path.display().to_string())
             }
             error => error.into(),
@@ -102,12 +102,12 @@ impl NodeError {
     }
 }
 
-impl From<DurableError> for NodeError {
-    fn from(error: DurableError) -> Self {
+impl From<LoggedError> for NodeError {
+    fn from(error: LoggedError) -> Self {
         match error {
-            DurableError::Journal(error @ JournalError::Damaged(_)) => Self::Damaged(error),
-            DurableError::Device(error @ AttestorError::Device(_)) => Self::Device(error.into()),
-            DurableError::Device(error) => Self::Ended(error.into()),
+            LoggedError::Journal(error @ JournalError::Damaged(_)) => Self::Damaged(error),
+            LoggedError::Device(error @ AttestorError::Device(_)) => Self::Device(error.into()),
+            LoggedError::Device(error) => Self::Ended(error.into()),
             error => Self::Log(error),
         }
     }
@@ -133,7 +133,7 @@ impl NodeArguments {
         let begin = || ChainNode {
             own: config.node,
             nodes: config.group.group.replicas,
-            configuration: core.metrics().configuration,
+            configuration: core.node().metrics().configuration,
             core,
             service: Reconfiguration::start(etcd, poll, known, own),
             accused,
@@ -144,7 +144,7 @@ impl NodeArguments {
     }
 }
 
-type Core = Durable<AnyService, FileDisk>;
+type Core = Logged<Node<AnyService>, FileDisk>;
 
 /// The node, and the path of its log.
 fn open_core(config: &NodeConfig) -> Result<(Core, PathBuf), NodeError> {
@@ -158,10 +158,11 @@ fn open_core(config: &NodeConfig) -> Result<(Core, PathBuf), NodeError> {
     let began = Instant::now();
     let service = config.group.service.first_state();
     let path = log_path(&config.state, state.epoch);
-    let core = Durable::open(config.group.group.clone(), identity, service, state.log)
+    let core = Node::open(config.group.group.clone(), identity, service, state.log)
         .map_err(|error| NodeError::of_log(&path, error))?;
     State::begun(&config.state, state.epoch).map_err(NodeError::State)?;
-    let (inputs, metrics, ms) = (core.replayed(), core.metrics(), began.elapsed().as_millis());
+    let (inputs, metrics, ms) =
+        (core.replayed(), core.node().metrics(), began.elapsed().as_millis());
     let (configuration, committed) = (metrics.configuration, metrics.committed);
     tracing::info!(inputs, ms, configuration, committed, "log read");
     config.device.tell();
@@ -224,7 +225,7 @@ impl System for ChainNode {
 
     fn take_others(&mut self) -> Result<(), NodeError> {
         if let Some(newest) = self.service.newest() {
-            self.core.configure(&newest);
+            self.core.receive(&Message::Made(newest).encode());
         }
         Ok(())
     }
@@ -248,7 +249,7 @@ impl System for ChainNode {
     }
 
     fn numbers(&self) -> serde_json::Value {
-        let (metrics, service) = (self.core.metrics(), self.service.seen());
+        let (metrics, service) = (self.core.node().metrics(), self.service.seen());
         let count = |it: &AtomicU64| it.load(Ordering::Relaxed);
         serde_json::json!({
             "node": self.own,
@@ -287,7 +288,7 @@ impl ChainNode {
             self.accused = accused;
             self.service.accuse(accused);
         }
-        let metrics = self.core.metrics();
+        let metrics = self.core.node().metrics();
         if metrics.configuration != self.configuration {
             self.configuration = metrics.configuration;
             let (order, committed) = (self.order(), metrics.committed);

@@ -12,8 +12,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use smt_bft::{Group, SigningKey};
 use smt_chain::{Accusation, Made};
+use smt_replica::{Group, SigningKey};
 
 use crate::chain::entry::{
     accusation_text, configuration_text, read_accusation, read_configuration,

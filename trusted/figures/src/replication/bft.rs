@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use smt_bft::{Client, Counter, Durable, Group, Identity, Options, Output, OwnDevice, SigningKey};
+use smt_bft::{Client, Identity, Output};
+use smt_replica::{Counter, Group, Logged, Options, OwnDevice, SigningKey};
 
 use smt_loopback::{Machine, Sender};
 use smt_trusted_process::public_key;
@@ -26,7 +27,7 @@ pub(crate) fn group(clients: u32, batch: usize) -> Arc<Group> {
 }
 
 /// A replica with its log.
-pub(crate) struct Replica(Durable<Counter, MemoryDisk>);
+pub(crate) struct Replica(Logged<smt_bft::Replica<Counter>, MemoryDisk>);
 
 impl Replica {
     pub(crate) fn new(group: Arc<Group>, own: u32, way: &Way) -> Result<Self, Failure> {
@@ -34,7 +35,7 @@ impl Replica {
         let reply_key = SigningKey::from_bytes(&replica_seed(own));
         let identity = Identity { device, reply_key };
         let (service, disk) = (Counter::default(), MemoryDisk::default());
-        Ok(Self(Durable::open(group, identity, service, disk)?))
+        Ok(Self(smt_bft::Replica::open(group, identity, service, disk)?))
     }
 }
 

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use smt_bft::{Group, KeyValue, Output, OwnDevice, SigningKey};
-use smt_chain::{Client, Durable, Identity};
+use smt_bft::Output;
+use smt_chain::{Client, Identity};
 use smt_loopback::{Machine, Sender};
+use smt_replica::{Group, KeyValue, Logged, OwnDevice, SigningKey};
 
 use super::device::{SECRET, Way};
 use super::disk::MemoryDisk;
@@ -14,7 +15,7 @@ use super::{client_seed, put_operation, replica_seed};
 use crate::Failure;
 
 /// A node with its log.
-pub(crate) struct Node(Durable<KeyValue, MemoryDisk>);
+pub(crate) struct Node(Logged<smt_chain::Node<KeyValue>, MemoryDisk>);
 
 impl Node {
     pub(crate) fn new(group: Arc<Group>, own: u32, way: &Way) -> Result<Self, Failure> {
@@ -22,7 +23,7 @@ impl Node {
         let reply_key = SigningKey::from_bytes(&replica_seed(own));
         let identity = Identity { device, reply_key };
         let (service, disk) = (KeyValue::default(), MemoryDisk::default());
-        Ok(Self(Durable::open(group, identity, service, disk)?))
+        Ok(Self(smt_chain::Node::open(group, identity, service, disk)?))
     }
 }
 

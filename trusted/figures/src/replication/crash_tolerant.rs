@@ -4,8 +4,9 @@
 //! client. Sessions protect what the replicas say.
 
 use serde::{Deserialize, Serialize};
-use smt_bft::{Counter, KeyValue, Output, Service};
+use smt_bft::Output;
 use smt_loopback::{Machine, Sender};
+use smt_replica::{Counter, KeyValue, Service};
 
 use super::requester::{REPEATED_AFTER, Requester};
 use super::{REPLICAS, count_operation, put_operation};

@@ -16,7 +16,7 @@ mod peer_review;
 mod requester;
 mod system;
 
-use smt_bft::KeyValueOperation;
+use smt_replica::KeyValueOperation;
 
 pub(crate) use self::figures::figures_11_to_14;
 pub(crate) use self::in_memory::run as run_in_memory;

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use smt_bft::Group;
 use smt_loopback::Machine;
+use smt_replica::Group;
 
 use super::device::{Attesting, Devices, Way};
 use super::requester::Requester;

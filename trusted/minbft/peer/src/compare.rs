@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 use smt_attestation::{DeviceId, Epoch, Start};
-use smt_bft::{Counter, Identity, Options, OwnDevice, Replica};
+use smt_bft::{Identity, Replica};
 use smt_device_client::DeviceError;
 use smt_loopback::Machine;
 use smt_minbft::over_smt::{OverSmt, Times};
 use smt_minbft::{
     Devices, GroupKeys, IN_ORDER, InProcess, Memory, MinReplica, Terms, Verification,
 };
+use smt_replica::{Counter, Options, OwnDevice};
 use smt_report::{Table, number};
 
 use crate::Failure;

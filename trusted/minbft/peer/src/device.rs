@@ -36,7 +36,7 @@ impl Devices for InProcess {
 
 /// The devices of a group as its kernels know them: replica N has device N.
 #[must_use]
-pub(crate) fn members(group: &smt_bft::Group) -> Vec<Member> {
+pub(crate) fn members(group: &smt_replica::Group) -> Vec<Member> {
     let epochs = (0..).zip(&group.epochs);
     epochs
         .map(|(device, epoch)| Member { device: DeviceId(device), epoch: Epoch(*epoch) })
@@ -47,7 +47,7 @@ pub(crate) fn members(group: &smt_bft::Group) -> Vec<Member> {
 /// of a replica of `minbft` has the first counter.
 pub(crate) fn open_stream(
     device: &mut impl Device,
-    group: &smt_bft::Group,
+    group: &smt_replica::Group,
     members: &[Member],
 ) -> Result<StreamId, DeviceError> {
     let stream = StreamId(group.stream);

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use smt_attestation::GroupSecret;
-use smt_bft::{Client, Group, Options, SigningKey};
+use smt_bft::Client;
 use smt_device_client::SecretNumber;
 use smt_loopback::GivenSecret;
+use smt_replica::{Group, Options, SigningKey};
 
 /// The number of the group's stream.
 const STREAM: u32 = 1;

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use minbft::output::ViewInfo;
 use minbft::{Config, MinBft, PeerMessage};
 use shared_ids::{ClientId, ReplicaId};
-use smt_bft::{Group, Message, Output, Reply, Request, Service, SigningKey};
+use smt_bft::{Message, Output};
 use smt_device_client::{Device, DeviceError};
 use smt_loopback::{Machine, Sender};
+use smt_replica::{Group, Reply, Request, Service, SigningKey};
 use smt_usig::{DeviceSignature, DeviceUsig, Introduction, Parties, Watch};
 
 use crate::delivery::{Delivery, Frame, decode, encode};

@@ -9,7 +9,7 @@ use anyhow::{Result, anyhow};
 use minbft::RequestPayload;
 use serde::{Deserialize, Serialize};
 use shared_ids::{ClientId, RequestId};
-use smt_bft::{Group, Request};
+use smt_replica::{Group, Request};
 
 /// How often a replica verifies the signature of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -7,10 +7,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 use smt_attestation::{DeviceId, Epoch, Start};
-use smt_bft::{Identity, Options, OwnDevice, Replica, Service};
+use smt_bft::{Identity, Replica};
 use smt_device_client::DeviceError;
 use smt_loopback::Machine;
 use smt_minbft::{Devices, GroupKeys, InProcess, Memory, MinReplica, Terms, Verification};
+use smt_replica::{Options, OwnDevice, Service};
 use smt_simulation::Random;
 
 const REPLICAS: u32 = 3;

@@ -5,9 +5,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use smt_bft::{Counter, Options};
 use smt_minbft::over_smt::{OverSmt, RunError, Times};
 use smt_minbft::{Devices, GroupKeys, InProcess, MinReplica, Processes, Terms, Verification};
+use smt_replica::{Counter, Options};
 
 const TIMES: Times = Times { tick: Duration::from_millis(20), deadline: Duration::from_secs(60) };
 

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use smt_bft::{Reference, Request, Statement};
+use smt_bft::{Reference, Statement};
+use smt_replica::Request;
 
 use super::{Bft, statement};
 use crate::{Cluster, Key, NODES, State};

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use smt_bft::sim::observe::{self, Observed};
-use smt_bft::{Batch, Message, Reply, Request, Statement};
+use smt_bft::{Batch, Message, Statement};
+use smt_replica::{Reply, Request};
 use stateright::Property;
 
 use super::{Bft, Bounds, statement};

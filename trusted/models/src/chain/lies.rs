@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The alphabet of a liar.
 
-use smt_bft::Request;
 use smt_chain::sim::observe;
 use smt_chain::{Configuration, Reference, Statement};
+use smt_replica::Request;
 
 use super::{Chain, statement};
 use crate::{Cluster, Key, NODES, State};

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use smt_bft::{Reply, Request};
 use smt_chain::sim::observe::{self, Observed};
 use smt_chain::{Message, Statement};
+use smt_replica::{Reply, Request};
 use stateright::Property;
 
 use super::{Bounds, Chain, lies, statement};

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::digest::{Digest, digest};
 use crate::group::PublicKey;
 
+/// The beginning of the hashes that are signed.
+const SYSTEM: &str = "replica";
+
 /// A signature's 64 bytes as two halves.
 pub type SignatureBytes = [[u8; 32]; 2];
 
@@ -37,7 +40,7 @@ impl Request {
     /// The hash of all but the signature.
     pub fn digest(&self) -> Digest {
         let (client, number) = (self.client.to_be_bytes(), self.number.to_be_bytes());
-        digest("request", &[&client, &number, &self.nonce, &self.operation])
+        digest(SYSTEM, "request", &[&client, &number, &self.nonce, &self.operation])
     }
 
     /// Whether the owner of `key` has signed this request.
@@ -81,7 +84,7 @@ impl Reply {
     fn digest(&self) -> Digest {
         let (replica, view) = (self.replica.to_be_bytes(), self.view.to_be_bytes());
         let (client, number) = (self.client.to_be_bytes(), self.number.to_be_bytes());
-        digest("reply", &[&replica, &view, &client, &number, &self.request, &self.result])
+        digest(SYSTEM, "reply", &[&replica, &view, &client, &number, &self.request, &self.result])
     }
 }
 

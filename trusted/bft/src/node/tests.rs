@@ -2,23 +2,26 @@
 //! Replicas with logs: what is written, what is refused, what is answered.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use smt_attestor::{Attested, Attestor};
+use smt_attestor::Attestor;
+use smt_replica::{Attested, Counter, Request};
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::*;
+use crate::message::Status;
 use crate::message::{Opening, Reference, Statement};
 use crate::replica::Pending;
-use crate::request::Request;
 use crate::sim::group::{client_key, group, identity, library};
 use crate::view::View;
-use crate::{Counter, Status};
 use smt_attestation::{DeviceId, Epoch, Start};
-use smt_journal::ModelDisk;
+use smt_journal::{Journal, JournalError, LogBytes, ModelDisk, SnapshotLog};
 
-type Core = Durable<Counter, ModelDisk>;
+type Core = Logged<Replica<Counter>, ModelDisk>;
 
-fn open_log(group: Group, device: u32, disk: ModelDisk) -> Result<Core, DurableError> {
+fn open_log(group: Group, device: u32, disk: ModelDisk) -> Result<Core, LoggedError> {
     let start = Start { device: DeviceId(device), epoch: Epoch(1), nonce: [0; 16] };
-    Durable::open(Arc::new(group), identity(start), Counter::default(), disk)
+    Replica::open(Arc::new(group), identity(start), Counter::default(), disk)
 }
 
 fn open(group: Group, device: u32) -> Core {
@@ -42,7 +45,7 @@ fn growth(durable: &mut Core, act: impl FnOnce(&mut Core)) -> u64 {
 /// A statement of a replica as a message.
 fn said(by: &mut Core, statement: &Statement) -> (Attested, Vec<u8>) {
     let body = encode(statement);
-    let attestation = by.replica.device.attest(&body).unwrap();
+    let attestation = by.node_mut().device.attest(&body).unwrap();
     let said = Attested::new(&attestation, body);
     (said.clone(), Message::Statement(said).encode())
 }
@@ -63,7 +66,7 @@ fn executed() -> [Core; 2] {
             }
         }
     }
-    assert_eq!((leader.metrics().executed, follower.metrics().executed), (1, 1));
+    assert_eq!((leader.node().metrics().executed, follower.node().metrics().executed), (1, 1));
     [leader, follower]
 }
 
@@ -90,7 +93,7 @@ fn messages_for_which_the_log_has_no_room_end_no_replica() {
     let mut durable = open(group.clone(), 0);
     for number in 1..5 {
         let body = vec![0; 50 << 20];
-        let attestation = open(group.clone(), number).replica.device.attest(&body).unwrap();
+        let attestation = open(group.clone(), number).node_mut().device.attest(&body).unwrap();
         durable.receive(&Message::Statement(Attested::new(&attestation, body)).encode());
     }
     let length = durable.log_length();
@@ -120,8 +123,8 @@ fn a_statement_that_is_longer_than_the_longest_batch_is_neither_kept_nor_logged(
     let (long, short) = (of_operation(140 << 10), of_operation(1024));
     let mut durable = durable();
     assert_eq!(growth(&mut durable, |it| it.receive(&long)), 0);
-    durable.replica.receive(&long);
-    assert!(durable.replica.streams[&(1, 1)].lacks(1, 1), "it was not kept");
+    durable.node_mut().receive(&long);
+    assert!(durable.node_mut().streams[&(1, 1)].lacks(1, 1), "it was not kept");
     assert!(growth(&mut durable, |it| it.receive(&short)) > 0);
     assert_eq!(growth(&mut durable, |it| it.receive(&short)), 0, "it is known");
 }
@@ -137,7 +140,7 @@ fn a_new_view_with_more_votes_than_a_quorum_is_faulty_at_once() {
         let (_, bytes) = said(&mut liar, &Statement::NewView { view: 1, votes });
         durable.receive(&bytes);
         durable.commit().unwrap();
-        assert_eq!(durable.replica.streams[&(1, 1)].track.is_faulty, is_faulty, "{count}");
+        assert_eq!(durable.node_mut().streams[&(1, 1)].track.is_faulty, is_faulty, "{count}");
     }
 }
 
@@ -167,7 +170,7 @@ fn a_question_of_any_length_is_not_kept() {
         let positions = vec![(2, 1, 0); count];
         let question = Status { from: 2, positions, wants_state: false };
         leader.receive(&Message::Status(question).encode());
-        assert_eq!(!leader.questions.is_empty(), has_answer, "{count}");
+        assert_eq!(leader.has_questions(), has_answer, "{count}");
         assert_eq!(!leader.commit().unwrap().is_empty(), has_answer, "{count}");
         leader.tick();
         leader.commit().unwrap();
@@ -177,7 +180,7 @@ fn a_question_of_any_length_is_not_kept() {
 #[test]
 fn a_replica_that_asks_for_the_state_in_each_tick_has_it_in_each_eighth_one() {
     let [mut leader, mut follower] = executed();
-    let view = leader.replica.views.get_mut(&0).unwrap();
+    let view = leader.node_mut().views.get_mut(&0).unwrap();
     let (enter, _) = said(&mut follower, &Statement::Enter { view: 0, opening: view.digest });
     view.enters.extend([0, 1].map(|it| (it, enter.clone())));
     let question = Status { from: 2, positions: Vec::new(), wants_state: true };
@@ -233,18 +236,19 @@ fn a_request_that_was_executed_and_waits_all_the_same_is_dropped() {
     let Some(Message::Request(request)) = Message::decode(&request(8)) else {
         panic!("it is a request");
     };
-    leader.replica.pending.insert(1, Pending { request, age: 0, ordered: None });
+    leader.node_mut().pending.insert(1, Pending { request, age: 0, ordered: None });
     leader.tick();
     leader.commit().unwrap();
-    assert!(leader.replica.pending.is_empty());
+    assert!(leader.node_mut().pending.is_empty());
 }
 
 #[test]
 fn a_log_of_an_older_version_is_refused_as_such() {
-    let owner = encode(&(LOG, VERSION - 1, 0_u32, 1_u64, [0_u8; 32]));
+    let before = Replica::<Counter>::VERSION - 1;
+    let owner = encode(&("SMT bft log", before, 0_u32, 1_u64, [0_u8; 32]));
     let disk = Journal::open(ModelDisk::default(), &owner, |_| ()).unwrap().into_disk();
     let error = open_log(group(3), 0, disk).err().unwrap();
-    assert!(matches!(error, DurableError::Journal(JournalError::OlderFormat)));
+    assert!(matches!(error, LoggedError::Journal(JournalError::OlderFormat)));
 }
 
 #[test]
@@ -264,7 +268,7 @@ fn questions_let_no_log_grow() {
 }
 
 /// The replica of a disk.
-fn reopen(group: Group, disk: ModelDisk) -> Result<Core, DurableError> {
+fn reopen(group: Group, disk: ModelDisk) -> Result<Core, LoggedError> {
     open_log(group, 0, disk)
 }
 
@@ -273,44 +277,30 @@ fn a_log_that_was_begun_anew_has_the_replica_as_it_was_and_the_inputs_that_wait(
     let [mut leader, mut follower] = executed();
     let next = Request::sign(&client_key(2), 2, 1, ([0; 16], vec![0; 8]));
     leader.receive(&Message::Request(next).encode());
-    let before = leader.replica.snapshot();
+    let before = leader.node_mut().snapshot();
     let old = leader.move_to(ModelDisk::default()).unwrap();
-    assert_eq!(leader.replica.snapshot(), before);
+    assert_eq!(leader.node_mut().snapshot(), before);
     let LogBytes { snapshot, growth, .. } = leader.log_bytes();
     assert_eq!((growth, snapshot), (0, before.len() as u64));
     // Killed before the new log has its place: what waited is lost, and nobody had an answer.
     let mut of_old = reopen(group(3), old).unwrap();
-    assert_eq!((of_old.metrics(), of_old.replayed()), (leader.metrics(), 2));
+    assert_eq!((of_old.node().metrics(), of_old.replayed()), (leader.node().metrics(), 2));
     of_old.commit().unwrap();
-    let counter = leader.replica.own_track().counter;
+    let counter = leader.node_mut().own_track().counter;
     leader.commit().unwrap();
-    let after = leader.replica.snapshot();
+    let after = leader.node_mut().snapshot();
     let mut again = reopen(group(3), leader.into_disk()).unwrap();
     assert_eq!(again.replayed(), 1);
-    assert_eq!(again.replica.snapshot(), after);
+    assert_eq!(again.node_mut().snapshot(), after);
     let outputs = again.commit().unwrap();
-    assert_eq!(again.replica.own_track().counter, counter + 1, "the PREPARE of what waited");
+    assert_eq!(again.node_mut().own_track().counter, counter + 1, "the PREPARE of what waited");
     for output in outputs {
         if let Output::Replica(1, bytes) | Output::Replicas(bytes) = output {
             follower.receive(&bytes);
         }
     }
     follower.commit().unwrap();
-    assert_eq!(follower.metrics().executed, 2);
-}
-
-#[test]
-fn a_log_whose_snapshot_is_cut_off_or_comes_before_its_start_is_refused_as_it_is() {
-    let leader = durable();
-    let part = || Record::Part(leader.replica.snapshot());
-    let start = || Record::Start([0; 16]);
-    for records in [vec![start(), part()], vec![part(), Record::Whole], vec![start(), start()]] {
-        let records = records.iter().map(encode);
-        let journal = Journal::begin(ModelDisk::default(), &leader.owner, records).unwrap();
-        let disk = journal.into_disk();
-        let error = reopen(group(3), disk.clone()).err();
-        assert!(matches!(error, Some(DurableError::Journal(JournalError::Unfit))), "{error:?}");
-    }
+    assert_eq!(follower.node().metrics().executed, 2);
 }
 
 // Streams, views and checkpoints are bounded by the options, whatever came before.
@@ -343,12 +333,16 @@ fn a_log_that_is_begun_anew_does_not_grow_with_age() {
             *of_half = replica.log_length().max(*of_half);
         }
     }
-    assert_eq!(replicas[0].metrics().executed, 400);
+    assert_eq!(replicas[0].node().metrics().executed, 400);
     assert!(longest[1] < longest[0] * 11 / 10, "{longest:?}");
     let Ok(again) = reopen(small, replicas.into_iter().next().unwrap().into_disk()) else {
         panic!("it is read again");
     };
-    assert!(again.metrics().executed == 400 && again.replayed() < 200, "{}", again.replayed());
+    assert!(
+        again.node().metrics().executed == 400 && again.replayed() < 200,
+        "{}",
+        again.replayed()
+    );
 }
 
 /// The first statement of device 2 in an epoch.
@@ -394,7 +388,7 @@ fn statements_of_a_stream_that_is_not_followed_let_no_log_grow() {
     assert_eq!(growth(&mut replica, |it| all.iter().for_each(|bytes| it.receive(bytes))), 0);
     assert_eq!(epochs_of(&replica, 2), [1]);
     let Some(Message::Statement(said)) = Message::decode(&all[0]) else { panic!("it is one") };
-    assert!(replica.replica.authenticate(&said).is_some(), "it is no forgery");
+    assert!(replica.node_mut().authenticate(&said).is_some(), "it is no forgery");
 }
 
 #[test]
@@ -409,7 +403,7 @@ fn a_vote_is_heard_before_its_turn_and_logged_once_in_whatever_order_votes_come(
 }
 
 fn epochs_of(replica: &Core, device: u32) -> Vec<u64> {
-    let streams = replica.replica.streams.keys();
+    let streams = replica.node().streams.keys();
     streams.filter(|it| it.0 == device).map(|it| it.1).collect()
 }
 
@@ -440,9 +434,9 @@ fn an_epoch_that_was_forgotten_is_followed_again_once_a_view_has_it() {
     // Others have, since they had heard of no later one.
     let (epochs, votes) = (vec![1, 1, 3], Vec::new());
     let opening = Opening { view: 1, epochs, start: 0, chain: [0; 32], votes };
-    replica.replica.views.insert(1, View::new(opening, BTreeMap::new()));
+    replica.node_mut().views.insert(1, View::new(opening, BTreeMap::new()));
     replica.receive(&hello(3));
     replica.commit().unwrap();
     assert_eq!(epochs_of(&replica, 2), [1, 3, 6, 7, 8, 9]);
-    assert_eq!(replica.replica.streams[&(2, 3)].track.counter, 1, "it was taken");
+    assert_eq!(replica.node_mut().streams[&(2, 3)].track.counter, 1, "it was taken");
 }

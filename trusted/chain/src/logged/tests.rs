@@ -5,18 +5,18 @@
 use smt_attestor::Attested;
 
 use super::*;
-use crate::accusation::Accusation;
+use crate::accusation::{Accusation, Made};
 use crate::message::{Statement, Status};
 use crate::sim::group::{client_key, group, identity, reply_key, secret, start};
 use smt_attestation::{Epoch, SigningKey, Start};
 use smt_attestor::OutlivingDevice;
-use smt_bft::{KeyValue, Request};
-use smt_journal::ModelDisk;
+use smt_journal::{Journal, JournalError, LogBytes, ModelDisk, SnapshotLog};
+use smt_replica::{KeyValue, Request};
 
-type Core = Durable<KeyValue, ModelDisk>;
+type Core = Logged<Node<KeyValue>, ModelDisk>;
 
-fn open(node: u32, disk: ModelDisk) -> Result<Core, DurableError> {
-    Durable::open(Arc::new(group(3)), identity(node), KeyValue::default(), disk)
+fn open(node: u32, disk: ModelDisk) -> Result<Core, LoggedError> {
+    Node::open(Arc::new(group(3)), identity(node), KeyValue::default(), disk)
 }
 
 /// Bytes by which the log has grown.
@@ -52,10 +52,10 @@ fn messages_that_change_nothing_let_no_log_grow() {
     for bytes in [&forged, &status, &unsigned, &too_long, &vec![255; 9]] {
         assert_eq!(growth(&mut durable, |it| it.receive(bytes)), 0);
     }
-    assert_eq!(growth(&mut durable, Durable::tick), 0);
+    assert_eq!(growth(&mut durable, Core::tick), 0);
     assert!(growth(&mut durable, |it| it.receive(&request(1, 1, 8))) > 0);
     assert_eq!(growth(&mut durable, |it| it.receive(&request(1, 1, 8))), 0, "it waits");
-    assert!(growth(&mut durable, Durable::tick) > 0, "the request gets older");
+    assert!(growth(&mut durable, Core::tick) > 0, "the request gets older");
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_request_that_was_answered_is_answered_once_in_each_tick_however_often_it_co
     deliver(&mut head, &mut next);
     deliver(&mut next, &mut head);
     head.commit().unwrap();
-    assert_eq!(head.metrics().committed, 1);
+    assert_eq!(head.node().metrics().committed, 1);
     let mut replies = |bytes: usize| {
         (0..9).for_each(|_| head.receive(&request(1, 1, bytes)));
         let outputs = head.commit().unwrap();
@@ -129,15 +129,15 @@ fn a_statement_that_is_longer_than_the_longest_order_is_neither_kept_nor_logged(
         let request = Request::sign(&client_key(1), 1, 1, body);
         let (configuration, place, output) = (0, 1, [0; 32]);
         let order = Statement::Order { configuration, place, request, output };
-        let said = liar.node.attest(&order).unwrap();
+        let said = liar.node_mut().attest(&order).unwrap();
         (said.body.len(), Message::Statement(said).encode())
     };
     let (length, bytes) = said(64 + 1024);
     assert!(length > 64 + 1024);
     let mut durable = open(0, ModelDisk::default()).unwrap();
     assert_eq!(growth(&mut durable, |it| it.receive(&bytes)), 0);
-    durable.node.receive(&bytes);
-    assert!(durable.node.streams[1].lacks(1, 1), "it was not kept");
+    durable.node_mut().receive(&bytes);
+    assert!(durable.node_mut().streams[1].lacks(1, 1), "it was not kept");
     let (length, bytes) = said(64);
     assert!(length < 64 + 1024);
     assert!(growth(&mut durable, |it| it.receive(&bytes)) > 0);
@@ -164,11 +164,11 @@ fn a_configuration_is_taken_with_its_proof_and_kept() {
     let by = [0, 1].map(|it| Accusation::sign(&group, it, 4, &reply_key(it)));
     let mut made = Made { number: 5, accusations: by.to_vec() };
     made.accusations.pop();
-    assert_eq!(growth(&mut durable, |it| it.configure(&made)), 0);
+    assert_eq!(growth(&mut durable, |it| it.receive(&Message::Made(made.clone()).encode())), 0);
     assert_eq!(durable.node().made(), None);
     made.accusations.push(by[1]);
-    assert!(growth(&mut durable, |it| it.configure(&made)) > 0);
-    assert_eq!(growth(&mut durable, |it| it.configure(&made)), 0);
+    assert!(growth(&mut durable, |it| it.receive(&Message::Made(made.clone()).encode())) > 0);
+    assert_eq!(growth(&mut durable, |it| it.receive(&Message::Made(made.clone()).encode())), 0);
     let again = open(2, durable.into_disk()).unwrap();
     assert_eq!(again.node().made(), Some(&made));
     assert_eq!(again.node().newest(), 5);
@@ -176,17 +176,18 @@ fn a_configuration_is_taken_with_its_proof_and_kept() {
 
 #[test]
 fn a_log_of_an_older_version_is_refused_as_such() {
-    let owner = encode(&(LOG, VERSION - 1, 0_u32, [0_u8; 32]));
+    let before = <Node<KeyValue> as smt_replica::Node>::VERSION - 1;
+    let owner = encode(&("SMT chain log", before, 0_u32, [0_u8; 32]));
     let disk = Journal::open(ModelDisk::default(), &owner, |_| ()).unwrap().into_disk();
     let error = open(0, disk).err().unwrap();
-    assert!(matches!(error, DurableError::Journal(JournalError::OlderFormat)));
+    assert!(matches!(error, LoggedError::Journal(JournalError::OlderFormat)));
 }
 
 #[test]
 fn a_log_of_another_node_is_refused() {
     let disk = open(0, ModelDisk::default()).unwrap().into_disk();
     let error = open(1, disk).err().unwrap();
-    assert!(matches!(error, DurableError::Journal(JournalError::OtherOwner)));
+    assert!(matches!(error, LoggedError::Journal(JournalError::OtherOwner)));
 }
 
 // Once, the check of the statement failed, and the node had no input at which it would have ended.
@@ -195,14 +196,13 @@ fn an_idle_node_ends_when_its_device_has() {
     let device = OutlivingDevice::start(start(0), secret(), SigningKey::new(&[5; 32]));
     let identity = Identity { device: device.own_device(), reply_key: reply_key(0) };
     let group = Arc::new(group(3));
-    let mut node =
-        Durable::open(group, identity, KeyValue::default(), ModelDisk::default()).unwrap();
+    let mut node = Node::open(group, identity, KeyValue::default(), ModelDisk::default()).unwrap();
     let mut other = open(1, ModelDisk::default()).unwrap();
-    let said = other.node.attest(&Statement::Freeze { configuration: 1 }).unwrap();
+    let said = other.node_mut().attest(&Statement::Freeze { configuration: 1 }).unwrap();
     device.end_for(u32::MAX);
     assert!(node.commit().is_ok(), "nothing has come");
     node.receive(&Message::Statement(said).encode());
-    assert!(matches!(node.commit(), Err(DurableError::Device(AttestorError::Device(_)))));
+    assert!(matches!(node.commit(), Err(LoggedError::Device(AttestorError::Device(_)))));
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn a_node_whose_device_is_in_another_epoch_than_the_group_has_of_it_does_not_sta
     let device = OutlivingDevice::start(start, secret(), SigningKey::new(&[5; 32]));
     let identity = Identity { device: device.own_device(), reply_key: reply_key(0) };
     let open = |group: Group, identity| {
-        Durable::open(Arc::new(group), identity, KeyValue::default(), ModelDisk::default())
+        Node::open(Arc::new(group), identity, KeyValue::default(), ModelDisk::default())
     };
     let error = open(group(3), identity).err().unwrap();
     let expected = AttestorError::OtherEpoch { device: 2, group: 1 };
@@ -253,33 +253,24 @@ fn a_log_that_was_begun_anew_has_the_node_as_it_was_and_the_inputs_that_wait() {
     for number in 1..=10 {
         nodes[0].receive(&request(1, number, 8));
         settle(&mut nodes);
-        nodes.iter_mut().for_each(Durable::tick);
+        nodes.iter_mut().for_each(Core::tick);
         settle(&mut nodes);
     }
     let mut head = nodes.swap_remove(0);
-    assert!(head.metrics().left_out > 0, "the snapshot has a state in place of entries");
+    assert!(head.node().metrics().left_out > 0, "the snapshot has a state in place of entries");
     head.receive(&request(1, 11, 8));
-    let before = head.node.snapshot();
+    let before = head.node_mut().snapshot();
     let old = head.move_to(ModelDisk::default()).unwrap();
-    assert_eq!(head.node.snapshot(), before);
+    assert_eq!(head.node_mut().snapshot(), before);
     let LogBytes { snapshot, growth, .. } = head.log_bytes();
     assert_eq!((growth, snapshot), (0, before.len() as u64));
     // Killed before the new log has its place: what waited is lost, and nobody had an answer.
-    assert_eq!(open(0, old).unwrap().node.snapshot(), before);
+    assert_eq!(open(0, old).unwrap().node_mut().snapshot(), before);
     head.commit().unwrap();
-    let after = head.node.snapshot();
+    let after = head.node_mut().snapshot();
     let again = open(0, head.into_disk()).unwrap();
-    assert_eq!((again.replayed(), again.node.snapshot()), (1, after));
-    assert_eq!(again.node.own_track().counter, 11, "it has ordered what waited");
-}
-
-#[test]
-fn a_log_whose_snapshot_is_cut_off_is_refused() {
-    let head = open(0, ModelDisk::default()).unwrap();
-    let records = [encode(&Record::Part(head.node.snapshot()))];
-    let journal = Journal::begin(ModelDisk::default(), &head.owner, records).unwrap();
-    let error = open(0, journal.into_disk()).err().unwrap();
-    assert!(matches!(error, DurableError::Journal(JournalError::Unfit)));
+    assert_eq!((again.replayed(), again.node().snapshot()), (1, after));
+    assert_eq!(again.node().own_track().counter, 11, "it has ordered what waited");
 }
 
 // Once, all entries stayed in memory, and the log on disk had each input since the beginning.
@@ -289,14 +280,14 @@ fn a_log_and_its_snapshot_do_not_grow_with_age_while_all_nodes_run() {
     (small.options.retained, small.keeps_history) = (16, false);
     let small = Arc::new(small);
     let open =
-        |number, disk| Durable::open(small.clone(), identity(number), KeyValue::default(), disk);
+        |number, disk| Node::open(small.clone(), identity(number), KeyValue::default(), disk);
     let mut nodes: Vec<Core> = (0..3).map(|it| open(it, ModelDisk::default()).unwrap()).collect();
     let mut longest = [0, 0];
     for number in 1..=400 {
         nodes[0].receive(&request(1, number, 8));
         settle(&mut nodes);
         if number % 8 == 0 {
-            nodes.iter_mut().for_each(Durable::tick);
+            nodes.iter_mut().for_each(Core::tick);
             settle(&mut nodes);
         }
         for node in &mut nodes {
@@ -308,9 +299,13 @@ fn a_log_and_its_snapshot_do_not_grow_with_age_while_all_nodes_run() {
             *of_half = node.log_length().max(*of_half);
         }
     }
-    assert!(nodes.iter().all(|it| it.metrics().left_out >= 380), "{:?}", nodes[0].metrics());
+    assert!(
+        nodes.iter().all(|it| it.node().metrics().left_out >= 380),
+        "{:?}",
+        nodes[0].node().metrics()
+    );
     assert!(longest[1] < longest[0] * 11 / 10, "{longest:?}");
     let again = open(0, nodes.swap_remove(0).into_disk()).unwrap();
-    assert_eq!(again.metrics().committed, 400);
+    assert_eq!(again.node().metrics().committed, 400);
     assert!(again.replayed() < 200, "{}", again.replayed());
 }

@@ -7,6 +7,9 @@ use smt_attestation::{Algorithm, DeviceId, Epoch, Member, StreamId};
 use smt_attestor::{Attestor, OwnDevice};
 use smt_device_client::DeviceError;
 
+/// Stable checkpoints of a stream are at most this many intervals apart.
+pub const STREAM_INTERVALS: u64 = 8;
+
 /// The public key of a client or of a replica's host (Ed25519).
 pub type PublicKey = [u8; 32];
 
@@ -127,20 +130,32 @@ impl Group {
     }
 
     /// Whether CHECKPOINTs for a place may come while another one is stable.
-    pub(crate) fn is_checkpoint(&self, sequence: u64, stable: u64) -> bool {
+    pub fn is_checkpoint(&self, sequence: u64, stable: u64) -> bool {
         let Options { interval, window, .. } = self.options;
         let last = stable.saturating_add(window.saturating_mul(2));
         sequence.is_multiple_of(interval.max(1)) && sequence <= last
     }
 
     /// How many CHECKPOINTs of one replica may be after the stable one.
-    pub(crate) fn checkpoints_max(&self) -> usize {
+    pub fn checkpoints_max(&self) -> usize {
         let Options { interval, window, .. } = self.options;
         usize::try_from(window.saturating_mul(2) / interval.max(1)).unwrap_or(usize::MAX)
     }
 
     /// The leader of a view.
-    pub(crate) fn leader(&self, view: u64) -> u32 {
+    pub fn leader(&self, view: u64) -> u32 {
         u32::try_from(view % u64::from(self.replicas.max(1))).unwrap_or(0)
+    }
+
+    /// Statements of a stream from one of its checkpoints to the next. They are some for each
+    /// replica at least: what states the checkpoints has checkpoints itself.
+    pub fn stream_interval(&self) -> u64 {
+        let least = u64::from(self.replicas) * 4;
+        (self.options.retained / STREAM_INTERVALS).max(least).max(1)
+    }
+
+    /// Statements of a stream that are taken after its stable checkpoint, at most.
+    pub fn stream_window(&self) -> u64 {
+        self.stream_interval().saturating_mul(STREAM_INTERVALS)
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::{decode, encode};
+use crate::encoding::{decode, encode};
 
 /// A deterministic state machine: the same operations in the same order give the same answers.
 pub trait Service {
