@@ -71,8 +71,7 @@ impl Driver {
     pub fn attach<E: Engine>(&self, nic: &mut Nic<E>) {
         for (number, ring) in self.rings.iter().enumerate() {
             let [descriptors, completions] = ring.rings();
-            let class = (number / self.config.queues_of_class()) as u8;
-            nic.add_queue_of_class(class, descriptors, completions);
+            nic.add_queue_of_class(self.class_of(number), descriptors, completions);
         }
         for ring in &self.receive_rings {
             let [buffers, completions] = ring.rings();
@@ -255,6 +254,11 @@ impl Driver {
         let class = priority * classes / usize::from(PRIORITIES);
         // The low bit of an id tells its side, and ids count by two.
         class * queues + ((segment.flow >> 1) % queues as u64) as usize
+    }
+
+    /// The class of a transmit queue.
+    pub(crate) fn class_of(&self, queue: usize) -> u8 {
+        (queue / self.config.queues_of_class()) as u8
     }
 
     fn bounds(&self) -> ContextBounds {

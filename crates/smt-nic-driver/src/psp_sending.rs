@@ -107,8 +107,9 @@ impl Driver {
             return;
         };
         let ivs = first..first + packets;
-        let contexts_max = self.config.psp_contexts;
-        let context = match self.psp.contexts.choose(association, ivs.clone(), contexts_max) {
+        let (class, contexts_max) = (self.class_of(queue), self.config.psp_contexts);
+        let chosen = self.psp.contexts.choose(association, ivs.clone(), class, contexts_max);
+        let context = match chosen {
             PspChoice::Ready(context) => Some(context),
             PspChoice::Create(other) => self.create_context(queue, &kept, ivs, other),
             PspChoice::Software => None,
@@ -137,7 +138,7 @@ impl Driver {
         // No name is given twice: see the contexts of records.
         self.named = self.named.checked_add(1)?;
         let id = ContextId(self.named);
-        let named = NamedContext { id, queue };
+        let named = NamedContext { id, queue, class: self.class_of(queue) };
         self.psp.contexts.add(kept.handle, named, ivs.end);
         let block = kept.block(ivs.start);
         self.rings[queue].post_create(&mut self.memory, id, Some(kept.handle), &block);
@@ -157,7 +158,7 @@ impl Driver {
 
     /// Gives no segment the association's context any more, and lets the device destroy it.
     fn leave_context(&mut self, association: AssociationHandle) {
-        if let Some(NamedContext { id, queue }) = self.psp.contexts.leave(association) {
+        if let Some(NamedContext { id, queue, .. }) = self.psp.contexts.leave(association) {
             self.rings[queue].to_destroy.push(id);
         }
     }

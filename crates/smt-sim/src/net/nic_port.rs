@@ -197,7 +197,10 @@ impl NicPort {
             return;
         }
         let is_by_class = self.batches_max > 1 && self.random.chance(500_000);
+        let mut rounds = 0;
         while !self.driver.is_idle() {
+            rounds += 1;
+            assert!(rounds < ROUNDS_MAX, "a NIC posts again and again what does not leave");
             // Some steps, then a look at the completions.
             let steps = self.random.below(8);
             match is_by_class {
@@ -267,6 +270,9 @@ impl NicPort {
 
 /// Priorities of batches, from 0 (SPEC §15.1).
 const PRIORITIES: u8 = 8;
+/// A hundred times as many rounds as four batches of the smallest datagrams need in 24 queues, of
+/// which one has all of them.
+const ROUNDS_MAX: u32 = 1_000_000;
 
 #[cfg(test)]
 mod tests;

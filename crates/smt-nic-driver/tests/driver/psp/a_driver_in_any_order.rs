@@ -190,6 +190,42 @@ impl Scene {
             }
         }
     }
+
+    /// Turns the device in strict priority, and looks at the completions after so many steps each
+    /// time. Returns whether all has left after a while.
+    fn comes_to_rest(&mut self, steps: usize) -> bool {
+        (0..ROUNDS_MAX).any(|_| {
+            for _ in 0..steps {
+                let queue = self.nic.next_queue();
+                queue.into_iter().for_each(|queue| self.take(Event::Step(queue)));
+            }
+            self.take(Event::Reap);
+            self.driver.is_idle()
+        })
+    }
+}
+
+/// More rounds than 30 messages of five packets need: a descriptor for each packet and context, in
+/// two steps each.
+const ROUNDS_MAX: usize = 2_000;
+
+/// A post of a short message under the first association.
+fn post(id: u64, priority: u8) -> Event {
+    Event::Post { association: 0, id, bytes: 100, priority }
+}
+
+/// The device serves classes in strict priority, and the driver looks at each completion at once:
+/// the queue that creates the context has no turn while a more urgent one has segments.
+#[test]
+fn segments_above_the_class_that_creates_their_context_leave_all_the_same() {
+    let mut scene = Scene::new(5, 5, 0);
+    scene.take(post(2, 0));
+    [4, 6, 8, 10].into_iter().for_each(|id| scene.take(post(id, 7)));
+    assert!(scene.comes_to_rest(1));
+    assert_eq!(scene.watch.counts(), (0, 5));
+    let statistics = scene.driver.statistics();
+    assert_eq!((statistics.lost, statistics.packets_in_software), (0, 0));
+    assert_eq!(scene.nic.contexts(), 1);
 }
 
 proptest! {
@@ -210,6 +246,22 @@ proptest! {
         prop_assert!(scene.driver.is_idle());
         prop_assert_eq!(scene.watch.counts().0, 0);
         prop_assert!(scene.nic.contexts() <= contexts_max.min(psp_contexts));
+    }
+
+    #[test]
+    fn a_device_of_strict_priority_comes_to_rest_however_often_its_completions_are_read(
+        posts in prop::collection::vec((0_u8..4, 0_u64..20, 1_usize..6_000, 0_u8..8), 1..30),
+        steps in 1_usize..9,
+        contexts_max in 0_usize..6,
+        psp_contexts in 0_usize..6,
+        fails_each in 0_u64..9,
+    ) {
+        let mut scene = Scene::new(contexts_max, psp_contexts, fails_each);
+        for (association, id, bytes, priority) in posts {
+            scene.take(Event::Post { association, id, bytes, priority });
+        }
+        prop_assert!(scene.comes_to_rest(steps));
+        prop_assert_eq!(scene.watch.counts().0, 0);
     }
 
     #[test]
