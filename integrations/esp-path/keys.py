@@ -6,7 +6,8 @@ import time
 
 from tunnel import KeyDaemon, Path, Transfer, Tunnel, run
 
-QUICK = ["--every", "500ms", "--look-every", "100ms", "--linger", "100ms"]
+OFTEN = ["--every", "500ms", "--look-every", "100ms"]
+QUICK = [*OFTEN, "--linger", "100ms"]
 
 
 def credentials(smt, folder):
@@ -44,8 +45,7 @@ def keys_by_handshake_are_replaced_under_traffic(smt, spaces, seed):
     """Rekeying while data flows: make before break, and nothing is lost for want of a key."""
     path = Path()
     # A packet may wait in the kernel for longer than a key lingers, where other work has the cores.
-    patient = [*QUICK, "--linger", "400ms"]
-    with Ends(smt, spaces, path, *patient) as ends:
+    with Ends(smt, spaces, path, *OFTEN, "--linger", "400ms") as ends:
         ends.connector.wait_for_keys(1)
         transfer = Transfer(spaces, path, 1 << 34, seed)
         ends.connector.wait_for_keys(5)
