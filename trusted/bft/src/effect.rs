@@ -7,8 +7,9 @@ use crate::message::{Message, Status, statement_bytes_max};
 use crate::replica::{Output, Replica};
 use smt_replica::{Asker, Attested, Effect, Service};
 
-/// How many statements of a stream answer one question.
-const RESENT: usize = 32;
+/// How many statements of a stream answer one question: more than a group makes in a tick, so that
+/// one that was away catches up under load.
+const RESENT: usize = 1024;
 /// Bytes from which on no further statement of a stream answers it.
 const RESENT_BYTES: usize = 1 << 20;
 

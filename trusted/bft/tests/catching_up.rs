@@ -141,6 +141,20 @@ fn a_replica_that_missed_more_than_is_kept_stands_in_for_another_one() {
     }
 }
 
+// It got 32 statements of each stream in a tick, and the group made more.
+#[test]
+fn a_replica_that_was_away_catches_up_while_others_go_on() {
+    let mut cluster = Cluster::new(3, Options::default());
+    cluster.is_up[2] = false;
+    assert!(cluster.requests(2000));
+    cluster.is_up[2] = true;
+    for _ in 0..20 {
+        assert!(cluster.requests(100));
+        cluster.tick(1);
+    }
+    assert_eq!(cluster.replicas[2].metrics().executed, 4000);
+}
+
 #[test]
 fn a_replica_is_not_active_while_it_lacks_far_more_than_the_last_statements() {
     let mut cluster = Cluster::new(3, Options::default());

@@ -11,11 +11,12 @@ use crate::rule::Rule;
 /// Bytes of a statement beside those of an operation, at most: an ORDER has 150 of them, and an
 /// OPEN of nine nodes 250.
 const BODY_REST: usize = 1024;
-/// How many statements of a stream answer one question.
-const RESENT: usize = 64;
+/// How many statements of a stream answer one question: more than a group makes in a tick, so that
+/// one that was away catches up under load.
+const RESENT: usize = 1024;
 /// Bytes from which on no further statement of a stream answers it. Each stream has its own, since
 /// the next statement of one may wait for a statement of another.
-const RESENT_BYTES: usize = 256 << 10;
+const RESENT_BYTES: usize = 1 << 20;
 
 impl<S: Service + Clone> Node<S> {
     /// The effect of a message. Whatever is taken before it does not turn the two lesser ones into
