@@ -51,6 +51,8 @@ pub struct Metrics {
     pub views: u64,
     /// How many states of others it has taken.
     pub states: u64,
+    /// How often it went on in a stream from a checkpoint of it, since statements before were gone.
+    pub stream_jumps: u64,
     /// How many statements its device has issued again, since the log did not have them.
     pub reissued: u64,
     /// Whether others can count on it: it is a member of its view, and it has the statements of

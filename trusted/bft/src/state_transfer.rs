@@ -202,6 +202,7 @@ impl<S: Service> Replica<S> {
     /// Follows a stream from its stable checkpoint on.
     fn begin_stream_at(&mut self, state: StreamState, view: u64) {
         let (device, at) = (state.device, state.track.at);
+        self.metrics.stream_jumps += 1;
         self.streams.entry(state.key()).or_default().begin_at(state);
         // Statements of views that the device has led are missing: these logs never get whole.
         let group = self.group.clone();

@@ -21,6 +21,8 @@ pub enum Event {
     Recovery,
     /// A correct replica took the state of others.
     StateTransfer,
+    /// A correct replica went on in a stream from a checkpoint of it.
+    StreamJump,
     /// A checkpoint became stable.
     Checkpoint,
     /// A client lied.
@@ -49,6 +51,7 @@ impl Event {
             Self::Crash,
             Self::Recovery,
             Self::StateTransfer,
+            Self::StreamJump,
             Self::Checkpoint,
             Self::ByzantineClient,
             Self::Partition,

@@ -359,6 +359,7 @@ impl<'a> World<'a> {
         let happened = [
             (metrics.view > 0, Event::ViewChange),
             (metrics.states > 0, Event::StateTransfer),
+            (metrics.stream_jumps > 0, Event::StreamJump),
             (metrics.stable > 0, Event::Checkpoint),
             (metrics.reissued > 0, Event::Reissue),
         ];
