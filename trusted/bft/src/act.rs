@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
+use smt_replica::{Request, Service};
+
 use crate::message::{Batch, Statement, fits_statement};
 use crate::replica::Replica;
-use smt_replica::{Request, Service};
 
 impl<S: Service> Replica<S> {
     /// Does all that can be done now.

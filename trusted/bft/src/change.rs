@@ -6,13 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use smt_replica::Service;
+
 use crate::follow::{Place, Verdict};
 use crate::message::{Opening, Reference};
 use crate::replica::Replica;
 use crate::rule::Rule;
 use crate::track::Change;
 use crate::view::View;
-use smt_replica::Service;
 
 /// How many views are remembered, for streams that are behind.
 const VIEWS: usize = 256;

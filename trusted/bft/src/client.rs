@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use smt_replica::{Digest, Group, Reply, Request, SigningKey};
+
 use crate::message::Message;
 use crate::replica::Output;
 use crate::rule::{Broken, Rule};
-use smt_replica::{Digest, Group, Reply, Request, SigningKey};
 
 /// A client with one request at a time.
 pub struct Client {

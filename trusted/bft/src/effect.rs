@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use smt_replica::{Asker, Attested, Effect, Service};
+
 use crate::message::{Message, Status, statement_bytes_max};
 use crate::replica::{Output, Replica};
-use smt_replica::{Asker, Attested, Effect, Service};
 
 /// How many statements of a stream answer one question: more than a group makes in a tick, so that
 /// one that was away catches up under load.

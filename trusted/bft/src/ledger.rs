@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use smt_replica::{Attested, Digest, Request, Service};
 
 use crate::message::{Batch, Checkpoint, decode, digest, encode};
-use smt_replica::{Attested, Digest, Request, Service};
 
 /// The answer to a client's last executed request.
 #[derive(Clone, Debug, Deserialize, Serialize)]

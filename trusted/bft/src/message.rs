@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use smt_replica::{Attested, Digest, Options, Reply, Request};
 
 use crate::stream_checkpoint::{STATED_MAX, StreamCheckpoint, StreamState};
-use smt_replica::{Attested, Digest, Options, Reply, Request};
 pub(crate) use smt_replica::{decode, encode};
 
 /// The name of this system in hashes and logs.

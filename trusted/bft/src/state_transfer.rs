@@ -10,6 +10,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use smt_replica::{Attested, Digest, Service};
+
 use crate::ledger::{extend, state_digest};
 use crate::message::{Batch, Checkpoint, Message, Opening, State, Statement, decode};
 use crate::recover::NEWCOMERS;
@@ -18,7 +20,6 @@ use crate::rule::Rule;
 use crate::stream_checkpoint::StreamState;
 use crate::track::{Stream, Track};
 use crate::view::View;
-use smt_replica::{Attested, Digest, Service};
 
 /// Batches by their places, each with the hash of the log up to it.
 type Log = BTreeMap<u64, (Digest, Batch)>;

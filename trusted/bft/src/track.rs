@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use smt_replica::{Attested, Digest};
 
 use crate::stream_checkpoint::{StreamCheckpoints, StreamState};
-use smt_replica::{Attested, Digest};
 
 /// How many VIEW-CHANGEs of a sender are remembered. A NEW-VIEW may refer to one long after its
 /// sender has wanted others: a replica that forgets it before others do would take a correct leader

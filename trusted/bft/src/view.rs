@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use smt_replica::{Attested, Digest};
 
 use crate::ledger::extend;
 use crate::message::{Batch, Opening};
 use crate::snapshot::Batches;
-use smt_replica::{Attested, Digest};
 
 /// A view that was opened. Its log is what all members take from the streams that its NEW-VIEW
 /// refers to, and from its leader's PREPAREs.

@@ -8,14 +8,15 @@ use smt_replica::{Attested, Counter, Request};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use smt_attestation::{DeviceId, Epoch, Start};
+use smt_journal::{Journal, JournalError, LogBytes, ModelDisk, SnapshotLog};
+
 use super::*;
 use crate::message::Status;
 use crate::message::{Opening, Reference, Statement};
 use crate::replica::Pending;
 use crate::sim::group::{client_key, group, identity, library};
 use crate::view::View;
-use smt_attestation::{DeviceId, Epoch, Start};
-use smt_journal::{Journal, JournalError, LogBytes, ModelDisk, SnapshotLog};
 
 type Core = Logged<Replica<Counter>, ModelDisk>;
 

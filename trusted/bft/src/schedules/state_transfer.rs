@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
+use smt_replica::{Attested, Reply};
+
 use super::Cluster;
 use crate::message::{Message, Opening, Reference, State, Statement, encode};
 use crate::replica::Output;
 use crate::stream_checkpoint::StreamState;
 use crate::track::Track;
-use smt_replica::{Attested, Reply};
 
 /// Statements that the device of a liar attests, outside of its replica.
 fn says(cluster: &mut Cluster, who: usize, statement: &Statement) -> (Attested, Vec<u8>) {

@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::message::{Batch, decode, encode};
 use smt_replica::{Digest, KeyValueOperation, Request, ServiceKind};
+
+use crate::message::{Batch, decode, encode};
 
 /// A property that does not hold.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -2,16 +2,16 @@
 //! Nodes with logs: what is written, what is refused, what is answered.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use smt_attestation::{Epoch, SigningKey, Start};
 use smt_attestor::Attested;
+use smt_attestor::OutlivingDevice;
+use smt_journal::{Journal, JournalError, LogBytes, ModelDisk, SnapshotLog};
+use smt_replica::{KeyValue, Request};
 
 use super::*;
 use crate::accusation::{Accusation, Made};
 use crate::message::{Statement, Status};
 use crate::sim::group::{client_key, group, identity, reply_key, secret, start};
-use smt_attestation::{Epoch, SigningKey, Start};
-use smt_attestor::OutlivingDevice;
-use smt_journal::{Journal, JournalError, LogBytes, ModelDisk, SnapshotLog};
-use smt_replica::{KeyValue, Request};
 
 type Core = Logged<Node<KeyValue>, ModelDisk>;
 
