@@ -17,14 +17,13 @@
 #![forbid(unsafe_code)]
 
 mod act;
-mod change;
 mod client;
 mod effect;
 mod follow;
 mod ledger;
 mod message;
 mod node;
-mod recover;
+mod recovery;
 mod replica;
 mod rule;
 #[cfg(all(test, feature = "broken"))]
@@ -36,6 +35,7 @@ mod state_transfer;
 mod stream_checkpoint;
 mod track;
 mod view;
+mod view_change;
 
 pub use client::Client;
 pub use message::{Batch, Checkpoint, Message, Opening, Reference, State, Statement, Status};

@@ -14,7 +14,7 @@ use smt_replica::{Attested, Digest, Service};
 
 use crate::ledger::{extend, state_digest};
 use crate::message::{Batch, Checkpoint, Message, Opening, State, Statement, decode};
-use crate::recover::NEWCOMERS;
+use crate::recovery::NEWCOMERS;
 use crate::replica::Replica;
 use crate::rule::Rule;
 use crate::stream_checkpoint::StreamState;
