@@ -78,7 +78,7 @@ impl<S: Service> Replica<S> {
             Message::Status(status) if self.may_ask(status) => self.missing(status, may_be_long),
             Message::Request(request) => {
                 let answer = self.answered(request).cloned();
-                Vec::from_iter(answer.map(|it| self.reply_of(request.client, it)))
+                Vec::from_iter(answer.map(|it| self.repeated_reply(request.client, it)))
             }
             Message::Status(_) | Message::Reply(_) | Message::Statement(_) | Message::State(_) => {
                 Vec::new()

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use smt_attestation::{Ballot, Header, Start};
 use smt_attestor::{Attestor, OwnDevice};
 use smt_device_client::DeviceError;
-use smt_replica::{Attested, Effect, Group, Reply, Request, Service, SigningKey};
+use smt_replica::{Attested, Effect, Group, Reply, ReplyProof, Request, Service, SigningKey};
 
 use crate::ledger::{Answer, Ledger};
 use crate::message::{Message, Statement, Status, encode};
@@ -397,15 +397,17 @@ impl<S: Service> Replica<S> {
             if self.group.keeps_history {
                 self.history.push((next, batch.clone()));
             }
+            let mut replies = Vec::new();
             for (request, answer) in fresh {
                 let is_done = |it: &Pending| it.request.number <= answer.number;
                 if self.pending.get(&request.client).is_some_and(is_done) {
                     self.pending.remove(&request.client);
                     self.attempts = 0;
                 }
-                let reply = self.reply_of(request.client, answer);
-                self.outputs.push(reply);
+                replies.push(self.reply_of(request.client, answer));
             }
+            let replies = Reply::sign_all(replies, &self.reply_key);
+            self.outputs.extend(replies.into_iter().map(reply_output));
             if next.is_multiple_of(self.group.options.interval.max(1)) {
                 let checkpoint = self.ledger.take_snapshot();
                 if self.metrics.is_active && checkpoint.sequence > self.own_track().checkpoint {
@@ -421,13 +423,16 @@ impl<S: Service> Replica<S> {
         self.ledger.answer(request.client).filter(is_it)
     }
 
-    pub(crate) fn reply_of(&self, client: u32, answer: Answer) -> Output {
+    /// A reply that is not signed yet.
+    fn reply_of(&self, client: u32, answer: Answer) -> Reply {
         let Answer { number, request, result } = answer;
-        let (replica, view) = (self.own, self.metrics.view);
-        let signature = [[0; 32]; 2];
-        let reply = Reply { replica, view, client, number, request, result, signature };
-        let reply = Message::Reply(reply.sign(&self.reply_key));
-        Output::Client(client, reply.encode())
+        let (replica, view, proof) = (self.own, self.metrics.view, ReplyProof::default());
+        Reply { replica, view, client, number, request, result, proof }
+    }
+
+    /// A reply that is given again.
+    pub(crate) fn repeated_reply(&self, client: u32, answer: Answer) -> Output {
+        reply_output(self.reply_of(client, answer).sign(&self.reply_key))
     }
 
     /// A view was entered: all requests get their time again.
@@ -446,4 +451,8 @@ impl<S: Service> Replica<S> {
         self.waited = 0;
         self.pending.values_mut().for_each(|it| it.age = 0);
     }
+}
+
+fn reply_output(reply: Reply) -> Output {
+    Output::Client(reply.client, Message::Reply(reply).encode())
 }

@@ -7,7 +7,7 @@ mod state_transfer;
 use std::sync::Arc;
 
 use smt_attestation::{DeviceId, Epoch, Start};
-use smt_replica::{Attested, Counter, Reply};
+use smt_replica::{Attested, Counter, Reply, ReplyProof};
 
 use crate::client::Client;
 use crate::message::{Message, Statement, decode, encode};
@@ -97,7 +97,7 @@ impl Cluster {
             number: 1,
             request: ordered[0].digest(),
             result: sum.to_be_bytes().to_vec(),
-            signature: [[0; 32]; 2],
+            proof: ReplyProof::default(),
         };
         let reply = reply.sign(&self.replicas[liar].reply_key);
         let answer = self.clients[0].receive(&Message::Reply(reply).encode());

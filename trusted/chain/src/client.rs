@@ -138,8 +138,8 @@ mod tests {
             let request = client.current.as_ref().map(|it| it.digest).unwrap_or_default();
             client.outputs();
             let reply = |replica: u32, view| {
-                let (result, signature) = (vec![7], [[0; 32]; 2]);
-                let reply = Reply { replica, view, client: 1, number, request, result, signature };
+                let (result, proof) = (vec![7], smt_replica::ReplyProof::default());
+                let reply = Reply { replica, view, client: 1, number, request, result, proof };
                 Message::Reply(reply.sign(&reply_key(replica))).encode()
             };
             assert_eq!(client.receive(&reply(1, one)), None);

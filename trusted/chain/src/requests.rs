@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use smt_replica::{Reply, Request, Service};
+use smt_replica::{Reply, ReplyProof, Request, Service};
 
 use crate::configuration::Configuration;
 use crate::log::Entry;
@@ -105,8 +105,8 @@ impl<S: Service + Clone> Node<S> {
         let (client, number) = (entry.request.client, entry.request.number);
         let (replica, view) = (self.own, self.own_track().at.0);
         let (request, result) = (entry.request.digest(), entry.answer.clone());
-        let signature = [[0; 32]; 2];
-        let reply = Reply { replica, view, client, number, request, result, signature };
+        let proof = ReplyProof::default();
+        let reply = Reply { replica, view, client, number, request, result, proof };
         Output::Client(client, Message::Reply(reply.sign(&self.reply_key)).encode())
     }
 }

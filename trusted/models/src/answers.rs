@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use smt_replica::{Reply, Request, SigningKey};
+use smt_replica::{Reply, ReplyProof, Request, SigningKey};
 
 use crate::{MessageId, NODES};
 
@@ -67,7 +67,7 @@ pub(crate) fn lies(
         number: it.number,
         request: it.digest(),
         result: WRONG.to_vec(),
-        signature: [[0; 32]; 2],
+        proof: ReplyProof::default(),
     });
     let told: Vec<Reply> = correct.iter().cloned().chain(wrong).collect();
     let mut lies = Vec::new();

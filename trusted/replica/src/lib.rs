@@ -16,6 +16,7 @@ mod encoding;
 mod group;
 mod logged;
 mod node;
+mod reply;
 mod request;
 mod service;
 
@@ -26,6 +27,7 @@ pub use encoding::{decode, encode};
 pub use group::{Group, Options, PublicKey, STREAM_INTERVALS};
 pub use logged::{Logged, LoggedError, Owner};
 pub use node::{Asker, Effect, Node};
-pub use request::{Reply, Request, SignatureBytes, sign, verifies};
+pub use reply::{Reply, ReplyProof};
+pub use request::{Request, SignatureBytes, sign, verifies};
 pub use service::{Counter, KeyValue, KeyValueOperation, Service};
 pub use smt_attestor::{Attested, AttestorError, OwnDevice};

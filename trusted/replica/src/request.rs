@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Requests of clients and replies of replicas, both signed.
+//! Requests of clients, and signatures.
 
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use crate::digest::{Digest, digest};
 use crate::group::PublicKey;
 
 /// The beginning of the hashes that are signed.
-const SYSTEM: &str = "replica";
+pub(crate) const SYSTEM: &str = "replica";
 
 /// A signature's 64 bytes as two halves.
 pub type SignatureBytes = [[u8; 32]; 2];
@@ -46,45 +46,6 @@ impl Request {
     /// Whether the owner of `key` has signed this request.
     pub fn is_signed_by(&self, key: &PublicKey) -> bool {
         verifies(key, &self.digest(), &self.signature)
-    }
-}
-
-/// A replica's answer. It is signed by the replica's host, not attested: it is no statement on the
-/// order of requests, and takes no counter of the stream.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Reply {
-    /// The replica.
-    pub replica: u32,
-    /// The view in which the replica is. It tells the client where the leader is.
-    pub view: u64,
-    /// The client.
-    pub client: u32,
-    /// The request's number.
-    pub number: u64,
-    /// The digest of the request that was executed under this number, with its nonce.
-    pub request: Digest,
-    /// The service's answer.
-    pub result: Vec<u8>,
-    /// The signature over all this.
-    pub signature: SignatureBytes,
-}
-
-impl Reply {
-    /// Signs the reply with the key of the replica's host.
-    pub fn sign(mut self, key: &SigningKey) -> Self {
-        self.signature = sign(key, &self.digest());
-        self
-    }
-
-    /// Whether the owner of `key` has signed this reply.
-    pub fn is_signed_by(&self, key: &PublicKey) -> bool {
-        verifies(key, &self.digest(), &self.signature)
-    }
-
-    fn digest(&self) -> Digest {
-        let (replica, view) = (self.replica.to_be_bytes(), self.view.to_be_bytes());
-        let (client, number) = (self.client.to_be_bytes(), self.number.to_be_bytes());
-        digest(SYSTEM, "reply", &[&replica, &view, &client, &number, &self.request, &self.result])
     }
 }
 

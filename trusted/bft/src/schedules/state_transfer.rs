@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use smt_replica::{Attested, Reply};
+use smt_replica::{Attested, Reply, ReplyProof};
 
 use super::Cluster;
 use crate::message::{Message, Opening, Reference, State, Statement, encode};
@@ -122,9 +122,10 @@ fn commit_in_view_six(cluster: &mut Cluster) -> Vec<Vec<u8>> {
 /// A liar's answer to the second client, the sum without the first one's request.
 fn answer_second_client(cluster: &mut Cluster) {
     let request = cluster.replicas[3].history[0].1[0].digest();
-    let (replica, view, client, number, signature) = (1, 6, 2, 1, [[0; 32]; 2]);
+    let (replica, view, client, number) = (1, 6, 2, 1);
+    let proof = ReplyProof::default();
     let result = 7_u64.to_be_bytes().to_vec();
-    let reply = Reply { replica, view, client, number, request, result, signature };
+    let reply = Reply { replica, view, client, number, request, result, proof };
     let reply = Message::Reply(reply.sign(&cluster.replicas[1].reply_key));
     let answer = cluster.clients[1].receive(&reply.encode());
     cluster.answers[1] = answer.or_else(|| cluster.answers[1].take());
