@@ -24,21 +24,40 @@ impl<S: Service> Replica<S> {
             if self.own_track().is_faulty {
                 return;
             }
-            let did = self.state_checkpoints() || (!self.is_window_full() && self.take_part());
-            if !did {
+            if !self.may_say() || !self.say_next() {
                 return;
             }
         }
     }
 
-    /// Says the next statement that is due, but for checkpoints.
-    fn take_part(&mut self) -> bool {
-        self.admit_newcomers()
+    /// Whether the last statement of this replica was taken here. One that waits would be said again.
+    fn may_say(&self) -> bool {
+        self.device.counter() <= self.own_track().counter
+    }
+
+    /// Says the next statement that is due. While the own stream is far from its stable checkpoint
+    /// that is only what others may need to state where it stands.
+    fn say_next(&mut self) -> bool {
+        let is_full = self.is_window_full();
+        self.state_checkpoints()
+            || self.say_checkpoint()
+            || (!is_full && self.admit_newcomers())
             || self.enter_view()
             || self.join_view_change()
             || self.open_view()
-            || self.order()
-            || self.commit()
+            || (!is_full && (self.order() || self.commit()))
+    }
+
+    /// States the next checkpoint of the log that was executed.
+    fn say_checkpoint(&mut self) -> bool {
+        let last = self.own_track().checkpoint;
+        match self.ledger.checkpoint_after(last) {
+            Some(checkpoint) if self.metrics.is_active => {
+                self.say(Statement::Checkpoint(checkpoint));
+                self.own_track().checkpoint > last
+            }
+            _ => false,
+        }
     }
 
     /// The view in which this replica takes part, and the place that it has committed to.
@@ -50,7 +69,7 @@ impl<S: Service> Replica<S> {
     /// Wants a later view.
     pub(crate) fn want(&mut self, view: u64) {
         let track = self.own_track();
-        if view > track.promised && !track.is_faulty && !self.is_window_full() {
+        if view > track.promised && !track.is_faulty && self.may_say() {
             self.say(Statement::ViewChange { view });
             self.wait_again();
         }

@@ -227,8 +227,6 @@ impl<S: Service> Replica<S> {
         }
         let end = self.views.get(&view).map(crate::view::View::end);
         track.at = Some((view, sequence));
-        // The beginning of the view, which may be unknown, plays no part any more.
-        track.is_exact = true;
         if end.is_none_or(|end| end < sequence) {
             return if end.is_some() { Verdict::Wait } else { self.wait_unless_past(view) };
         }

@@ -189,6 +189,12 @@ impl<S: Service> Ledger<S> {
         }
     }
 
+    /// The first checkpoint after a place that was executed here, and is not older than the stable
+    /// one.
+    pub(crate) fn checkpoint_after(&self, place: u64) -> Option<Checkpoint> {
+        self.snapshots.range(place.max(self.stable) + 1..).next().map(|it| it.1.0)
+    }
+
     /// CHECKPOINTs after the stable one.
     pub(crate) fn votes(&self) -> impl Iterator<Item = &Attested> {
         self.votes.values().flat_map(|it| it.values().map(|it| &it.1))

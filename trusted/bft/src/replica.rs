@@ -227,7 +227,7 @@ impl<S: Service> Replica<S> {
     pub(crate) fn status(&self) -> Output {
         let positions = self.streams.iter();
         let positions = positions.map(|(key, it)| (key.0, key.1, it.track.counter)).collect();
-        let wants_state = !self.metrics.is_active || self.attempts > 1;
+        let wants_state = !self.metrics.is_active || self.attempts > 0 || self.is_any_blocked();
         let status = Status { from: self.own, positions, wants_state };
         Output::Replicas(Message::Status(status).encode())
     }
@@ -278,6 +278,15 @@ impl<S: Service> Replica<S> {
         Metrics { executed, stable, reissued, is_active, ..self.metrics }
     }
 
+    /// Whether a stream is taken no further here, though f + 1 state where it stands later.
+    fn is_any_blocked(&self) -> bool {
+        let (window, quorum) = (self.group.stream_window(), self.group.quorum());
+        self.streams.values().any(|it| {
+            let counter = it.track.counter;
+            it.is_blocked(window) && it.checkpoints.is_stated_beyond(counter, quorum)
+        })
+    }
+
     /// Whether this replica has the statements of f + 1 members of its view, its own among them,
     /// but for the last.
     fn is_up_to_date(&self) -> bool {
@@ -318,7 +327,7 @@ impl<S: Service> Replica<S> {
             return;
         };
         let key = self.own_key();
-        self.streams.entry(key).or_default().put(header.counter, statement.clone());
+        self.streams.entry(key).or_default().put_own(header.counter, statement.clone());
         self.outputs.push(Output::Replicas(Message::Statement(statement).encode()));
         self.drain();
     }
@@ -409,10 +418,7 @@ impl<S: Service> Replica<S> {
             let replies = Reply::sign_all(replies, &self.reply_key);
             self.outputs.extend(replies.into_iter().map(reply_output));
             if next.is_multiple_of(self.group.options.interval.max(1)) {
-                let checkpoint = self.ledger.take_snapshot();
-                if self.metrics.is_active && checkpoint.sequence > self.own_track().checkpoint {
-                    self.say(Statement::Checkpoint(checkpoint));
-                }
+                self.ledger.take_snapshot();
             }
         }
     }

@@ -2,12 +2,16 @@
 //! Schedules by hand: of three replicas 0, the first leader, lies, of five 4 as well.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod forged_states;
+mod skipped_views;
 mod state_transfer;
+mod steps;
+mod stream_windows;
 
 use std::sync::Arc;
 
 use smt_attestation::{DeviceId, Epoch, Start};
-use smt_replica::{Attested, Counter, Reply, ReplyProof};
+use smt_replica::{Attested, Counter, Group, Reply, ReplyProof};
 
 use crate::client::Client;
 use crate::message::{Message, Statement, decode, encode};
@@ -25,7 +29,10 @@ struct Cluster {
 
 impl Cluster {
     fn new(replicas: u32, lacking: Option<Rule>) -> Self {
-        let group = Arc::new(group(replicas));
+        Self::of_group(&Arc::new(group(replicas)), lacking)
+    }
+
+    fn of_group(group: &Arc<Group>, lacking: Option<Rule>) -> Self {
         let replica = |device| {
             let start = Start { device: DeviceId(device), epoch: Epoch(1), nonce: [0; 16] };
             let identity = identity(start);
@@ -34,7 +41,7 @@ impl Cluster {
             replica
         };
         let client = |it| Client::new(group.clone(), it, client_key(it), 0);
-        let replicas = (0..replicas).map(replica).collect();
+        let replicas = (0..group.replicas).map(replica).collect();
         Self { replicas, clients: [client(1), client(2)], answers: [None, None] }
     }
 
@@ -69,19 +76,22 @@ impl Cluster {
             if sent.is_empty() {
                 return;
             }
-            for (from, output) in sent {
-                match output {
-                    Output::Client(to, bytes) => {
-                        let to = to as usize - 1;
-                        let answer = self.clients[to].receive(&bytes);
-                        self.answers[to] = answer.or_else(|| self.answers[to].take());
-                    }
-                    Output::Replica(to, bytes) => self.deliver((from, to as usize), &bytes, &may),
-                    Output::Replicas(bytes) => {
-                        for to in 0..self.replicas.len() {
-                            self.deliver((from, to), &bytes, &may);
-                        }
-                    }
+            sent.into_iter().for_each(|(from, output)| self.put(from, output, &may));
+        }
+    }
+
+    /// Delivers something; `may` says who hears whom.
+    fn put(&mut self, from: usize, output: Output, may: impl Fn(usize, usize) -> bool) {
+        match output {
+            Output::Client(to, bytes) => {
+                let to = to as usize - 1;
+                let answer = self.clients[to].receive(&bytes);
+                self.answers[to] = answer.or_else(|| self.answers[to].take());
+            }
+            Output::Replica(to, bytes) => self.deliver((from, to as usize), &bytes, &may),
+            Output::Replicas(bytes) => {
+                for to in 0..self.replicas.len() {
+                    self.deliver((from, to), &bytes, &may);
                 }
             }
         }

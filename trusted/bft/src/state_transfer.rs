@@ -107,6 +107,9 @@ impl<S: Service> Replica<S> {
             return None;
         }
         let checkpoint = self.proved_checkpoint(state)?;
+        if !self.fits_checkpoint(state, &checkpoint) {
+            return None;
+        }
         let end = self.end_of_leader(opening, &state.streams);
         let mut log = Log::new();
         let mut chain = checkpoint.chain;
@@ -134,17 +137,36 @@ impl<S: Service> Replica<S> {
         statements.iter().all(|it| self.fits(it))
     }
 
-    /// Whether a state has a later view than this replica has, or a stream that it needs.
+    /// Whether a state has a later view than this replica has, a later stable checkpoint, or a
+    /// stream that it needs.
     fn is_of_use(&self, state: &State) -> bool {
         let view = state.opening.view;
         let is_later = self.views.last_key_value().is_none_or(|(newest, _)| *newest < view);
-        is_later || state.streams.iter().any(|it| self.needs(it))
+        // Statements of an earlier view that is unknown were taken as those of the past.
+        if !is_later && !self.views.contains_key(&view) {
+            return false;
+        }
+        let is_beyond = |it: &Attested| match decode(&it.body) {
+            Some(Statement::Checkpoint(it)) => it.sequence > self.ledger.stable,
+            _ => false,
+        };
+        let is_stable_later = state.proof.iter().any(is_beyond);
+        is_later || is_stable_later || state.streams.iter().any(|it| self.needs(it))
+    }
+
+    /// Whether a state has each stream once, and no stream beyond what may be ordered after its
+    /// checkpoint: else the CHECKPOINTs that led there would be missing.
+    fn fits_checkpoint(&self, state: &State, checkpoint: &Checkpoint) -> bool {
+        let keys: BTreeSet<_> = state.streams.iter().map(StreamState::key).collect();
+        let last = checkpoint.sequence.saturating_add(self.group.options.window);
+        let is_within = |it: &StreamState| it.track.at.is_none_or(|at| at.1 <= last);
+        keys.len() == state.streams.len() && state.streams.iter().all(is_within)
     }
 
     /// Whether the next statement of a stream is missing here, and its checkpoint is later.
     fn needs(&self, state: &StreamState) -> bool {
-        let stream = self.streams.get(&state.key());
-        state.key() != self.own_key() && stream.is_none_or(|it| it.needs(state))
+        let (stream, window) = (self.streams.get(&state.key()), self.group.stream_window());
+        state.key() != self.own_key() && stream.is_none_or(|it| it.needs(state, window))
     }
 
     /// Takes a state that is proved.
@@ -185,6 +207,7 @@ impl<S: Service> Replica<S> {
         let checkpoint = (checkpoint.sequence, checkpoint.chain);
         let end = end.filter(|_| is_leader_moved);
         self.learn_view(opening, state.enters, (checkpoint, log), end);
+        (0..self.group.replicas).for_each(|device| self.forget_epochs(device));
         self.decide(view);
     }
 
@@ -238,8 +261,13 @@ impl<S: Service> Replica<S> {
             }
         };
         // The proof is for others as well.
+        let enter = Statement::Enter { view, opening: of_view.digest };
         for it in enters {
-            if let Some(header) = it.attestation().claim() {
+            let header =
+                self.authenticate(&it).filter(|_| decode(&it.body).as_ref() == Some(&enter));
+            if let Some(header) = header
+                && of_view.epoch(header.device.0) == Some(header.epoch.0)
+            {
                 of_view.enters.entry(header.device.0).or_insert(it);
             }
         }

@@ -142,6 +142,15 @@ impl StreamCheckpoints {
         }
     }
 
+    /// Whether f + 1 replicas state one beyond a counter.
+    pub(crate) fn is_stated_beyond(&self, counter: u64, quorum: usize) -> bool {
+        let mut stated = BTreeMap::<(u64, Digest), usize>::new();
+        for (place, (state, _)) in self.stated.values().flatten() {
+            *stated.entry((*place, *state)).or_default() += 1;
+        }
+        stated.into_iter().any(|(it, count)| it.0 > counter && count >= quorum)
+    }
+
     /// The checkpoints that this replica has passed and not stated.
     fn unsaid(&self) -> impl Iterator<Item = StreamCheckpoint> {
         self.passed.range(self.said + 1..).map(|it| it.1.0)

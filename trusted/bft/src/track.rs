@@ -243,10 +243,23 @@ impl Stream {
         self.statements.range(counter.saturating_add(1)..).take(most).map(|it| it.1)
     }
 
-    /// Whether a stable checkpoint is beyond what was taken, and the next statement is not here.
-    pub(crate) fn needs(&self, state: &StreamState) -> bool {
+    /// Whether a stable checkpoint is beyond what was taken, and the next statement is not here, or
+    /// cannot be taken before a later checkpoint is stable.
+    pub(crate) fn needs(&self, state: &StreamState, window: u64) -> bool {
         let is_later = self.track.counter < state.track.counter;
-        is_later && !self.track.is_faulty && self.next().is_none()
+        is_later && !self.track.is_faulty && (self.next().is_none() || self.is_blocked(window))
+    }
+
+    /// Whether no more is taken before a later checkpoint is stable.
+    pub(crate) fn is_blocked(&self, window: u64) -> bool {
+        let last = self.checkpoints.stable_counter().saturating_add(window);
+        !self.track.is_faulty && self.track.counter >= last
+    }
+
+    /// Keeps a statement of the own device, which nobody else has yet.
+    pub(crate) fn put_own(&mut self, counter: u64, statement: Attested) {
+        self.heard = self.heard.max(counter);
+        self.statements.entry(counter).or_insert(statement);
     }
 
     /// Goes on from a stable checkpoint.

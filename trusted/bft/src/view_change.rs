@@ -54,8 +54,10 @@ impl<S: Service> Replica<S> {
             let Some(stream) = self.streams.get(&key) else {
                 return self.wait_unless_past(view);
             };
+            // Its leader has it, and it is kept: who went on without it could take for fine what
+            // others take for faulty.
             if stream.track.counter < reference.counter {
-                return self.wait_unless_past(view);
+                return Verdict::Wait;
             }
             let is_it = |it: &&Change| it.counter == reference.counter && it.mac == reference.mac;
             let Some(change) = stream.track.changes.get(&view).filter(is_it) else {

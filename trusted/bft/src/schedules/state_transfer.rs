@@ -6,18 +6,11 @@ use std::sync::Arc;
 use smt_replica::{Attested, Reply, ReplyProof};
 
 use super::Cluster;
-use crate::message::{Message, Opening, Reference, State, Statement, encode};
+use super::steps::says;
+use crate::message::{Message, Opening, Reference, State, Statement};
 use crate::replica::Output;
 use crate::stream_checkpoint::StreamState;
 use crate::track::Track;
-
-/// Statements that the device of a liar attests, outside of its replica.
-fn says(cluster: &mut Cluster, who: usize, statement: &Statement) -> (Attested, Vec<u8>) {
-    let body = encode(statement);
-    let attestation = cluster.replicas[who].device.attest(&body).unwrap();
-    let said = Attested::new(&attestation, body);
-    (said.clone(), Message::Statement(said).encode())
-}
 
 /// A state without a checkpoint, in which the sender of replica 1's stream stands beyond a promise
 /// that the stream has. `liars` state that.
