@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Views that a correct replica has skipped, and that others know. Of five, two lie.
+//! Views that a correct replica has skipped, and that others know. Two of five lie.
 
 use smt_replica::Request;
 
@@ -73,7 +73,8 @@ fn a_state_of_an_earlier_view_that_was_skipped_is_refused() {
     assert!(!cluster.replicas[0].streams[&(1, 1)].track.is_faulty);
 }
 
-// Nobody could state where its stream stood, and it had no statement left to want a view with.
+// The others could not state where its stream stood, and it had no statement left to want a view
+// with.
 #[test]
 fn a_leader_of_a_view_that_others_have_skipped_goes_on_though_it_has_ordered_much() {
     for orders in [10, 100] {

@@ -70,8 +70,8 @@ fn a_replica_that_is_not_heard_for_long_stands_in_for_another_one() {
     }
 }
 
-// What 1 states of the many epochs filled its own stream beyond the window, and what it states of
-// its own stream came after that.
+// The places of the many epochs filled 1's own stream beyond the window, and those of its own
+// stream came after that.
 #[test]
 fn a_liar_that_restarts_again_and_again_stops_no_replica_that_follows_it() {
     for epochs in [5, 60] {
