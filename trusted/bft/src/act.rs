@@ -30,7 +30,7 @@ impl<S: Service> Replica<S> {
         }
     }
 
-    /// Whether the last statement of this replica was taken here. One that waits would be said again.
+    /// Whether the last statement of this replica was taken here. One that waits would come again.
     fn may_say(&self) -> bool {
         self.device.counter() <= self.own_track().counter
     }
