@@ -12,7 +12,7 @@ use crate::replica::{Identity, Output, Replica};
 use crate::rule::Rule;
 
 impl<S: Service> Replica<S> {
-    /// Starts a replica with an empty log, or goes on where the log ends: then the nonce of a
+    /// Starts a replica with an empty log, or continues where the log ends: then the nonce of a
     /// library's start is the log's, and that of `identity` plays no part. A log of another device,
     /// epoch or group is refused, and one that is older than a device's counter.
     ///

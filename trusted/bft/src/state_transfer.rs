@@ -40,7 +40,7 @@ fn is_of_view(opening: &Opening, it: &StreamState) -> bool {
 }
 
 /// Whether the sender of a stream stands in a view that begins like this.
-fn has_entered(it: &StreamState, (view, opening): (u64, &Digest)) -> bool {
+fn has_entered(it: &StreamState, view: u64, opening: &Digest) -> bool {
     it.track.opening == *opening && it.track.at.is_some_and(|at| at.0 == view)
 }
 
@@ -54,7 +54,7 @@ impl<S: Service> Replica<S> {
         let stable: Vec<&StreamState> = stable.collect();
         let is_proved = |it: &&View| {
             let begins_like_this =
-                |stream: &&StreamState| has_entered(stream, (it.opening.view, &it.digest));
+                |stream: &&StreamState| has_entered(stream, it.opening.view, &it.digest);
             it.opening.view == 0 || it.enters.len() >= quorum || stable.iter().any(begins_like_this)
         };
         let view = self.views.values().rev().find(is_proved)?;
@@ -284,7 +284,7 @@ impl<S: Service> Replica<S> {
             return true;
         }
         let digest = opening.digest();
-        if state.streams.iter().any(|it| has_entered(it, (opening.view, &digest))) {
+        if state.streams.iter().any(|it| has_entered(it, opening.view, &digest)) {
             return true;
         }
         let entered = state.enters.iter().filter_map(|it| {

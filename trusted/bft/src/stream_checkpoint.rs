@@ -212,7 +212,8 @@ impl<S: Service> Replica<S> {
     }
 
     /// Whether the own stream is so far from its stable checkpoint that others might take no more
-    /// of it. Then all but what makes streams stable waits.
+    /// of it. Orders, COMMITs and votes for newcomers wait then: what is left of the window is for
+    /// checkpoints and view changes.
     pub(crate) fn is_window_full(&self) -> bool {
         let own = self.streams.get(&self.own_key());
         own.is_some_and(|it| {

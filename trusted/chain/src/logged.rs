@@ -13,8 +13,8 @@ use crate::node::{Identity, Node, Output};
 use crate::rule::Rule;
 
 impl<S: Service + Clone> Node<S> {
-    /// Starts a node with an empty log, or goes on where the log ends. A log of another node, group
-    /// or service is refused, and one that is older than a device's counter.
+    /// Starts a node with an empty log, or continues where the log ends. A log of another node,
+    /// group or service is refused, and one that is older than a device's counter.
     ///
     /// # Errors
     /// [`LoggedError`]

@@ -118,7 +118,7 @@ pub struct Logged<N: Node, D> {
 }
 
 impl<N: Node, D: Disk> Logged<N, D> {
-    /// Starts a node with an empty log, or goes on where the log ends. `start` makes the node of
+    /// Starts a node with an empty log, or continues where the log ends. `start` makes the node of
     /// the nonce of its device's start: the one that the log has, or `nonce` for an empty log. A
     /// log of another owner is refused, and one that is older than a device's counter.
     ///

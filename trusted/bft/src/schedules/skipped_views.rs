@@ -37,7 +37,7 @@ fn a_new_view_of_the_past_is_judged_when_its_votes_are_here() {
     assert!(is_answered(&mut cluster, &[0, 1, 4]));
 }
 
-/// 2 enters view 1 as it has begun, and goes on to a checkpoint of its stream, which 3 states too.
+/// 2 enters view 1 as it has begun, and continues to a checkpoint of its stream, which 3 states.
 fn go_on_to_a_checkpoint(cluster: &mut Cluster, two: Vec<u8>, three: [Vec<u8>; 2]) {
     let opening = cluster.replicas[1].views[&1].digest;
     let enter = says(cluster, 2, &Statement::Enter { view: 1, opening }).1;
