@@ -134,8 +134,9 @@ pub struct State {
     pub log: Vec<Batch>,
     /// How the view begins.
     pub opening: Opening,
-    /// f + 1 attested ENTERs; none for the view in which the group was formed. One of them is a
-    /// correct replica's: the view begins like this. They do not prove that its log is committed.
+    /// f + 1 attested ENTERs; fewer where one of `streams` stands in the view, and for the view in
+    /// which the group was formed. One of f + 1 is a correct replica's: the view begins like this.
+    /// They do not prove that its log is committed.
     pub enters: Vec<Attested>,
     /// Where streams stand at their stable checkpoints.
     pub streams: Vec<StreamState>,
