@@ -100,7 +100,7 @@ impl<S: Service> Replica<S> {
         let batch: Vec<Request> = batch.into_iter().cloned().collect();
         let sequence = last + 1;
         for request in &batch {
-            if let Some(pending) = self.pending.get_mut(&request.client) {
+            if let Some(pending) = self.pending.get_mut(request.client, request.number) {
                 pending.ordered = Some(sequence);
             }
         }
@@ -112,7 +112,7 @@ impl<S: Service> Replica<S> {
     /// Requests that are not ordered yet, and whether no further one fits beside them.
     fn next_batch(&self) -> (Vec<&Request>, bool) {
         let mut batch: Vec<&Request> = Vec::new();
-        for pending in self.pending.values().filter(|it| it.ordered.is_none()) {
+        for pending in self.pending.iter().filter(|it| it.ordered.is_none()) {
             let lengths =
                 { batch.iter().copied() }.chain([&pending.request]).map(|it| it.operation.len());
             let fits = fits_statement(lengths);

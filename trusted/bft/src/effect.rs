@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use smt_replica::{Asker, Attested, Effect, Service};
+use smt_replica::{Asker, Attested, Effect, IN_PROGRESS_MAX, Request, Service, Standing};
 
 use crate::message::{Message, Status, statement_bytes_max};
 use crate::replica::{Output, Replica};
@@ -26,20 +26,27 @@ impl<S: Service> Replica<S> {
     pub(crate) fn effect_of(&self, message: &Message) -> Effect {
         match message {
             Message::Status(it) if self.may_ask(it) => Effect::Answer(Asker::Node(it.from)),
-            Message::Request(it) if !self.ledger.is_new(it) => match self.answered(it) {
-                Some(_) => Effect::Answer(Asker::Client(it.client)),
-                None => Effect::Nothing,
-            },
-            Message::Request(it) if self.is_wanted(it) && self.is_genuine(it) => Effect::Change,
+            Message::Request(it) => self.effect_of_request(it),
             Message::Statement(it) if self.may_take(it) && self.authenticate(it).is_some() => {
                 Effect::Change
             }
             Message::State(it) if self.proved(it).is_some() => Effect::Change,
-            Message::Status(_)
-            | Message::Request(_)
-            | Message::Statement(_)
-            | Message::State(_)
-            | Message::Reply(_) => Effect::Nothing,
+            Message::Status(_) | Message::Statement(_) | Message::State(_) | Message::Reply(_) => {
+                Effect::Nothing
+            }
+        }
+    }
+
+    /// A request that was executed has its answer again, and one that never will be is refused. An
+    /// asker has one answer in each tick, so that a client has as many as it has requests in
+    /// progress.
+    fn effect_of_request(&self, request: &Request) -> Effect {
+        let asker = Asker::Client(request.client, request.number % IN_PROGRESS_MAX);
+        match self.ledger.standing(request) {
+            Standing::Answered(_) => Effect::Answer(asker),
+            Standing::Refused(_) if self.is_genuine(request) => Effect::Answer(asker),
+            Standing::New if self.is_wanted(request) && self.is_genuine(request) => Effect::Change,
+            Standing::New | Standing::Refused(_) => Effect::Nothing,
         }
     }
 
@@ -76,10 +83,11 @@ impl<S: Service> Replica<S> {
     pub(crate) fn answer(&self, message: &Message, may_be_long: bool) -> Vec<Output> {
         match message {
             Message::Status(status) if self.may_ask(status) => self.missing(status, may_be_long),
-            Message::Request(request) => {
-                let answer = self.answered(request).cloned();
-                Vec::from_iter(answer.map(|it| self.repeated_reply(request.client, it)))
-            }
+            Message::Request(request) => match self.ledger.standing(request) {
+                Standing::Answered(it) => vec![self.repeated_reply(request, Ok(it.clone()))],
+                Standing::Refused(it) => vec![self.repeated_reply(request, Err(it))],
+                Standing::New => Vec::new(),
+            },
             Message::Status(_) | Message::Reply(_) | Message::Statement(_) | Message::State(_) => {
                 Vec::new()
             }

@@ -5,20 +5,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use smt_replica::{Attested, Digest, Request, Service};
+use smt_replica::{Attested, ClientTable, Digest, Request, Service, Standing};
 
 use crate::message::{Batch, Checkpoint, decode, digest, encode};
 
-/// The answer to a client's last executed request.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Answer {
-    /// The request's number.
-    pub(crate) number: u64,
-    /// The request's digest.
-    pub(crate) request: Digest,
-    /// The service's result.
-    pub(crate) result: Vec<u8>,
-}
+/// The executed requests of all clients, with their answers.
+type Table = ClientTable<Vec<u8>>;
 
 /// The hash of a log that is one batch longer.
 pub(crate) fn extend(chain: &Digest, batch: &Batch) -> Digest {
@@ -35,7 +27,7 @@ type Votes = BTreeMap<u64, BTreeMap<u32, (Checkpoint, Attested)>>;
 #[derive(Deserialize, Serialize)]
 pub(crate) struct WrittenLedger<'a> {
     service: Vec<u8>,
-    table: Cow<'a, BTreeMap<u32, Answer>>,
+    table: Cow<'a, Table>,
     executed: u64,
     chain: Digest,
     snapshots: Cow<'a, Snapshots>,
@@ -48,9 +40,8 @@ pub(crate) struct WrittenLedger<'a> {
 #[derive(Debug)]
 pub(crate) struct Ledger<S> {
     service: S,
-    /// Exactly-once: each client's last request. The operator has formed the list of clients, so it
-    /// is bounded.
-    table: BTreeMap<u32, Answer>,
+    /// Exactly-once. The operator has formed the list of clients, so it is bounded.
+    table: Table,
     pub(crate) executed: u64,
     pub(crate) chain: Digest,
     /// States at checkpoints that are not older than the stable one.
@@ -67,7 +58,7 @@ impl<S: Service> Ledger<S> {
     pub(crate) fn new(service: S) -> Self {
         let mut ledger = Self {
             service,
-            table: BTreeMap::new(),
+            table: Table::default(),
             executed: 0,
             chain: [0; 32],
             snapshots: BTreeMap::new(),
@@ -108,8 +99,9 @@ impl<S: Service> Ledger<S> {
         is_state
     }
 
-    /// Executes the next batch, each request once, and returns those that were new.
-    pub(crate) fn execute(&mut self, batch: &Batch) -> Vec<(Request, Answer)> {
+    /// Executes the next batch, each request once, and returns those that were new, with their
+    /// answers.
+    pub(crate) fn execute(&mut self, batch: &Batch) -> Vec<(Request, Vec<u8>)> {
         self.executed += 1;
         self.chain = extend(&self.chain, batch);
         let mut fresh = Vec::new();
@@ -117,22 +109,24 @@ impl<S: Service> Ledger<S> {
             if !self.is_new(request) && !self.forgets_clients {
                 continue;
             }
-            let result = self.service.execute(&request.operation);
-            let answer = Answer { number: request.number, request: request.digest(), result };
-            self.table.insert(request.client, answer.clone());
+            let answer = match request.begins_session() {
+                true => Vec::new(),
+                false => self.service.execute(&request.operation),
+            };
+            self.table.note(request, answer.clone(), answer.len());
             fresh.push((request.clone(), answer));
         }
         fresh
     }
 
-    /// Whether no request of this client with this or a later number was executed.
+    /// Whether a request was not executed, and may be.
     pub(crate) fn is_new(&self, request: &Request) -> bool {
-        self.table.get(&request.client).is_none_or(|last| last.number < request.number)
+        self.table.is_new(request)
     }
 
-    /// The client's last answer.
-    pub(crate) fn answer(&self, client: u32) -> Option<&Answer> {
-        self.table.get(&client)
+    /// What is known of a request.
+    pub(crate) fn standing(&self, request: &Request) -> Standing<'_, Vec<u8>> {
+        self.table.standing(request)
     }
 
     /// The hash of the state as it is now.
@@ -208,7 +202,7 @@ impl<S: Service> Ledger<S> {
 
     /// Takes the state of a checkpoint that f + 1 have proved. False if the bytes are no state.
     pub(crate) fn install(&mut self, to: Checkpoint, proof: Vec<Attested>, bytes: &[u8]) -> bool {
-        let Some((service, table)) = decode::<(Vec<u8>, BTreeMap<u32, Answer>)>(bytes) else {
+        let Some((service, table)) = decode::<(Vec<u8>, Table)>(bytes) else {
             return false;
         };
         if !self.service.restore(&service) {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use smt_replica::{Attested, Digest, Options, Reply, Request};
+use smt_replica::{Attested, Digest, Options, REQUEST_WAY_MAX, Reply, Request};
 
 use crate::stream_checkpoint::{STATED_MAX, StreamCheckpoint, StreamState};
 pub(crate) use smt_replica::{decode, encode};
@@ -15,22 +15,25 @@ pub(crate) const SYSTEM: &str = "bft";
 /// Requests that are ordered together.
 pub type Batch = Arc<Vec<Request>>;
 
-/// Bytes of the operations of a batch at most, beside one that is longer by itself: devices take
+/// Bytes of the requests of a batch at most, beside one that is longer by itself: devices take
 /// statements of 256 KiB.
 const BATCH_BYTES_MAX: usize = 128 << 10;
 
-/// Whether a batch with these operations fits a statement.
+/// Whether a batch of requests with operations of these lengths fits a statement.
 pub(crate) fn fits_statement(operations: impl Iterator<Item = usize>) -> bool {
-    let (count, bytes) = operations.fold((0, 0), |(count, bytes), it| (count + 1, bytes + it));
+    let (count, bytes) =
+        operations.fold((0, 0), |(count, bytes), it| (count + 1, bytes + it + REQUEST_REST));
     count == 1 || bytes <= BATCH_BYTES_MAX
 }
 
-/// Bytes of a statement at most. A request has up to 100 beside its operation, and what orders no
-/// requests is far below the rest.
+/// Bytes of a request beside its operation, at most.
+const REQUEST_REST: usize = 110 + 32 * REQUEST_WAY_MAX;
+
+/// Bytes of a statement at most. What orders no requests is far below the rest.
 pub(crate) fn statement_bytes_max(options: &Options) -> usize {
     let operations = options.operation.max(BATCH_BYTES_MAX);
     let rest = STATED_MAX * 64;
-    operations.saturating_add(options.batch.saturating_mul(100)).saturating_add(rest)
+    operations.saturating_add(options.batch.saturating_mul(REQUEST_REST)).saturating_add(rest)
 }
 
 /// A statement in a replica's attested stream. Each receiver takes each stream without a gap, so

@@ -8,9 +8,12 @@ use serde::{Deserialize, Serialize};
 use smt_attestation::{Ballot, Header, Start};
 use smt_attestor::{Attestor, OwnDevice};
 use smt_device_client::DeviceError;
-use smt_replica::{Attested, Effect, Group, Reply, ReplyProof, Request, Service, SigningKey};
+use smt_replica::{
+    Attested, Effect, Group, KnownRoots, PendingRequests, Proof, Refusal, Reply, Request, Service,
+    SigningKey,
+};
 
-use crate::ledger::{Answer, Ledger};
+use crate::ledger::Ledger;
 use crate::message::{Message, Statement, Status, encode};
 use crate::rule::{Broken, Rule};
 use crate::track::{Stream, Track};
@@ -61,15 +64,6 @@ pub struct Metrics {
     pub is_active: bool,
 }
 
-/// A request that waits to be executed.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Pending {
-    pub(crate) request: Request,
-    pub(crate) age: u32,
-    /// Where this replica, as the leader of a view, has ordered it.
-    pub(crate) ordered: Option<u64>,
-}
-
 /// One of 2f + 1 replicas.
 pub struct Replica<S> {
     pub(crate) group: Arc<Group>,
@@ -80,8 +74,8 @@ pub struct Replica<S> {
     pub(crate) streams: BTreeMap<(u32, u64), Stream>,
     pub(crate) views: BTreeMap<u64, View>,
     pub(crate) ledger: Ledger<S>,
-    /// One request of each client, the newest.
-    pub(crate) pending: BTreeMap<u32, Pending>,
+    /// Requests that wait to be executed.
+    pub(crate) pending: PendingRequests,
     /// The newest ballots for each device, by voter and the member that they state.
     pub(crate) ballots: BTreeMap<u32, BTreeMap<(u32, u32), Ballot>>,
     /// Views that were wanted in vain since the last execution. Each doubles the timeout.
@@ -93,6 +87,8 @@ pub struct Replica<S> {
     pub(crate) skipped_to: u64,
     /// The newest epochs of others for which the device had no vote, until it has heard of more.
     pub(crate) unvoted: BTreeMap<u32, u64>,
+    /// Signatures of clients that were verified.
+    known: KnownRoots,
     pub(crate) outputs: Vec<Output>,
     pub(crate) metrics: Metrics,
     pub(crate) broken: Broken,
@@ -139,13 +135,14 @@ impl<S: Service> Replica<S> {
             streams: BTreeMap::from([((own, start.epoch.0), Stream::default())]),
             views: BTreeMap::new(),
             ledger: Ledger::new(service),
-            pending: BTreeMap::new(),
+            pending: PendingRequests::default(),
             ballots: BTreeMap::new(),
             attempts: 0,
             waited: 0,
             decided: (0, 0),
             skipped_to: 0,
             unvoted: BTreeMap::new(),
+            known: KnownRoots::default(),
             outputs: Vec::new(),
             metrics: Metrics { is_active: is_first, ..Metrics::default() },
             broken: Broken::default(),
@@ -215,7 +212,7 @@ impl<S: Service> Replica<S> {
             self.attempts = self.attempts.saturating_add(1);
             self.want(self.own_track().promised + 1);
         }
-        let old = self.pending.values().filter(|it| it.age % FORWARD == 0);
+        let old = self.pending.iter().filter(|it| it.age % FORWARD == 0);
         let old: Vec<Request> = old.map(|it| it.request.clone()).collect();
         old.into_iter().for_each(|it| self.forward(it));
         let status = self.status();
@@ -236,7 +233,7 @@ impl<S: Service> Replica<S> {
     /// ever, since no leader orders them again.
     fn drop_done(&mut self) {
         let ledger = &self.ledger;
-        self.pending.retain(|_, it| ledger.is_new(&it.request));
+        self.pending.retain(|it| ledger.is_new(it));
     }
 
     /// Whether a tick changes nothing: no request waits, and no view is wanted.
@@ -251,11 +248,7 @@ impl<S: Service> Replica<S> {
         let track = self.own_track();
         if track.at.is_some_and(|at| at.0 == track.promised) {
             self.waited = 0;
-            let ages = self.pending.values_mut().map(|it| {
-                it.age = it.age.saturating_add(1);
-                it.age
-            });
-            return ages.max().is_some_and(|age| age > limit);
+            return self.pending.tick(limit);
         }
         // Between views the time counts once f + 1 want the view: a replica that ran ahead of the
         // others by more than a timeout would stay ahead for ever.
@@ -359,14 +352,13 @@ impl<S: Service> Replica<S> {
         // Others may have come since it was found to be new.
         if self.ledger.is_new(&request) && self.is_wanted(&request) {
             self.forward(request.clone());
-            self.pending.insert(request.client, Pending { request, age: 0, ordered: None });
+            self.pending.push(request);
         }
     }
 
-    /// Whether a request is newer than the one of its client that waits.
+    /// Whether a request does not wait yet, and may.
     pub(crate) fn is_wanted(&self, request: &Request) -> bool {
-        let known = self.pending.get(&request.client);
-        known.is_none_or(|it| it.request.number < request.number)
+        self.pending.has_room_for(request)
     }
 
     /// Sends a request to the leader, who may not have heard of it.
@@ -379,14 +371,12 @@ impl<S: Service> Replica<S> {
 
     /// Whether a client of the group has signed this request.
     pub(crate) fn is_genuine(&self, request: &Request) -> bool {
-        let known = self.pending.get(&request.client);
-        let is_known = known.is_some_and(|it| it.request == *request);
-        if is_known || self.broken.lacks(Rule::ClientSignature) {
+        if self.pending.has(request) || self.broken.lacks(Rule::ClientSignature) {
             return true;
         }
         let key = self.group.clients.get(&request.client);
         request.operation.len() <= self.group.options.operation
-            && key.is_some_and(|key| request.is_signed_by(key))
+            && key.is_some_and(|key| request.is_signed_by(key, &self.known))
     }
 
     fn leader(&self) -> Option<u32> {
@@ -408,12 +398,10 @@ impl<S: Service> Replica<S> {
             }
             let mut replies = Vec::new();
             for (request, answer) in fresh {
-                let is_done = |it: &Pending| it.request.number <= answer.number;
-                if self.pending.get(&request.client).is_some_and(is_done) {
-                    self.pending.remove(&request.client);
+                if self.pending.remove(request.client, request.number) {
                     self.attempts = 0;
                 }
-                replies.push(self.reply_of(request.client, answer));
+                replies.push(self.reply_to(&request, Ok(answer)));
             }
             let replies = Reply::sign_all(replies, &self.reply_key);
             self.outputs.extend(replies.into_iter().map(reply_output));
@@ -423,22 +411,20 @@ impl<S: Service> Replica<S> {
         }
     }
 
-    /// The answer to a request that was executed: this one, and no other under its number.
-    pub(crate) fn answered(&self, request: &Request) -> Option<&Answer> {
-        let is_it = |it: &&Answer| it.number == request.number && it.request == request.digest();
-        self.ledger.answer(request.client).filter(is_it)
-    }
-
     /// A reply that is not signed yet.
-    fn reply_of(&self, client: u32, answer: Answer) -> Reply {
-        let Answer { number, request, result } = answer;
-        let (replica, view, proof) = (self.own, self.metrics.view, ReplyProof::default());
+    fn reply_to(&self, request: &Request, result: Result<Vec<u8>, Refusal>) -> Reply {
+        let (replica, view, proof) = (self.own, self.metrics.view, Proof::default());
+        let (client, number, request) = (request.client, request.number, request.digest());
         Reply { replica, view, client, number, request, result, proof }
     }
 
-    /// A reply that is given again.
-    pub(crate) fn repeated_reply(&self, client: u32, answer: Answer) -> Output {
-        reply_output(self.reply_of(client, answer).sign(&self.reply_key))
+    /// The reply to a request that was executed before, or is not executed.
+    pub(crate) fn repeated_reply(
+        &self,
+        request: &Request,
+        result: Result<Vec<u8>, Refusal>,
+    ) -> Output {
+        reply_output(self.reply_to(request, result).sign(&self.reply_key))
     }
 
     /// A view was entered: all requests get their time again.
@@ -447,7 +433,7 @@ impl<S: Service> Replica<S> {
         self.metrics.views += 1;
         self.metrics.is_active = true;
         self.waited = 0;
-        for pending in self.pending.values_mut() {
+        for pending in self.pending.iter_mut() {
             pending.age = 0;
             pending.ordered = None;
         }
@@ -455,7 +441,7 @@ impl<S: Service> Replica<S> {
 
     pub(crate) fn wait_again(&mut self) {
         self.waited = 0;
-        self.pending.values_mut().for_each(|it| it.age = 0);
+        self.pending.wait_again();
     }
 }
 

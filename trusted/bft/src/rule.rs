@@ -36,17 +36,11 @@ pub enum Rule {
     Admission,
     /// A VIEW-CHANGE of an epoch does not count beside one that follows a vote to replace it.
     Replaced,
-    /// A client takes an answer of f + 1 replicas.
-    ReplyQuorum,
-    /// Replies are signed.
-    ReplySignature,
-    /// Replies are bound to the request's nonce.
-    ReplyDigest,
 }
 
 impl Rule {
     /// All checks.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 16] = [
         Self::Mac,
         Self::Gap,
         Self::CommitQuorum,
@@ -63,9 +57,6 @@ impl Rule {
         Self::EnterQuorum,
         Self::Admission,
         Self::Replaced,
-        Self::ReplyQuorum,
-        Self::ReplySignature,
-        Self::ReplyDigest,
     ];
 }
 

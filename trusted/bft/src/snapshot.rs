@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use smt_attestor::{AttestorError, AttestorSnapshot, WrittenBallot};
-use smt_replica::Service;
+use smt_replica::{PendingRequests, Service};
 
 use crate::ledger::WrittenLedger;
 use crate::message::{Batch, decode, encode};
-use crate::replica::{Metrics, Pending, Replica};
+use crate::replica::{Metrics, Replica};
 use crate::track::Stream;
 use crate::view::WrittenView;
 
@@ -26,7 +26,7 @@ struct Snapshot<'a> {
     batches: Vec<Batch>,
     views: BTreeMap<u64, WrittenView<'a>>,
     ledger: WrittenLedger<'a>,
-    pending: Cow<'a, BTreeMap<u32, Pending>>,
+    pending: Cow<'a, PendingRequests>,
     ballots: Ballots<WrittenBallot>,
     attempts: u32,
     waited: u32,

@@ -68,7 +68,10 @@ impl Cluster {
 
     fn deliver(&mut self, output: Output) {
         match output {
-            Output::Client(_, bytes) => self.answers.extend(self.client.receive(&bytes)),
+            Output::Client(_, bytes) => {
+                let completion = self.client.receive(&bytes);
+                self.answers.extend(completion.and_then(|it| it.result.ok()));
+            }
             Output::Replica(to, bytes) => self.deliver_to(to as usize, &bytes),
             Output::Replicas(bytes) => {
                 (0..self.replicas.len()).for_each(|to| self.deliver_to(to, &bytes));

@@ -39,8 +39,6 @@ fn attack_on(rule: Rule) -> Attack {
         Rule::Leader => Attack::NotLeader,
         Rule::CheckpointQuorum | Rule::StateDigest | Rule::EnterQuorum => Attack::WrongState,
         Rule::Admission | Rule::Replaced => Attack::OldState,
-        Rule::ReplySignature => Attack::ForgedReply,
-        Rule::ReplyQuorum | Rule::ReplyDigest => Attack::WrongOutput,
     }
 }
 
@@ -51,7 +49,7 @@ fn first_seed(rule: Rule) -> u64 {
         Rule::CheckpointQuorum => 400,
         Rule::DistinctVotes => 230,
         Rule::LongestLog => 690,
-        Rule::Promise => 1_600,
+        Rule::Promise => 160,
         _ => 0,
     }
 }

@@ -100,9 +100,8 @@ impl<S: Service + Clone> Node<S> {
         if log.configuration.head() != Some(self.own) || last >= window {
             return false;
         }
-        // The one that has waited longest: a client that asks again and again keeps no other out.
-        let fresh = self.pending.values().filter(|it| log.is_new(&it.request));
-        let next = fresh.max_by_key(|it| it.age);
+        // The one that came first: a client that asks again and again keeps no other out.
+        let next = self.pending.iter().find(|it| log.is_new(&it.request));
         let Some(request) = next.map(|it| it.request.clone()) else {
             return false;
         };
@@ -134,16 +133,5 @@ impl<S: Service + Clone> Node<S> {
         let output = entry.output;
         self.say(&Statement::Proof { configuration, place, output, before });
         self.part() == Some((configuration, place))
-    }
-
-    fn reply_to_committed(&mut self) {
-        while self.replied < self.committed.1 {
-            let log = self.logs.get(&self.committed.0);
-            if log.and_then(|it| it.entry(self.replied + 1)).is_none() {
-                return;
-            }
-            self.replied += 1;
-            self.reply(self.replied);
-        }
     }
 }

@@ -2,7 +2,7 @@
 //! The effects of messages and of time on a node: its log needs only those that change it.
 
 use smt_attestor::Attested;
-use smt_replica::{Asker, Effect, Service};
+use smt_replica::{Asker, Effect, IN_PROGRESS_MAX, Request, Service, Standing};
 
 use crate::message::{Message, Status};
 use crate::node::{Node, Output};
@@ -27,17 +27,24 @@ impl<S: Service + Clone> Node<S> {
         match message {
             Message::Status(it) if self.may_ask(it) => Effect::Answer(Asker::Node(it.from)),
             Message::Made(it) if self.is_news(it) => Effect::Change,
-            Message::Request(it) if self.is_done(it) => match self.answered_at(it) {
-                Some(_) => Effect::Answer(Asker::Client(it.client)),
-                None => Effect::Nothing,
-            },
-            Message::Request(it) if self.is_wanted(it) && self.is_genuine(it) => Effect::Change,
+            Message::Request(it) => self.effect_of_request(it),
             Message::Statement(it) if self.may_take(it) && self.is_attested(it) => Effect::Change,
-            Message::Status(_)
-            | Message::Made(_)
-            | Message::Request(_)
-            | Message::Statement(_)
-            | Message::Reply(_) => Effect::Nothing,
+            Message::Status(_) | Message::Made(_) | Message::Statement(_) | Message::Reply(_) => {
+                Effect::Nothing
+            }
+        }
+    }
+
+    /// A request that was answered has its answer again, and one that never will be executed is
+    /// refused. An asker has one answer in each tick, so that a client has as many as it has
+    /// requests in progress.
+    fn effect_of_request(&self, request: &Request) -> Effect {
+        let asker = Asker::Client(request.client, request.number % IN_PROGRESS_MAX);
+        match self.standing(request) {
+            Some(Standing::Answered(_)) => Effect::Answer(asker),
+            Some(_) if self.is_genuine(request) => Effect::Answer(asker),
+            None if self.is_wanted(request) && self.is_genuine(request) => Effect::Change,
+            Some(_) | None => Effect::Nothing,
         }
     }
 

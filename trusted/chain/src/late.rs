@@ -29,7 +29,7 @@ impl<S: Service + Clone> Node<S> {
         if self.is_late() {
             self.metrics.accusations += 1;
             self.waited = 0;
-            self.pending.values_mut().for_each(|it| it.age = 0);
+            self.pending.wait_again();
             let (number, replied) = (self.own_track().promised, self.replied);
             self.accused = Some(Accused { number, replied, age: 0 });
             self.outputs.push(Output::Accuse(number));
@@ -45,7 +45,7 @@ impl<S: Service + Clone> Node<S> {
         let track = self.own_track();
         let waits = track.at.0 < track.promised
             || self.replied == accused.replied
-            || self.pending.values().any(|it| it.age >= accused.age);
+            || self.pending.iter().any(|it| it.age >= accused.age);
         (waits && accused.number == track.promised).then_some(accused.number)
     }
 
@@ -59,11 +59,7 @@ impl<S: Service + Clone> Node<S> {
             return self.waited > limit;
         }
         self.waited = 0;
-        let ages = self.pending.values_mut().map(|it| {
-            it.age = it.age.saturating_add(1);
-            it.age
-        });
-        ages.max().is_some_and(|age| age > limit)
+        self.pending.tick(limit)
     }
 }
 

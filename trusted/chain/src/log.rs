@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use smt_replica::{Digest, Request, Service};
+use smt_replica::{Digest, Request, Service, Standing};
 
 use crate::configuration::Configuration;
 use crate::digest::digest;
@@ -85,7 +85,7 @@ impl<S: Service + Clone> Log<S> {
         self.base.place + self.entries.len() as u64
     }
 
-    /// How many of them are left out, but for the last one of each client.
+    /// How many of them are left out, but for those whose answers clients may ask for.
     pub(crate) fn left_out(&self) -> u64 {
         self.base.place
     }
@@ -94,7 +94,7 @@ impl<S: Service + Clone> Log<S> {
     pub(crate) fn entry(&self, place: u64) -> Option<&Arc<Entry>> {
         match place.checked_sub(self.base.place + 1) {
             Some(behind) => self.entries.get(usize::try_from(behind).ok()?),
-            None => self.base.last.get(&place),
+            None => self.base.answered.get(&place),
         }
     }
 
@@ -125,20 +125,27 @@ impl<S: Service + Clone> Log<S> {
         digest("opening", &[&number, &start, &self.begun])
     }
 
-    /// Whether a request has a higher number than all of its client before.
+    /// Whether a request was not executed, and may be.
     pub(crate) fn is_new(&self, request: &Request) -> bool {
-        self.state.table.get(&request.client).is_none_or(|last| last.0 < request.number)
+        self.state.table.is_new(request)
     }
 
-    /// The place of a client's last request, if it has this number.
-    pub(crate) fn place_of(&self, request: &Request) -> Option<u64> {
-        let (number, place) = self.state.table.get(&request.client)?;
-        (*number == request.number).then_some(*place)
+    /// What is known of a request, of which no more than `committed` entries may be the reason.
+    /// Nothing while a later one is: it may be left behind with its configuration.
+    pub(crate) fn standing(&self, request: &Request, committed: u64) -> Option<Standing<'_, u64>> {
+        let last = self.state.table.last(request.client);
+        let standing = self.state.table.standing(request);
+        let is_committed = match standing {
+            Standing::New => false,
+            Standing::Answered(place) => *place <= committed,
+            Standing::Refused(_) => last.is_none_or(|place| *place <= committed),
+        };
+        is_committed.then_some(standing)
     }
 
     /// Executes a request at the next place.
     pub(crate) fn append(&mut self, request: Request) -> &Entry {
-        let answer = self.state.execute(&request, self.length() + 1);
+        let (answer, _) = self.state.execute(&request, self.length() + 1);
         let output = output(&answer);
         let before = self.entries.last().map_or(self.base.chain, |it| it.chain);
         let chain = digest("chain", &[&before, &request.digest(), &output]);

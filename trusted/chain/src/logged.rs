@@ -50,7 +50,7 @@ impl<S: Service + Clone> smt_replica::Node for Node<S> {
     type Output = Output;
 
     const SYSTEM: &'static str = SYSTEM;
-    const VERSION: u32 = 6;
+    const VERSION: u32 = 7;
 
     fn decode(bytes: &[u8]) -> Option<Message> {
         Message::decode(bytes)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use smt_attestor::Attested;
 use smt_attestor::{Attestor, AttestorError, OwnDevice};
-use smt_replica::{Effect, Group, Request, Service, SigningKey};
+use smt_replica::{Effect, Group, KnownRoots, PendingRequests, Request, Service, SigningKey};
 
 use crate::accusation::Made;
 use crate::configuration::Configuration;
@@ -68,13 +68,6 @@ pub struct Metrics {
     pub reissued: u64,
 }
 
-/// A request that waits to be committed.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct Pending {
-    pub(crate) request: Request,
-    pub(crate) age: u32,
-}
-
 /// One of 2f + 1 nodes.
 pub struct Node<S> {
     pub(crate) group: Arc<Group>,
@@ -89,8 +82,8 @@ pub struct Node<S> {
     /// The proof of the newest of them.
     pub(crate) made: Option<Made>,
     pub(crate) logs: BTreeMap<u64, Log<S>>,
-    /// One request of each client, the newest.
-    pub(crate) pending: BTreeMap<u32, Pending>,
+    /// Requests that wait to be committed.
+    pub(crate) pending: PendingRequests,
     /// The configuration, and the place in its log, that f + 1 have proved.
     pub(crate) committed: (u64, u64),
     /// The place up to which clients have had their replies.
@@ -98,6 +91,8 @@ pub struct Node<S> {
     pub(crate) waited: u32,
     /// The last accusation.
     pub(crate) accused: Option<Accused>,
+    /// Signatures of clients that were verified.
+    pub(crate) known: KnownRoots,
     pub(crate) outputs: Vec<Output>,
     pub(crate) metrics: Metrics,
     pub(crate) broken: Broken,
@@ -144,11 +139,12 @@ impl<S: Service + Clone> Node<S> {
             made: None,
             logs: BTreeMap::from([(0, Log::first(first, empty.clone()))]),
             empty,
-            pending: BTreeMap::new(),
+            pending: PendingRequests::default(),
             committed: (0, 0),
             replied: 0,
             waited: 0,
             accused: None,
+            known: KnownRoots::default(),
             outputs: Vec::new(),
             metrics: Metrics::default(),
             broken: Broken::default(),
@@ -193,7 +189,7 @@ impl<S: Service + Clone> Node<S> {
     pub fn tick(&mut self) {
         self.drop_done();
         self.accuse_if_late();
-        let old = self.pending.values().filter(|it| it.age % FORWARD == 1);
+        let old = self.pending.iter().filter(|it| it.age % FORWARD == 1);
         let old: Vec<Request> = old.map(|it| it.request.clone()).collect();
         old.into_iter().for_each(|it| self.forward(it));
         let question = self.question();
@@ -263,6 +259,6 @@ impl<S: Service + Clone> Node<S> {
     pub(crate) fn entered(&mut self) {
         self.waited = 0;
         self.accused = None;
-        self.pending.values_mut().for_each(|it| it.age = 0);
+        self.pending.wait_again();
     }
 }

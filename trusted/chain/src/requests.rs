@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use smt_replica::{Reply, ReplyProof, Request, Service};
+use smt_replica::{Proof, Refusal, Reply, Request, Service, Standing};
 
 use crate::configuration::Configuration;
 use crate::log::Entry;
 use crate::message::Message;
-use crate::node::{Node, Output, Pending};
+use crate::node::{Node, Output};
 use crate::rule::Rule;
 
 impl<S: Service + Clone> Node<S> {
@@ -17,33 +17,31 @@ impl<S: Service + Clone> Node<S> {
         // Others may have come since it was found to be new.
         if !self.is_done(&request) && self.is_wanted(&request) {
             self.forward(request.clone());
-            self.pending.insert(request.client, Pending { request, age: 0 });
+            self.pending.push(request);
         }
     }
 
-    /// Whether a request was answered here, or one of its client with a higher number.
+    /// What is known of a request by what was answered here. Nothing of one that may be executed.
+    pub(crate) fn standing(&self, request: &Request) -> Option<Standing<'_, u64>> {
+        self.logs.get(&self.committed.0)?.standing(request, self.replied)
+    }
+
+    /// Whether a request was answered here, or is not executed any more.
     pub(crate) fn is_done(&self, request: &Request) -> bool {
-        let committed = self.logs.get(&self.committed.0);
-        committed.is_some_and(|log| {
-            let place = log.place_of(request);
-            !log.is_new(request) && place.is_none_or(|place| place <= self.replied)
-        })
+        self.standing(request).is_some()
     }
 
     /// Drops requests that were answered meanwhile. They would be late for ever, since no head
     /// orders them again.
     pub(crate) fn drop_done(&mut self) {
-        let done = self.pending.values().filter(|it| self.is_done(&it.request));
-        let done: Vec<u32> = done.map(|it| it.request.client).collect();
-        for client in done {
-            self.pending.remove(&client);
-        }
+        let mut pending = std::mem::take(&mut self.pending);
+        pending.retain(|it| !self.is_done(it));
+        self.pending = pending;
     }
 
-    /// Whether a request is newer than the one of its client that waits.
+    /// Whether a request does not wait yet, and may.
     pub(crate) fn is_wanted(&self, request: &Request) -> bool {
-        let known = self.pending.get(&request.client);
-        known.is_none_or(|it| it.request.number < request.number)
+        self.pending.has_room_for(request)
     }
 
     /// Sends a request to the head, who may not have heard of it.
@@ -56,65 +54,62 @@ impl<S: Service + Clone> Node<S> {
 
     /// Whether a client of the group has signed this request.
     pub(crate) fn is_genuine(&self, request: &Request) -> bool {
-        let known = self.pending.get(&request.client);
-        let is_known = known.is_some_and(|it| it.request == *request);
-        if is_known || self.broken.lacks(Rule::ClientSignature) {
+        if self.pending.has(request) || self.broken.lacks(Rule::ClientSignature) {
             return true;
         }
         let key = self.group.clients.get(&request.client);
         request.operation.len() <= self.group.options.operation
-            && key.is_some_and(|key| request.is_signed_by(key))
+            && key.is_some_and(|key| request.is_signed_by(key, &self.known))
     }
 
-    /// The place at which a request was answered here. Its signature was verified before.
-    pub(crate) fn answered_at(&self, request: &Request) -> Option<u64> {
-        let log = self.logs.get(&self.committed.0)?;
-        let place = log.place_of(request).filter(|place| *place <= self.replied)?;
-        (log.entry(place)?.request == *request).then_some(place)
-    }
-
-    /// The reply to a request that was answered before.
+    /// The reply to a request that was answered before, or is not executed any more.
     pub(crate) fn repeated_reply(&self, request: &Request) -> Option<Output> {
-        let entry = self.committed_entry(self.answered_at(request)?)?;
-        Some(self.reply_of(&entry))
+        let result = match self.standing(request)? {
+            Standing::Answered(place) => Ok(self.committed_entry(*place)?.answer.clone()),
+            Standing::Refused(refusal) => Err(refusal),
+            Standing::New => return None,
+        };
+        Some(reply_output(self.reply_to(request, result).sign(&self.reply_key)))
     }
 
-    /// Answers the request at a committed place, which waits no longer.
-    pub(crate) fn reply(&mut self, place: u64) {
-        let Some(entry) = self.committed_entry(place) else {
-            return;
-        };
-        let reply = self.reply_of(&entry);
-        self.outputs.push(reply);
-        #[cfg(feature = "sim")]
-        if self.group.keeps_history {
-            self.history.insert(place, entry.clone());
+    /// Answers all requests that are committed, which wait no longer.
+    pub(crate) fn reply_to_committed(&mut self) {
+        let mut replies = Vec::new();
+        while self.replied < self.committed.1 {
+            let Some(entry) = self.committed_entry(self.replied + 1) else {
+                break;
+            };
+            self.replied += 1;
+            replies.push(self.reply_to(&entry.request, Ok(entry.answer.clone())));
+            #[cfg(feature = "sim")]
+            if self.group.keeps_history {
+                self.history.insert(self.replied, entry.clone());
+            }
+            self.pending.remove(entry.request.client, entry.request.number);
         }
-        let (client, number) = (entry.request.client, entry.request.number);
-        let is_done = |it: &Pending| it.request.number <= number;
-        if self.pending.get(&client).is_some_and(is_done) {
-            self.pending.remove(&client);
-        }
+        let replies = Reply::sign_all(replies, &self.reply_key);
+        self.outputs.extend(replies.into_iter().map(reply_output));
     }
 
     fn committed_entry(&self, place: u64) -> Option<Arc<Entry>> {
         self.logs.get(&self.committed.0)?.entry(place).cloned()
     }
 
-    fn reply_of(&self, entry: &Entry) -> Output {
-        let (client, number) = (entry.request.client, entry.request.number);
+    /// A reply that is not signed yet.
+    fn reply_to(&self, request: &Request, result: Result<Vec<u8>, Refusal>) -> Reply {
+        let (client, number, request) = (request.client, request.number, request.digest());
         let (replica, view) = (self.own, self.own_track().at.0);
-        let (request, result) = (entry.request.digest(), entry.answer.clone());
-        let proof = ReplyProof::default();
-        let reply = Reply { replica, view, client, number, request, result, proof };
-        Output::Client(client, Message::Reply(reply.sign(&self.reply_key)).encode())
+        Reply { replica, view, client, number, request, result, proof: Proof::default() }
     }
+}
+
+fn reply_output(reply: Reply) -> Output {
+    Output::Client(reply.client, Message::Reply(reply).encode())
 }
 
 #[cfg(all(test, feature = "sim"))]
 mod tests {
     use crate::configuration::Configuration;
-    use crate::node::Pending;
     use crate::sim::together::Together;
 
     // Once, the log with the answer was forgotten. The request then waited for ever: each head had
@@ -147,9 +142,8 @@ mod tests {
         nodes.request(1, 3);
         let node = &mut nodes.nodes[0];
         let request = node.logs[&0].entry(1).map(|it| it.request.clone());
-        let pending = request.map(|request| (1, Pending { request, age: 0 }));
-        node.pending.extend(pending);
-        assert_eq!(node.pending.len(), 1);
+        request.into_iter().for_each(|it| node.pending.push(it));
+        assert_eq!(node.pending.iter().count(), 1);
         nodes.tick();
         assert!(nodes.nodes[0].pending.is_empty());
     }

@@ -28,17 +28,11 @@ pub enum Rule {
     Head,
     /// A configuration begins with the longest log of the latest one among its FREEZEs.
     LongestLog,
-    /// A client takes an answer of f + 1 nodes.
-    ReplyQuorum,
-    /// Replies are signed.
-    ReplySignature,
-    /// Replies are bound to the request's nonce.
-    ReplyDigest,
 }
 
 impl Rule {
     /// All checks.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 12] = [
         Self::Mac,
         Self::Gap,
         Self::ProofQuorum,
@@ -51,9 +45,6 @@ impl Rule {
         Self::Promise,
         Self::Head,
         Self::LongestLog,
-        Self::ReplyQuorum,
-        Self::ReplySignature,
-        Self::ReplyDigest,
     ];
 }
 

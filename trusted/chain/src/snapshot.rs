@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use smt_attestor::{AttestorError, AttestorSnapshot};
-use smt_replica::Service;
+use smt_replica::{PendingRequests, Service};
 
 use crate::accusation::Made;
 use crate::configuration::Configuration;
 use crate::late::Accused;
 use crate::log::{Entry, Log, WrittenLog};
 use crate::message::{decode, encode};
-use crate::node::{Metrics, Node, Pending};
+use crate::node::{Metrics, Node};
 use crate::shared::Shared;
 use crate::state::{Base, WrittenBase};
 use crate::track::Stream;
@@ -30,7 +30,7 @@ struct Snapshot<'a> {
     bases: Vec<WrittenBase>,
     entries: Vec<Arc<Entry>>,
     logs: BTreeMap<u64, WrittenLog<'a>>,
-    pending: Cow<'a, BTreeMap<u32, Pending>>,
+    pending: Cow<'a, PendingRequests>,
     committed: (u64, u64),
     replied: u64,
     waited: u32,

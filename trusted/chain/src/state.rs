@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use smt_replica::{Digest, Request, Service};
+use smt_replica::{ClientTable, Digest, Request, Service};
 
 use crate::log::Entry;
 use crate::shared::Shared;
 
-/// Number and place of each client's last request. The operator has formed the list of clients.
-type Table = BTreeMap<u32, (u64, u64)>;
+/// The places of the executed requests of all clients. The operator has formed their list.
+type Table = ClientTable<u64>;
 
 /// Service and exactly-once table.
 #[derive(Clone, Debug)]
@@ -21,14 +21,20 @@ pub(crate) struct State<S> {
 }
 
 impl<S: Service> State<S> {
-    pub(crate) fn execute(&mut self, request: &Request, place: u64) -> Vec<u8> {
-        self.table.insert(request.client, (request.number, place));
-        self.service.execute(&request.operation)
+    /// Executes the request at a place. Returns its answer, and the places of requests whose
+    /// answers are kept no longer.
+    pub(crate) fn execute(&mut self, request: &Request, place: u64) -> (Vec<u8>, Vec<u64>) {
+        let answer = match request.begins_session() {
+            true => Vec::new(),
+            false => self.service.execute(&request.operation),
+        };
+        let dropped = self.table.note(request, place, answer.len());
+        (answer, dropped)
     }
 }
 
-/// The first entries of a log: the state after them, and the last one of each client, whose answer
-/// it may ask for again.
+/// The first entries of a log: the state after them, and those whose answers clients may ask for
+/// again.
 #[derive(Clone, Debug)]
 pub(crate) struct Base<S> {
     /// How many there were.
@@ -36,8 +42,8 @@ pub(crate) struct Base<S> {
     /// The hash of the log up to there.
     pub(crate) chain: Digest,
     pub(crate) state: State<S>,
-    /// The last one of each client, by place.
-    pub(crate) last: BTreeMap<u64, Arc<Entry>>,
+    /// Those whose answers are kept, by place.
+    pub(crate) answered: BTreeMap<u64, Arc<Entry>>,
 }
 
 /// The first entries of a log for a snapshot.
@@ -47,25 +53,23 @@ pub(crate) struct WrittenBase {
     chain: Digest,
     service: Vec<u8>,
     table: Table,
-    last: BTreeMap<u64, u32>,
+    answered: BTreeMap<u64, u32>,
 }
 
 impl<S: Service + Clone> Base<S> {
     /// No entries.
     pub(crate) fn new(service: S) -> Self {
-        let state = State { service, table: Table::new() };
-        Self { place: 0, chain: [0; 32], state, last: BTreeMap::new() }
+        let state = State { service, table: Table::default() };
+        Self { place: 0, chain: [0; 32], state, answered: BTreeMap::new() }
     }
 
     /// Takes the next entry.
     pub(crate) fn append(&mut self, entry: Arc<Entry>) {
-        if let Some((_, place)) = self.state.table.get(&entry.request.client) {
-            self.last.remove(place);
-        }
         self.place += 1;
         self.chain = entry.chain;
-        self.state.execute(&entry.request, self.place);
-        self.last.insert(self.place, entry);
+        let (_, dropped) = self.state.execute(&entry.request, self.place);
+        self.answered.insert(self.place, entry);
+        dropped.iter().for_each(|place| drop(self.answered.remove(place)));
     }
 
     /// The state after some more entries.
@@ -83,18 +87,19 @@ impl<S: Service + Clone> Base<S> {
             chain: self.chain,
             service: self.state.service.snapshot(),
             table: self.state.table.clone(),
-            last: self.last.iter().map(|it| (*it.0, entries.number(it.1))).collect(),
+            answered: self.answered.iter().map(|it| (*it.0, entries.number(it.1))).collect(),
         }
     }
 
     pub(crate) fn read(written: WrittenBase, all: &[Arc<Entry>], empty: &S) -> Option<Self> {
-        let WrittenBase { place, chain, service: bytes, table, last } = written;
+        let WrittenBase { place, chain, service: bytes, table, answered } = written;
         let mut service = empty.clone();
         if !service.restore(&bytes) {
             return None;
         }
-        let last = last.into_iter().map(|it| Some((it.0, all.get(it.1 as usize)?.clone())));
+        let answered =
+            { answered.into_iter() }.map(|it| Some((it.0, all.get(it.1 as usize)?.clone())));
         let state = State { service, table };
-        Some(Self { place, chain, state, last: last.collect::<Option<_>>()? })
+        Some(Self { place, chain, state, answered: answered.collect::<Option<_>>()? })
     }
 }

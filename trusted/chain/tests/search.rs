@@ -68,8 +68,6 @@ fn attack_on(rule: Rule) -> Attack {
         Rule::FreezeQuorum | Rule::DistinctFreezes => Attack::BadQuorum,
         Rule::Promise => Attack::BreakPromise,
         Rule::Head => Attack::NotHead,
-        Rule::ReplySignature => Attack::ForgedReply,
-        Rule::ReplyQuorum | Rule::ReplyDigest => Attack::WrongReply,
     }
 }
 
@@ -90,7 +88,7 @@ fn first_seed(rule: Rule) -> u64 {
         Rule::FreezeQuorum => 110,
         Rule::ExactlyOnce => 40,
         Rule::ProofQuorum => 105,
-        Rule::Promise => 220,
+        Rule::Promise => 120,
         _ => 0,
     }
 }

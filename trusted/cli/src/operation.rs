@@ -55,12 +55,15 @@ pub(crate) enum Operation {
         /// The key
         key: String,
     },
-    /// Makes requests one after the other, and prints a line for each answer: 1 is added to the
+    /// Makes many requests, and prints a line for each answer as it comes: 1 is added to the
     /// counter, or `load` set to the request's number
     Load {
         /// How many requests
         #[arg(long, default_value_t = 1000)]
         count: u64,
+        /// How many of them are in progress at a time, up to 32
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=32))]
+        in_progress: u32,
     },
 }
 
@@ -73,13 +76,13 @@ impl Operation {
     ) -> Result<(), ClientError> {
         let mut out = io::stdout().lock();
         match self {
-            Self::Load { count } => {
+            Self::Load { count, in_progress } => {
                 let began = Instant::now();
-                for number in 0..count {
-                    let answer = caller.call(of_load(service, number))?;
+                let operations = (0..count).map(|number| of_load(service, number));
+                caller.call_all(operations, in_progress as usize, |_, answer| {
                     writeln!(out, "{}", shown(service, &answer)?)?;
-                    out.flush()?;
-                }
+                    Ok::<(), ClientError>(out.flush()?)
+                })?;
                 let seconds = began.elapsed().as_secs_f64();
                 eprintln!("{count} requests in {seconds:.2} s");
             }

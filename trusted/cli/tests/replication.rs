@@ -191,7 +191,12 @@ struct Load {
 
 impl Load {
     fn start(cluster: &Cluster) -> Self {
-        let mut command = cluster.client(1, &["--deadline-s", "120", "load", "--count", "1000000"]);
+        Self::of(cluster, &["--count", "1000000"])
+    }
+
+    fn of(cluster: &Cluster, arguments: &[&str]) -> Self {
+        let arguments = [&["--deadline-s", "120", "load"], arguments].concat();
+        let mut command = cluster.client(1, &arguments);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let lines: Lines<BufReader<ChildStdout>> =
             BufReader::new(child.stdout.take().unwrap()).lines();
@@ -250,6 +255,20 @@ fn replicas_that_are_killed_under_load_lose_nothing_and_execute_nothing_twice() 
     let sum: u64 = cluster.call(&["add", "0"]).parse().unwrap();
     // The last request may have run without its answer being printed.
     assert!(sum == expected.len() as u64 || sum == expected.len() as u64 + 1, "{sum}");
+}
+
+#[test]
+fn two_processes_of_one_client_with_several_requests_in_progress_lose_none_and_repeat_none() {
+    let mut cluster = Cluster::new("counter");
+    let arguments = ["--count", "300", "--in-progress", "8"];
+    let mut loads = [Load::of(&cluster, &arguments), Load::of(&cluster, &arguments)];
+    loads.iter_mut().for_each(|it| it.wait_for(100));
+    cluster.kill(&[0]);
+    cluster.start(0, &[]);
+    loads.iter_mut().for_each(|it| it.wait_for(200));
+    let mut answers: Vec<u64> = loads.into_iter().flat_map(Load::end).collect();
+    answers.sort_unstable();
+    assert_eq!(answers, (1..=600).collect::<Vec<u64>>());
 }
 
 #[test]

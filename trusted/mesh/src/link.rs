@@ -42,6 +42,8 @@ struct Waiting {
     messages: VecDeque<Vec<u8>>,
     bytes: usize,
     is_closed: bool,
+    /// Whether the last attempt to send failed.
+    has_failed: bool,
 }
 
 /// A second more for each megabyte: a state of 64 MiB arrives at 8 Mbit/s too.
@@ -61,7 +63,9 @@ impl Link {
         std::thread::spawn(move || {
             while let Some((packet, count)) = own.next() {
                 let deadline = deadline_of(packet.len());
-                if let Err(error) = send(packet, deadline) {
+                let sent = send(packet, deadline);
+                own.lock().has_failed = sent.is_err();
+                if let Err(error) = sent {
                     tracing::debug!(%error, "messages were not sent");
                     own.traffic.dropped.fetch_add(count, Ordering::Relaxed);
                     own.pause();
@@ -71,6 +75,11 @@ impl Link {
             }
         });
         Self(queue)
+    }
+
+    /// Whether the last attempt to reach the peer failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.0.lock().has_failed
     }
 
     /// Sends a message in the order of calls, if there is room.

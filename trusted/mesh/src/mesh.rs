@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use smt::blocking::Endpoint;
@@ -74,9 +74,13 @@ impl std::fmt::Debug for Input {
     }
 }
 
-/// A link to a client, by the session in which the client spoke last.
+/// Sessions of a client in which it has its replies: those in which it spoke last. A client has
+/// several processes.
+const SESSIONS_MAX: usize = 8;
+
+/// A session in which a client spoke.
 struct ClientLink {
-    session: Arc<Mutex<Session>>,
+    session: Session,
     link: Link,
 }
 
@@ -84,7 +88,8 @@ struct ClientLink {
 pub struct Mesh {
     endpoint: Endpoint,
     replicas: BTreeMap<u32, Link>,
-    clients: BTreeMap<u32, ClientLink>,
+    /// The sessions of each client, the one in which it spoke last behind the others.
+    clients: BTreeMap<u32, Vec<ClientLink>>,
     inputs: Receiver<Input>,
     sender: SyncSender<Input>,
     traffic: Arc<Traffic>,
@@ -162,11 +167,13 @@ impl Mesh {
         self.replicas.values().for_each(|link| link.push(message.to_vec()));
     }
 
-    /// Sends to a client, in the session in which it spoke last. A client that has not spoken gets
-    /// nothing.
+    /// Sends to a client, in the sessions in which it spoke last: it may have several processes,
+    /// each of which knows its own replies. A session that has ended is left until the client
+    /// speaks in it again, and a client that has not spoken gets nothing.
     pub fn to_client(&self, number: u32, message: Vec<u8>) {
-        if let Some(client) = self.clients.get(&number) {
-            client.link.push(message);
+        let links = self.clients.get(&number).into_iter().flatten();
+        for it in links.filter(|it| !it.link.has_failed()) {
+            it.link.push(message.clone());
         }
     }
 
@@ -176,17 +183,20 @@ impl Mesh {
     }
 
     fn remember(&mut self, number: u32, session: Session) {
-        if let Some(known) = self.clients.get(&number) {
-            *known.session.lock().unwrap_or_else(PoisonError::into_inner) = session;
+        let links = self.clients.entry(number).or_default();
+        links.retain(|it| !it.link.has_failed());
+        if let Some(known) = links.iter().position(|it| it.session == session) {
+            links[known..].rotate_left(1);
             return;
         }
-        let session = Arc::new(Mutex::new(session));
         let own = session.clone();
         let link = Link::start(self.traffic.clone(), move |packet, deadline| {
-            let session = own.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            session.send_blocking(packet).deadline(deadline).wait()
+            own.send_blocking(packet).deadline(deadline).wait()
         });
-        self.clients.insert(number, ClientLink { session, link });
+        links.push(ClientLink { session, link });
+        if links.len() > SESSIONS_MAX {
+            links.remove(0);
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use smt_replica::{Reply, ReplyProof, Request, SigningKey};
+use smt_replica::{Proof, Reply, Request, SigningKey};
 
 use crate::{MessageId, NODES};
 
@@ -66,8 +66,8 @@ pub(crate) fn lies(
         client: it.client,
         number: it.number,
         request: it.digest(),
-        result: WRONG.to_vec(),
-        proof: ReplyProof::default(),
+        result: Ok(WRONG.to_vec()),
+        proof: Proof::default(),
     });
     let told: Vec<Reply> = correct.iter().cloned().chain(wrong).collect();
     let mut lies = Vec::new();
@@ -76,7 +76,7 @@ pub(crate) fn lies(
         let signed = |it: &Reply, replica| Reply { replica, view: 0, ..it.clone() }.sign(&key);
         lies.extend(told.iter().map(|it| signed(it, *liar)));
         for name in (0..NODES).filter(|it| !liars.contains(it)) {
-            let wrong = told.iter().filter(|it| it.result == WRONG);
+            let wrong = told.iter().filter(|it| it.result.as_deref() == Ok(WRONG));
             lies.extend(wrong.map(|it| signed(it, name)));
         }
     }

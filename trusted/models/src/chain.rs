@@ -70,7 +70,7 @@ impl Chain {
 /// The requests of so many shipped clients, which add 1, 2 and so on to the counter.
 fn requests(group: &Arc<Group>, count: usize) -> Vec<Request> {
     let request = |client: u32| {
-        let mut it = observe::client(group, client, None);
+        let mut it = observe::client(group, client);
         it.submit([client as u8; 16], u64::from(client).to_be_bytes().to_vec());
         match it.outputs().pop() {
             Some(Output::Node(_, bytes)) => match Message::decode(&bytes) {

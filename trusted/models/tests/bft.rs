@@ -60,8 +60,6 @@ fn one_liar_breaks_a_group_whose_replicas_lack_a_check() {
     breaks(Rule::DistinctVotes, names::NOTHING_IS_LOST, bounds(), 1);
     breaks(Rule::Promise, names::NOTHING_IS_LOST, bounds(), 2);
     breaks(Rule::LongestLog, names::NOTHING_IS_LOST, bounds(), 0);
-    breaks(Rule::ReplyQuorum, names::RIGHT_ANSWERS, bounds(), 0);
-    breaks(Rule::ReplySignature, names::RIGHT_ANSWERS, bounds(), 0);
     let restarts = Bounds { lies: 3, restarts: true, ..bounds() };
     breaks(Rule::Admission, names::NOTHING_IS_LOST, restarts, 0);
     if !are_all() {

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Requests to a replicated service over sessions with all its members.
 
+use std::collections::{BTreeMap, VecDeque};
+use std::iter::Peekable;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use smt_mesh::{Arrival, Mesh, Place, SessionError, messages};
+use smt_replica::{Completion, Refusal, RefusalReason};
+
+/// The last session that there is.
+const SESSION_MAX: u64 = (1 << 42) - 1;
 
 /// Why a request has no answer.
 #[derive(Debug, thiserror::Error)]
@@ -13,14 +19,24 @@ pub enum CallError {
     Session(#[from] SessionError),
     /// Too few members answer.
     #[error(
-        "the {members}: no answer of f + 1 of them in {seconds} seconds; the request may have run, \
-         or may yet"
+        "the {members}: no answer of f + 1 of them in {seconds} seconds; the request {}",
+        if *.is_sent { "may have run, or may yet" } else { "was not sent" }
     )]
     Deadline {
         /// The word for them.
         members: &'static str,
         /// How long they had.
         seconds: u64,
+        /// Whether the request was sent: what begins a session goes before it.
+        is_sent: bool,
+    },
+    /// The group does not execute the request.
+    #[error("the {members}: {}; the request {}", reason(refusal), fate(refusal))]
+    Refused {
+        /// The word for them.
+        members: &'static str,
+        /// The refusal.
+        refusal: Refusal,
     },
     /// This process has closed its sessions.
     #[error("this client: its endpoint was closed before an answer came")]
@@ -33,25 +49,52 @@ pub enum CallError {
     Random(getrandom::Error),
 }
 
+fn reason(refusal: &Refusal) -> &'static str {
+    match refusal.reason {
+        RefusalReason::SessionIsOver => {
+            "this client's session is over, since eight others of the client were used after it"
+        }
+        RefusalReason::NumberIsTooLow => "the request's number is too low for its session",
+        RefusalReason::NumberIsUsed => "another request of this client had the request's number",
+        RefusalReason::AnswerIsGone => "the request's answer is no longer kept",
+    }
+}
+
+fn fate(refusal: &Refusal) -> &'static str {
+    match (refusal.reason, refusal.may_have_run) {
+        (RefusalReason::AnswerIsGone, _) => "has run",
+        (_, true) => "may have run, and will not run again",
+        (_, false) => "did not run, and will not",
+    }
+}
+
 /// A client's half of a protocol, as a state machine.
 pub trait ClientProtocol {
     /// The word for the members that serve.
     const MEMBERS: &'static str;
-    /// Begins a request.
-    fn submit(&mut self, nonce: [u8; 16], operation: Vec<u8>);
-    /// Takes a message, and returns the answer when f + 1 members have given it.
-    fn receive(&mut self, bytes: &[u8]) -> Option<Vec<u8>>;
+    /// Begins a session with a request that executes nothing, and returns its number. Nothing if
+    /// the protocol has no sessions.
+    fn begin_session(&mut self, nonce: [u8; 16], session: u64) -> Option<u64>;
+    /// Begins a request, and returns its number. Nothing if no more may be in progress.
+    fn submit(&mut self, nonce: [u8; 16], operation: Vec<u8>) -> Option<u64>;
+    /// Leaves a request.
+    fn give_up(&mut self, number: u64);
+    /// Accepts a message, and returns the end of a request when f + 1 members agree on it.
+    fn receive(&mut self, bytes: &[u8]) -> Option<Completion>;
     /// Time passes.
     fn tick(&mut self);
     /// Sends what is to be sent.
     fn send(&mut self, mesh: &Mesh);
 }
 
-/// The last request number of earlier processes of a client: numbers grow over restarts while the
-/// clock does not go back.
+/// The last request number of earlier processes of a client, for a protocol without sessions:
+/// numbers grow over restarts while the clock does not go back.
 pub fn last_number() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_micros()).unwrap_or(u64::MAX)
+    u64::try_from(since_1970().as_micros()).unwrap_or(u64::MAX)
+}
+
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// A client of the group, and its sessions.
@@ -59,6 +102,9 @@ pub struct Caller<P> {
     protocol: P,
     mesh: Mesh,
     terms: Terms,
+    /// The session in which requests are made, if one was begun.
+    session: Option<u64>,
+    next_tick: Instant,
 }
 
 /// The terms of a client that are not of its protocol.
@@ -71,14 +117,57 @@ pub struct Terms {
     pub deadline_s: u64,
 }
 
+/// The choice of a session that is later than all others of the client.
+struct Choice {
+    session: u64,
+    step: u64,
+}
+
+impl Choice {
+    /// The group has refused the session. One of those that say so may lie, and name none that is
+    /// later: the steps grow.
+    fn refused(&mut self, refusal: &Refusal) {
+        let latest = self.session.max(refusal.newest);
+        self.session = latest.saturating_add(self.step).min(SESSION_MAX);
+        self.step = self.step.saturating_mul(2);
+    }
+}
+
+/// A request that waits for its end.
+struct Call {
+    /// Its place among the operations.
+    place: usize,
+    operation: Vec<u8>,
+    began: Instant,
+}
+
+/// Requests that have not ended.
+#[derive(Default)]
+struct Calls {
+    in_progress: BTreeMap<u64, Call>,
+    /// Places and operations of requests that did not run in a session that is over.
+    again: VecDeque<(usize, Vec<u8>)>,
+}
+
+impl Calls {
+    fn is_idle(&self) -> bool {
+        self.in_progress.is_empty()
+    }
+
+    fn oldest(&self) -> Option<Instant> {
+        self.in_progress.values().map(|it| it.began).min()
+    }
+}
+
 impl<P: ClientProtocol> Caller<P> {
     /// Opens sessions.
     ///
     /// # Errors
     /// [`CallError::Session`]
     pub fn open(protocol: P, place: &Place, terms: Terms) -> Result<Self, CallError> {
-        let caller = Self { protocol, mesh: Mesh::open(place)?, terms };
-        // Members reply in the session in which a client spoke last: all must know one.
+        let (mesh, next_tick) = (Mesh::open(place)?, Instant::now() + terms.tick);
+        let caller = Self { protocol, mesh, terms, session: None, next_tick };
+        // Members reply in the sessions in which a client spoke last: all must know one.
         caller.greet();
         Ok(caller)
     }
@@ -88,39 +177,152 @@ impl<P: ClientProtocol> Caller<P> {
     /// # Errors
     /// [`CallError`]
     pub fn call(&mut self, operation: Vec<u8>) -> Result<Vec<u8>, CallError> {
-        let Terms { operation_max, tick, deadline_s: seconds } = self.terms;
-        if operation.len() > operation_max {
-            return Err(CallError::TooLong(operation.len(), operation_max));
+        let mut answer = Vec::new();
+        self.call_all([operation], 1, |_, it| {
+            answer = it;
+            Ok::<(), CallError>(())
+        })?;
+        Ok(answer)
+    }
+
+    /// Makes requests, up to `in_progress` at a time, and hands out each answer as it comes, with
+    /// the place of its operation, from 0.
+    ///
+    /// # Errors
+    /// [`CallError`] of the first request that has no answer, and those of `answered`. Others in
+    /// progress may run.
+    pub fn call_all<E: From<CallError>>(
+        &mut self,
+        operations: impl IntoIterator<Item = Vec<u8>>,
+        in_progress: usize,
+        mut answered: impl FnMut(usize, Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut operations = operations.into_iter().enumerate().peekable();
+        let mut calls = Calls::default();
+        let ended = loop {
+            if let Err(error) = self.submit_next(&mut operations, &mut calls, in_progress) {
+                break Err(error.into());
+            }
+            if calls.is_idle() {
+                return Ok(());
+            }
+            let ended = self.step(calls.oldest()).map_err(E::from).and_then(|completions| {
+                let mut completions = completions.into_iter();
+                completions.try_for_each(|it| self.end(it, &mut calls, &mut answered))
+            });
+            if ended.is_err() {
+                break ended;
+            }
+        };
+        calls.in_progress.keys().for_each(|number| self.protocol.give_up(*number));
+        ended
+    }
+
+    /// Begins requests until there are as many as there may be. Those that did not run in a session
+    /// that is over come first, in a new one, which has to wait for the end of all others.
+    fn submit_next(
+        &mut self,
+        operations: &mut Peekable<impl Iterator<Item = (usize, Vec<u8>)>>,
+        calls: &mut Calls,
+        in_progress: usize,
+    ) -> Result<(), CallError> {
+        while calls.in_progress.len() < in_progress.max(1) {
+            let next = calls.again.front().or_else(|| operations.peek());
+            let is_new_session = self.session.is_none();
+            let Some((_, operation)) = next.filter(|_| !is_new_session || calls.is_idle()) else {
+                return Ok(());
+            };
+            let Some(number) = self.submit(operation)? else {
+                return Ok(());
+            };
+            let next = calls.again.pop_front().or_else(|| operations.next());
+            calls.in_progress.extend(next.map(|(place, operation)| {
+                (number, Call { place, operation, began: Instant::now() })
+            }));
         }
-        let mut nonce = [0; 16];
-        getrandom::fill(&mut nonce).map_err(CallError::Random)?;
-        self.protocol.submit(nonce, operation);
+        Ok(())
+    }
+
+    /// Takes the end of a request. One that did not run is made again.
+    fn end<E: From<CallError>>(
+        &mut self,
+        completion: Completion,
+        calls: &mut Calls,
+        mut answered: impl FnMut(usize, Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Some(call) = calls.in_progress.remove(&completion.number) else {
+            return Ok(());
+        };
+        match completion.result {
+            Ok(answer) => answered(call.place, answer),
+            Err(refusal) if refusal.may_have_run => {
+                Err(CallError::Refused { members: P::MEMBERS, refusal }.into())
+            }
+            Err(_) => {
+                self.session = None;
+                calls.again.push_back((call.place, call.operation));
+                Ok(())
+            }
+        }
+    }
+
+    fn submit(&mut self, operation: &[u8]) -> Result<Option<u64>, CallError> {
+        if operation.len() > self.terms.operation_max {
+            return Err(CallError::TooLong(operation.len(), self.terms.operation_max));
+        }
+        if self.session.is_none() {
+            self.session = Some(self.begin_session()?);
+        }
+        Ok(self.protocol.submit(nonce()?, operation.to_vec()))
+    }
+
+    /// Begins a session that is later than all of this client. The clock is no more than a guess:
+    /// a group that knows later ones says so, and two processes that guess alike have two sessions.
+    fn begin_session(&mut self) -> Result<u64, CallError> {
         let began = Instant::now();
-        let mut next_tick = began + tick;
+        let clock = u64::try_from(since_1970().as_millis()).unwrap_or(SESSION_MAX);
+        let mut choice = Choice { session: clock.min(SESSION_MAX), step: 1 };
         loop {
-            self.protocol.send(&self.mesh);
-            let wait = next_tick.saturating_duration_since(Instant::now());
-            match self.mesh.next(wait) {
-                Arrival::Packet(_, packet) => {
-                    let answer = messages(&packet).find_map(|it| self.protocol.receive(it));
-                    if let Some(answer) = answer {
-                        return Ok(answer);
-                    }
+            let session = choice.session;
+            let Some(first) = self.protocol.begin_session(nonce()?, session) else {
+                return Ok(session);
+            };
+            let refusal = loop {
+                let completions = self.step(Some(began)).map_err(not_sent)?;
+                let first = completions.into_iter().find(|it| it.number == first);
+                match first.map(|it| it.result) {
+                    Some(Ok(_)) => return Ok(session),
+                    Some(Err(refusal)) => break refusal,
+                    None => {}
                 }
-                Arrival::Nothing => {}
-                Arrival::End => return Err(CallError::Ended),
-            }
-            // Also while packets come: a liar's flood keeps no request from being sent again.
-            if Instant::now() >= next_tick {
-                next_tick = Instant::now() + tick;
-                self.protocol.tick();
-                // A member that has restarted knows no session.
-                self.greet();
-            }
-            if began.elapsed().as_secs() >= seconds {
-                return Err(CallError::Deadline { members: P::MEMBERS, seconds });
-            }
+            };
+            choice.refused(&refusal);
         }
+    }
+
+    /// Sends, waits for the next packet or tick, and returns the requests that have ended.
+    fn step(&mut self, oldest: Option<Instant>) -> Result<Vec<Completion>, CallError> {
+        let seconds = self.terms.deadline_s;
+        if oldest.is_some_and(|it| it.elapsed().as_secs() >= seconds) {
+            return Err(CallError::Deadline { members: P::MEMBERS, seconds, is_sent: true });
+        }
+        self.protocol.send(&self.mesh);
+        let wait = self.next_tick.saturating_duration_since(Instant::now());
+        let completions = match self.mesh.next(wait) {
+            Arrival::Packet(_, packet) => {
+                messages(&packet).filter_map(|it| self.protocol.receive(it)).collect()
+            }
+            Arrival::Nothing => Vec::new(),
+            Arrival::End => return Err(CallError::Ended),
+        };
+        // Also while packets come: a liar's flood keeps no request from being sent again.
+        if Instant::now() >= self.next_tick {
+            self.next_tick = Instant::now() + self.terms.tick;
+            self.protocol.tick();
+            // A member that has restarted knows no session.
+            self.greet();
+        }
+        Ok(completions)
     }
 
     /// Says nothing to all, so that they know a session.
@@ -129,8 +331,70 @@ impl<P: ClientProtocol> Caller<P> {
     }
 }
 
+fn nonce() -> Result<[u8; 16], CallError> {
+    let mut nonce = [0; 16];
+    getrandom::fill(&mut nonce).map_err(CallError::Random)?;
+    Ok(nonce)
+}
+
+/// A deadline in whose time the request was not sent.
+fn not_sent(error: CallError) -> CallError {
+    match error {
+        CallError::Deadline { members, seconds, .. } => {
+            CallError::Deadline { members, seconds, is_sent: false }
+        }
+        other => other,
+    }
+}
+
 impl<P> Drop for Caller<P> {
     fn drop(&mut self) {
         self.mesh.close(Duration::from_millis(200));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(newest: u64) -> Refusal {
+        let reason = RefusalReason::SessionIsOver;
+        Refusal { reason, may_have_run: true, newest }
+    }
+
+    #[test]
+    fn a_client_whose_clock_went_back_begins_a_session_after_the_newest() {
+        let mut choice = Choice { session: 1_000, step: 1 };
+        choice.refused(&refusal(1_700_000_000_000));
+        assert_eq!(choice.session, 1_700_000_000_001);
+    }
+
+    #[test]
+    fn a_liar_that_names_no_later_session_keeps_no_client_out() {
+        let mut choice = Choice { session: 1_000, step: 1 };
+        let newest = 1_700_000_000_000;
+        let tries = (1..).find(|_| {
+            choice.refused(&refusal(0));
+            choice.session > newest
+        });
+        assert!(tries.is_some_and(|it| it <= 42), "{tries:?}");
+        (0..100).for_each(|_| choice.refused(&refusal(u64::MAX)));
+        assert_eq!(choice.session, SESSION_MAX);
+    }
+
+    #[test]
+    fn a_refusal_says_by_name_whether_the_request_ran() {
+        let text = |reason, may_have_run| {
+            let refusal = Refusal { reason, may_have_run, newest: 0 };
+            CallError::Refused { members: "replicas", refusal }.to_string()
+        };
+        assert_eq!(
+            text(RefusalReason::NumberIsUsed, false),
+            "the replicas: another request of this client had the request's number; the request \
+             did not run, and will not"
+        );
+        let over = text(RefusalReason::SessionIsOver, true);
+        assert!(over.ends_with("may have run, and will not run again"), "{over}");
+        assert!(text(RefusalReason::AnswerIsGone, true).ends_with("has run"));
     }
 }

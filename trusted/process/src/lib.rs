@@ -30,5 +30,6 @@ pub use new_group::{InitError, NewGroup};
 pub use new_log::NewLog;
 pub use own_secret::{DeviceEntry, OwnSecret, SecretField};
 pub use process::{Process, ProcessError, System, Taken};
+pub use smt_replica::Completion;
 pub use source::{ClientEntry, ConfigError, Source, read_secret, refuse_count};
 pub use state::{State, StateError, create, log_path, rename, replace};

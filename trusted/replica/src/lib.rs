@@ -2,7 +2,8 @@
 //! The parts that replicated systems over attested messages share.
 //!
 //! 1. A [`Group`] is what all nodes and clients start with: members, keys, sizes and timeouts.
-//! 2. Clients sign a [`Request`], nodes a [`Reply`]; a [`Service`] executes operations.
+//! 2. A [`Client`] signs a [`Request`], nodes a [`Reply`]; a [`Service`] executes operations, each
+//!    once ([`ClientTable`]).
 //! 3. A system is a [`Node`]: a state machine that takes messages and ticks.
 //! 4. [`Logged`] gives a node a log on a disk: its inputs are durable before anything that follows
 //!    from them leaves, and a node that was killed takes them again.
@@ -11,23 +12,36 @@
 #![forbid(unsafe_code)]
 
 mod any_service;
+mod client;
+mod client_table;
 mod digest;
 mod encoding;
 mod group;
 mod logged;
 mod node;
+mod pending;
 mod reply;
 mod request;
 mod service;
+mod signed_together;
+#[cfg(feature = "sim")]
+pub mod sim;
 
 pub use any_service::{AnyService, ServiceKind};
+pub use client::{Ask, Client, Completion};
+pub use client_table::{
+    ClientTable, IN_PROGRESS_MAX, Refusal, RefusalReason, SESSIONS_MAX, Standing, first_number,
+    session_of,
+};
 pub use digest::{Digest, digest};
 pub use ed25519_dalek::SigningKey;
 pub use encoding::{decode, encode};
 pub use group::{Group, Options, PublicKey, STREAM_INTERVALS};
 pub use logged::{Logged, LoggedError, Owner};
 pub use node::{Asker, Effect, Node};
-pub use reply::{Reply, ReplyProof};
-pub use request::{Request, SignatureBytes, sign, verifies};
+pub use pending::{Pending, PendingRequests};
+pub use reply::Reply;
+pub use request::{REQUEST_WAY_MAX, Request, SignatureBytes, sign, verifies};
 pub use service::{Counter, KeyValue, KeyValueOperation, Service};
+pub use signed_together::{KnownRoots, Proof};
 pub use smt_attestor::{Attested, AttestorError, OwnDevice};

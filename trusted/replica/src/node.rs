@@ -8,8 +8,8 @@ use smt_attestor::{Attested, Attestor, AttestorError};
 pub enum Asker {
     /// A node, by its number.
     Node(u32),
-    /// A client, by its number.
-    Client(u32),
+    /// A client, by its number, about the request with this number.
+    Client(u32, u64),
 }
 
 /// The most that comes of a message.

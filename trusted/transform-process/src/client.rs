@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use smt_mesh::Mesh;
 use smt_transform::{Client, Output};
-use smt_trusted_process::{Caller, ClientProtocol, Terms, last_number};
+use smt_trusted_process::{Caller, ClientProtocol, Completion, Terms, last_number};
 
 use crate::config::ClientConfig;
 use crate::error::ProgramError;
@@ -49,7 +49,7 @@ impl ClientArguments {
             deadline_s: self.deadline_s,
         };
         let client = Client::new(config.group.group, config.client, config.key, last_number());
-        let mut caller = Caller::open(OfNodes(client), &config.place, terms)?;
+        let mut caller = Caller::open(OfNodes { client, in_progress: None }, &config.place, terms)?;
         for operation in operations {
             answered(caller.call(operation)?);
         }
@@ -57,26 +57,43 @@ impl ClientArguments {
     }
 }
 
-/// A client of nodes. Numbers of requests that grow are all that it needs: a nonce plays no part.
-struct OfNodes(Client);
+/// A client of nodes, with one request at a time. Numbers of requests that grow are all that it
+/// needs: a nonce and sessions play no part.
+struct OfNodes {
+    client: Client,
+    in_progress: Option<u64>,
+}
 
 impl ClientProtocol for OfNodes {
     const MEMBERS: &'static str = "nodes";
 
-    fn submit(&mut self, _: [u8; 16], operation: Vec<u8>) {
-        self.0.submit(operation);
+    fn begin_session(&mut self, _: [u8; 16], _: u64) -> Option<u64> {
+        None
     }
 
-    fn receive(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
-        self.0.receive(bytes)
+    fn submit(&mut self, _: [u8; 16], operation: Vec<u8>) -> Option<u64> {
+        if self.in_progress.is_none() {
+            self.in_progress = Some(self.client.submit(operation));
+            return self.in_progress;
+        }
+        None
+    }
+
+    fn give_up(&mut self, _: u64) {
+        self.in_progress = None;
+    }
+
+    fn receive(&mut self, bytes: &[u8]) -> Option<Completion> {
+        let answer = self.client.receive(bytes)?;
+        Some(Completion { number: self.in_progress.take()?, result: Ok(answer) })
     }
 
     fn tick(&mut self) {
-        self.0.tick();
+        self.client.tick();
     }
 
     fn send(&mut self, mesh: &Mesh) {
-        for output in self.0.outputs() {
+        for output in self.client.outputs() {
             match output {
                 Output::Node(to, bytes) => mesh.to_replica(to, bytes),
                 Output::Nodes(bytes) => mesh.to_replicas(&bytes),

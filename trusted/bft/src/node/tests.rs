@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use smt_attestor::Attestor;
-use smt_replica::{Attested, Counter, Request};
+use smt_replica::{Attested, Counter, RefusalReason, Request};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,6 @@ use smt_journal::{Journal, JournalError, LogBytes, ModelDisk, SnapshotLog};
 use super::*;
 use crate::message::Status;
 use crate::message::{Opening, Reference, Statement};
-use crate::replica::Pending;
 use crate::sim::group::{client_key, group, identity, library};
 use crate::view::View;
 
@@ -206,15 +205,30 @@ fn a_replica_that_asks_for_the_state_in_each_tick_has_it_in_each_eighth_one() {
 fn a_request_that_was_executed_is_answered_once_in_each_tick_and_lets_no_log_grow() {
     let [mut leader, _] = executed();
     let length = leader.log_length();
-    let mut replies = |bytes: usize| {
-        (0..9).for_each(|_| leader.receive(&request(bytes)));
+    let mut replies = |request: &[u8]| {
+        (0..9).for_each(|_| leader.receive(request));
         let outputs = leader.commit().unwrap();
         leader.tick();
         leader.commit().unwrap();
-        outputs.iter().filter(|it| matches!(it, Output::Client(1, _))).count()
+        let replies = outputs.iter().filter_map(|it| match it {
+            Output::Client(1, bytes) => Message::decode(bytes),
+            _ => None,
+        });
+        let said = replies.map(|it| match it {
+            Message::Reply(it) => it.result.map_err(|it| (it.reason, it.may_have_run)),
+            other => panic!("{other:?}"),
+        });
+        said.collect::<Vec<_>>()
     };
-    // Another request under its number, which no correct client makes, has no answer.
-    assert_eq!([replies(8), replies(8), replies(7)], [1, 1, 0]);
+    let [first, again] = [replies(&request(8)), replies(&request(8))];
+    assert!(matches!(first.as_slice(), [Ok(_)]) && first == again, "{first:?}");
+    // Another request under its number, which no correct client makes.
+    assert_eq!(replies(&request(7)), [Err((RefusalReason::NumberIsUsed, false))]);
+    let Some(Message::Request(signed)) = Message::decode(&request(7)) else {
+        panic!("it is a request");
+    };
+    let forged = Request { operation: vec![9], ..signed };
+    assert_eq!(replies(&Message::Request(forged).encode()), []);
     assert_eq!(leader.log_length(), length);
 }
 
@@ -237,7 +251,7 @@ fn a_request_that_was_executed_and_waits_all_the_same_is_dropped() {
     let Some(Message::Request(request)) = Message::decode(&request(8)) else {
         panic!("it is a request");
     };
-    leader.node_mut().pending.insert(1, Pending { request, age: 0, ordered: None });
+    leader.node_mut().pending.push(request);
     leader.tick();
     leader.commit().unwrap();
     assert!(leader.node_mut().pending.is_empty());

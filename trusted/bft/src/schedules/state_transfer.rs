@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use smt_replica::{Attested, Reply, ReplyProof};
+use smt_replica::{Attested, Proof, Reply};
 
 use super::Cluster;
 use super::steps::says;
@@ -102,7 +102,7 @@ fn open_view_six(cluster: &mut Cluster, before: &[Vec<u8>; 2]) -> Vec<Vec<u8>> {
 /// The liars enter view 6, and commit the second client's request there.
 fn commit_in_view_six(cluster: &mut Cluster) -> Vec<Vec<u8>> {
     let opening = cluster.replicas[3].views[&6].digest;
-    let waiting = cluster.replicas[3].pending.values().map(|it| it.request.clone());
+    let waiting = cluster.replicas[3].pending.iter().map(|it| it.request.clone());
     let batch = Arc::new(waiting.collect::<Vec<_>>());
     let enter = Statement::Enter { view: 6, opening };
     let prepare = Statement::Prepare { view: 6, sequence: 1, batch };
@@ -116,11 +116,12 @@ fn commit_in_view_six(cluster: &mut Cluster) -> Vec<Vec<u8>> {
 fn answer_second_client(cluster: &mut Cluster) {
     let request = cluster.replicas[3].history[0].1[0].digest();
     let (replica, view, client, number) = (1, 6, 2, 1);
-    let proof = ReplyProof::default();
-    let result = 7_u64.to_be_bytes().to_vec();
+    let proof = Proof::default();
+    let result = Ok(7_u64.to_be_bytes().to_vec());
     let reply = Reply { replica, view, client, number, request, result, proof };
     let reply = Message::Reply(reply.sign(&cluster.replicas[1].reply_key));
-    let answer = cluster.clients[1].receive(&reply.encode());
+    let completion = cluster.clients[1].receive(&reply.encode());
+    let answer = completion.and_then(|it| it.result.ok());
     cluster.answers[1] = answer.or_else(|| cluster.answers[1].take());
 }
 

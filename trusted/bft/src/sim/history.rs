@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use smt_replica::{Digest, KeyValueOperation, Request, ServiceKind};
+use smt_replica::{Completion, Digest, KeyValueOperation, Request, ServiceKind, session_of};
 
 use crate::message::{Batch, decode, encode};
 
@@ -16,7 +16,7 @@ pub enum Violation {
     State(u64),
     /// A correct client's request was executed that the client never made.
     Invented(u32, u64),
-    /// A correct client took a wrong answer to this request of its own.
+    /// A correct client accepted a wrong answer to this request of its own, or it was refused.
     WrongAnswer(u32, u64),
     /// A correct client has an answer to a request that no correct replica has executed.
     Lost(u32, u64),
@@ -62,6 +62,16 @@ impl History {
     pub(crate) fn state(&mut self, place: u64, state: Digest) {
         if *self.states.entry(place).or_insert(state) != state {
             self.violations.push(Violation::State(place));
+        }
+    }
+
+    /// A correct client has the end of a request.
+    pub(crate) fn completed(&mut self, client: u32, it: Completion, now: u64) {
+        let of_client = self.operations.iter_mut().rev().filter(|it| it.client == client);
+        let operation = of_client.into_iter().find(|operation| operation.number == it.number);
+        match (operation, it.result) {
+            (Some(operation), Ok(answer)) => operation.ended = Some((now, answer)),
+            _ => self.violations.push(Violation::WrongAnswer(client, it.number)),
         }
     }
 
@@ -122,20 +132,24 @@ struct Model {
     kind: ServiceKind,
     sum: u64,
     values: BTreeMap<Vec<u8>, Vec<u8>>,
-    last: BTreeMap<u32, u64>,
+    /// The requests that were executed, by client and session.
+    executed: BTreeMap<(u32, u64), Vec<u64>>,
 }
 
 impl Model {
     fn new(kind: ServiceKind) -> Self {
-        Self { kind, sum: 0, values: BTreeMap::new(), last: BTreeMap::new() }
+        Self { kind, sum: 0, values: BTreeMap::new(), executed: BTreeMap::new() }
     }
 
     fn execute(&mut self, request: &Request) -> Option<Vec<u8>> {
-        let last = self.last.entry(request.client).or_default();
-        if request.number <= *last {
+        // No run has as many sessions of a client as are open at once.
+        let session = (request.client, session_of(request.number));
+        let executed = self.executed.entry(session).or_default();
+        let is_too_low = |it: &u64| request.number + 32 <= *it;
+        if executed.contains(&request.number) || executed.iter().any(is_too_low) {
             return None;
         }
-        *last = request.number;
+        executed.push(request.number);
         Some(match self.kind {
             ServiceKind::Counter => match request.operation.as_slice().try_into() {
                 Err(_) => Vec::new(),

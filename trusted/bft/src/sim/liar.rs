@@ -141,7 +141,7 @@ impl Liar {
 
     /// A wrong answer, the same from all liars.
     fn wrong(&mut self, side: usize, mut reply: Reply) -> Vec<u8> {
-        reply.result = b"wrong".to_vec();
+        reply.result = Ok(b"wrong".to_vec());
         if self.attack == Attack::ForgedReply {
             for replica in 0..self.replicas {
                 let forged = Reply { replica, ..reply.clone() }.sign(&self.cores[side].reply_key);
@@ -228,7 +228,7 @@ impl Liar {
 
     fn lie_as_leader(&mut self, side: usize, view: u64, sequence: u64) {
         let pending = &mut self.cores[side].pending;
-        let next = pending.values_mut().find(|it| it.ordered.is_none());
+        let next = pending.iter_mut().find(|it| it.ordered.is_none());
         let Some(next) = next else {
             return;
         };

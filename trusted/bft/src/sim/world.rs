@@ -7,6 +7,7 @@ use std::sync::Arc;
 use smt_attestation::{DeviceId, Epoch, Start};
 use smt_attestor::OutlivingDevice;
 use smt_journal::ModelDisk;
+use smt_replica::sim::{Process, processes};
 use smt_replica::{AnyService, Group, KeyValueOperation, Logged, Request, ServiceKind};
 use smt_simulation::{Bounds, Fate, Network, Random, Schedule};
 
@@ -82,7 +83,7 @@ pub(super) struct World<'a> {
     network: Network,
     pub(super) nodes: Vec<Node>,
     pub(super) epochs: Vec<u64>,
-    clients: BTreeMap<u32, Client>,
+    clients: Vec<Process<Client>>,
     pub(super) history: History,
     has_liar_client: bool,
     pub(super) events: BTreeSet<Event>,
@@ -117,7 +118,10 @@ impl<'a> World<'a> {
             network,
             nodes: Vec::new(),
             epochs: vec![1; n as usize],
-            clients: BTreeMap::new(),
+            // In every fourth run clients have two processes, with several requests in progress.
+            clients: processes(&CLIENTS, scenario.seed / 4 % 4 == 1, |client, last| {
+                Client::new(group.clone(), client, client_key(client), last)
+            }),
             history: History::default(),
             has_liar_client: random.chance(50),
             events: BTreeSet::new(),
@@ -129,15 +133,6 @@ impl<'a> World<'a> {
         for device in 0..n {
             let node = world.node(device);
             world.nodes.push(node);
-        }
-        for client in CLIENTS {
-            #[allow(unused_mut, reason = "only control runs change it")]
-            let mut it = Client::new(group.clone(), client, client_key(client), 0);
-            #[cfg(feature = "broken")]
-            {
-                it.broken.rule = scenario.lacking;
-            }
-            world.clients.insert(client, it);
         }
         for &device in &scenario.crashes {
             let at = 200 + world.random.below(1800);
@@ -217,8 +212,7 @@ impl<'a> World<'a> {
 
     fn is_done(&self) -> bool {
         self.schedule.now() > HONEST
-            && self.clients.values().all(|it| !it.is_waiting())
-            && self.history.operations.len() == CLIENTS.len() * OPERATIONS
+            && self.clients.iter().all(|it| !it.is_waiting() && it.begun == OPERATIONS)
     }
 
     fn finish(mut self) -> Outcome {
@@ -250,8 +244,8 @@ impl<'a> World<'a> {
             self.flush(device);
             self.begin_log_anew(device as u32);
         }
-        for client in CLIENTS {
-            self.client_tick(client);
+        for process in 0..self.clients.len() {
+            self.client_tick(process);
         }
         if self.has_liar_client && self.schedule.now() < HONEST && self.random.chance(15) {
             self.lie_as_client();
@@ -259,24 +253,22 @@ impl<'a> World<'a> {
         self.schedule.at(self.schedule.now() + TICK, Happening::Tick);
     }
 
-    fn client_tick(&mut self, client: u32) {
-        let count = self.history.operations.iter().filter(|it| it.client == client).count();
+    fn client_tick(&mut self, process: usize) {
+        let (client, count) = (self.clients[process].number, self.clients[process].begun);
         let may = count < BAD_OPERATIONS || (self.schedule.now() > HONEST && count < OPERATIONS);
         let operation = self.operation(client, count);
         let begins = may && self.random.chance(25);
         let nonce = self.random.nonce();
-        let Some(it) = self.clients.get_mut(&client) else {
-            return;
-        };
+        let it = &mut self.clients[process];
         it.tick();
-        if begins && !it.is_waiting() {
-            let number = it.submit(nonce, operation.clone());
+        let begun = if begins { it.begin(nonce, operation.clone()) } else { None };
+        if let Some(number) = begun {
             let key = client_key(client);
             let digest = Request::sign(&key, client, number, (nonce, operation)).digest();
             let begun = self.schedule.now();
             self.history.operations.push(Operation { client, number, digest, begun, ended: None });
         }
-        self.flush_client(client);
+        self.flush_client(process);
     }
 
     fn operation(&mut self, client: u32, count: usize) -> Vec<u8> {
@@ -327,16 +319,11 @@ impl<'a> World<'a> {
                 }
             }
             To::Client(client) => {
-                let Some(it) = self.clients.get_mut(client) else {
-                    return;
-                };
-                let Some(answer) = it.receive(bytes) else {
-                    return;
-                };
                 let now = self.schedule.now();
-                let last = self.history.operations.iter_mut().rev().find(|it| it.client == *client);
-                if let Some(operation) = last {
-                    operation.ended = Some((now, answer));
+                for process in self.clients.iter_mut().filter(|it| it.number == *client) {
+                    if let Some(completion) = process.receive(bytes) {
+                        self.history.completed(*client, completion, now);
+                    }
                 }
             }
         }
@@ -388,8 +375,8 @@ impl<'a> World<'a> {
         }
     }
 
-    fn flush_client(&mut self, client: u32) {
-        let outputs = self.clients.get_mut(&client).map(Client::outputs).unwrap_or_default();
+    fn flush_client(&mut self, process: usize) {
+        let outputs = self.clients[process].outputs();
         outputs.into_iter().for_each(|it| self.send_output(it, None));
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use smt_replica::{Digest, KeyValueOperation, Request};
+use smt_replica::{Completion, Digest, KeyValueOperation, Request, session_of};
 
 use crate::message::{decode, encode};
 
@@ -14,7 +14,7 @@ pub enum Violation {
     Differ(u64),
     /// A correct client's request was executed that the client never made.
     Invented(u32, u64),
-    /// A correct client took a wrong answer to this request of its own.
+    /// A correct client accepted a wrong answer to this request of its own, or it was refused.
     WrongAnswer(u32, u64),
     /// A correct client has an answer to a request that no correct node has committed.
     Lost(u32, u64),
@@ -55,6 +55,16 @@ impl History {
         }
     }
 
+    /// A correct client has the end of a request.
+    pub(super) fn completed(&mut self, client: u32, it: Completion, now: u64) {
+        let of_client = self.operations.iter_mut().rev().filter(|it| it.client == client);
+        let operation = of_client.into_iter().find(|operation| operation.number == it.number);
+        match (operation, it.result) {
+            (Some(operation), Ok(answer)) => operation.ended = Some((now, answer)),
+            _ => self.violate(Violation::WrongAnswer(client, it.number)),
+        }
+    }
+
     pub(super) fn violate(&mut self, violation: Violation) {
         if !self.violations.contains(&violation) {
             self.violations.push(violation);
@@ -74,7 +84,7 @@ impl History {
             made.entry(it.client).or_default().insert(it.digest);
         }
         let mut values = BTreeMap::<Vec<u8>, Vec<u8>>::new();
-        let mut last = BTreeMap::<u32, u64>::new();
+        let mut of_sessions = BTreeMap::<(u32, u64), Vec<u64>>::new();
         let mut executed = BTreeMap::<(u32, u64), (u64, Vec<u8>)>::new();
         let mut found = Vec::new();
         for (place, (request, _)) in &self.log {
@@ -82,11 +92,13 @@ impl History {
             if made.get(&client).is_some_and(|it| !it.contains(&request.digest())) {
                 found.push(Violation::Invented(client, number));
             }
-            // A request that stands twice is executed once.
-            if last.get(&client).is_some_and(|last| number <= *last) {
+            // A request that stands twice is executed once, and one that is far below others of its
+            // session not at all. No run has as many sessions of a client as are open at once.
+            let of_session = of_sessions.entry((client, session_of(number))).or_default();
+            if of_session.contains(&number) || of_session.iter().any(|it| number + 32 <= *it) {
                 continue;
             }
-            last.insert(client, number);
+            of_session.push(number);
             let answer = match decode(&request.operation) {
                 None => Vec::new(),
                 Some(KeyValueOperation::Get(key)) => encode(&values.get(&key)),

@@ -142,7 +142,7 @@ impl Liar {
 
     /// A wrong answer, the same from all liars.
     fn wrong(&mut self, side: usize, mut reply: Reply) -> Vec<u8> {
-        reply.result = b"wrong".to_vec();
+        reply.result = Ok(b"wrong".to_vec());
         if self.attack == Attack::ForgedReply {
             for replica in 0..self.nodes {
                 let forged = Reply { replica, ..reply.clone() }.sign(&self.cores[side].reply_key);
@@ -230,7 +230,7 @@ impl Liar {
         let Some(log) = core.logs.get(&configuration) else {
             return;
         };
-        let next = core.pending.values().find(|it| log.is_new(&it.request));
+        let next = core.pending.iter().find(|it| log.is_new(&it.request));
         let (next, place) = (next.map(|it| it.request.clone()), log.length() + 1);
         let Some(request) = next else {
             return;

@@ -84,12 +84,10 @@ pub fn node(
     Ok(node)
 }
 
-/// A client that has made no request yet, or one that lacks a check.
+/// A client that has made no request yet.
 #[must_use]
-pub fn client(group: &Arc<Group>, number: u32, lacking: Option<Rule>) -> Client {
-    let mut client = Client::new(group.clone(), number, client_key(number), 0);
-    client.broken = Broken { rule: lacking };
-    client
+pub fn client(group: &Arc<Group>, number: u32) -> Client {
+    Client::new(group.clone(), number, client_key(number), 0)
 }
 
 /// The hash of an answer, as proofs state it.

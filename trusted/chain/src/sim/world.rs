@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A run: nodes, clients, the trusted service of configurations, and the network between them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use smt_replica::sim::{Process, processes};
 use smt_replica::{Group, KeyValue, KeyValueOperation, Request};
 use smt_simulation::{Bounds, Fate, Network, Random, Schedule};
 
@@ -64,7 +65,7 @@ struct World<'a> {
     schedule: Schedule<Happening>,
     network: Network,
     hosts: Vec<Host>,
-    clients: BTreeMap<u32, Client>,
+    clients: Vec<Process<Client>>,
     history: History,
     has_liar_client: bool,
     events: BTreeSet<String>,
@@ -87,7 +88,10 @@ impl<'a> World<'a> {
             schedule: Schedule::default(),
             network,
             hosts: Vec::new(),
-            clients: BTreeMap::new(),
+            // In every fourth run clients have two processes, with several requests in progress.
+            clients: processes(&CLIENTS, scenario.seed / 4 % 4 == 1, |client, last| {
+                Client::new(group.clone(), client, client_key(client), last)
+            }),
             history: History::default(),
             has_liar_client: random.chance(50),
             events: BTreeSet::new(),
@@ -101,15 +105,6 @@ impl<'a> World<'a> {
         for node in 0..n {
             let host = world.host(&group, node);
             world.hosts.extend(host);
-        }
-        for client in CLIENTS {
-            #[allow(unused_mut, reason = "only control runs change it")]
-            let mut it = Client::new(group.clone(), client, client_key(client), 0);
-            #[cfg(feature = "broken")]
-            {
-                it.broken.rule = scenario.lacking;
-            }
-            world.clients.insert(client, it);
         }
         world.schedule.at(TICK, Happening::Tick);
         world
@@ -161,7 +156,7 @@ impl<'a> World<'a> {
                 break;
             }
             let operations = &self.history.operations;
-            let is_done = operations.len() == CLIENTS.len() * OPERATIONS
+            let is_done = operations.len() == self.clients.len() * OPERATIONS
                 && operations.iter().all(|it| it.ended.is_some());
             if done_at.is_none() && is_done && now > HONEST {
                 done_at = Some(now);
@@ -211,8 +206,8 @@ impl<'a> World<'a> {
             self.flush(number);
         }
         self.kill();
-        for client in CLIENTS {
-            self.client_tick(client);
+        for process in 0..self.clients.len() {
+            self.client_tick(process);
         }
         if self.has_liar_client && self.schedule.now() < HONEST && self.random.chance(10) {
             self.lie_as_client();
@@ -237,18 +232,16 @@ impl<'a> World<'a> {
         }
     }
 
-    fn client_tick(&mut self, client: u32) {
+    fn client_tick(&mut self, process: usize) {
         let now = self.schedule.now();
-        let count = self.history.operations.iter().filter(|it| it.client == client).count();
+        let (client, count) = (self.clients[process].number, self.clients[process].begun);
         let may = count < BAD_OPERATIONS || (now > HONEST && count < OPERATIONS);
         let begins = may && self.random.chance(20);
         let (operation, nonce) = (self.operation(), self.random.nonce());
-        let Some(it) = self.clients.get_mut(&client) else {
-            return;
-        };
+        let it = &mut self.clients[process];
         it.tick();
-        if begins && !it.is_waiting() {
-            let number = it.submit(nonce, operation.clone());
+        let begun = if begins { it.begin(nonce, operation.clone()) } else { None };
+        if let Some(number) = begun {
             let request = Request::sign(&client_key(client), client, number, (nonce, operation));
             let digest = request.digest();
             let operation = Operation { client, number, digest, begun: now, ended: None };
@@ -300,12 +293,11 @@ impl<'a> World<'a> {
                 self.flush(number);
             }
             To::Client(client) => {
-                let answer = self.clients.get_mut(client).and_then(|it| it.receive(bytes));
                 let now = self.schedule.now();
-                let mut operations = self.history.operations.iter_mut().rev();
-                let last = operations.find(|it| it.client == *client);
-                if let (Some(answer), Some(operation)) = (answer, last) {
-                    operation.ended = Some((now, answer));
+                for process in self.clients.iter_mut().filter(|it| it.number == *client) {
+                    if let Some(completion) = process.receive(bytes) {
+                        self.history.completed(*client, completion, now);
+                    }
                 }
             }
             To::Service(number) => {
@@ -347,7 +339,7 @@ impl<'a> World<'a> {
         }
         // Clients ask it now and then, and may be behind.
         if self.random.chance(50) {
-            self.clients.values_mut().for_each(|it| it.configure(configuration.clone()));
+            self.clients.iter_mut().for_each(|it| it.client.configure(configuration.clone()));
         }
     }
 

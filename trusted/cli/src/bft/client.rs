@@ -8,7 +8,7 @@ use clap::Args;
 use smt_bft::{Client, Output};
 use smt_mesh::Mesh;
 use smt_replica::SigningKey;
-use smt_trusted_process::{Caller, ClientProtocol, Terms, last_number};
+use smt_trusted_process::{Caller, ClientProtocol, Completion, Terms};
 
 use crate::bft::config::ClientConfig;
 use crate::operation::{ClientError, Operation};
@@ -35,7 +35,7 @@ impl ClientArguments {
             deadline_s: self.deadline_s,
         };
         let key = SigningKey::from_bytes(&config.signing_key);
-        let client = Client::new(config.group.group, config.client, key, last_number());
+        let client = Client::new(config.group.group, config.client, key, 0);
         let mut caller = Caller::open(OfReplicas(client), &config.place, terms)?;
         self.operation.run(config.group.service, &mut caller)
     }
@@ -47,11 +47,19 @@ struct OfReplicas(Client);
 impl ClientProtocol for OfReplicas {
     const MEMBERS: &'static str = "replicas";
 
-    fn submit(&mut self, nonce: [u8; 16], operation: Vec<u8>) {
-        self.0.submit(nonce, operation);
+    fn begin_session(&mut self, nonce: [u8; 16], session: u64) -> Option<u64> {
+        Some(self.0.begin_session(nonce, session))
     }
 
-    fn receive(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
+    fn submit(&mut self, nonce: [u8; 16], operation: Vec<u8>) -> Option<u64> {
+        self.0.submit(nonce, operation)
+    }
+
+    fn give_up(&mut self, number: u64) {
+        self.0.give_up(number);
+    }
+
+    fn receive(&mut self, bytes: &[u8]) -> Option<Completion> {
         self.0.receive(bytes)
     }
 

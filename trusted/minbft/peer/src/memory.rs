@@ -143,7 +143,8 @@ impl<M: Machine<Error = DeviceError>> Memory<M> {
                 let Some(client) = self.clients.get_mut(number as usize) else {
                     return Ok(());
                 };
-                if let Some(answer) = client.receive(&flight.bytes) {
+                let completion = client.receive(&flight.bytes);
+                if let Some(Ok(answer)) = completion.map(|it| it.result) {
                     let answers = &mut self.answers[number as usize];
                     answers.insert(answers.len() as u64 + 1, answer);
                 }

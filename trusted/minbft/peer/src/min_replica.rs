@@ -11,7 +11,7 @@ use shared_ids::{ClientId, ReplicaId};
 use smt_bft::{Message, Output};
 use smt_device_client::{Device, DeviceError};
 use smt_loopback::{Machine, Sender};
-use smt_replica::{Group, Reply, ReplyProof, Request, Service, SigningKey};
+use smt_replica::{Group, Proof, Reply, Request, Service, SigningKey};
 use smt_usig::{DeviceSignature, DeviceUsig, Introduction, Parties, Watch};
 
 use crate::delivery::{Delivery, Frame, decode, encode};
@@ -180,8 +180,8 @@ impl<S: Service, D: Device> MinReplica<S, D> {
             client: request.client,
             number: request.number,
             request: request.digest(),
-            result: self.service.execute(&request.operation),
-            proof: ReplyProof::default(),
+            result: Ok(self.service.execute(&request.operation)),
+            proof: Proof::default(),
         };
         let reply = reply.sign(&self.terms.reply_key);
         self.outputs.push(Output::Client(request.client, Message::Reply(reply.clone()).encode()));

@@ -170,8 +170,8 @@ impl OverSmt {
     fn receive(&mut self, message: &[u8]) -> Option<usize> {
         let (client, reply) = for_client(message)?;
         let client = client as usize;
-        let answer = self.clients.get_mut(client)?.receive(reply)?;
-        self.answers[client] = Some(answer);
+        let completion = self.clients.get_mut(client)?.receive(reply)?;
+        self.answers[client] = completion.result.ok();
         Some(client)
     }
 

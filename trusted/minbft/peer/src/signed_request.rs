@@ -9,7 +9,7 @@ use anyhow::{Result, anyhow};
 use minbft::RequestPayload;
 use serde::{Deserialize, Serialize};
 use shared_ids::{ClientId, RequestId};
-use smt_replica::{Group, Request};
+use smt_replica::{Group, KnownRoots, Request};
 
 /// How often a replica verifies the signature of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -42,7 +42,7 @@ impl Verifier {
         if request.operation.len() > self.group.options.operation {
             return Err(anyhow!("the operation is longer than the group permits"));
         }
-        if !request.is_signed_by(key) {
+        if !request.is_signed_by(key, &KnownRoots::default()) {
             return Err(anyhow!("the client has not signed it"));
         }
         let known = self.genuine.get(&request.client);

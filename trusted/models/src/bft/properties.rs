@@ -64,12 +64,12 @@ fn answers(of: &Of, state: &State) -> Taken {
         let messages: Vec<Vec<u8>> = encoded.collect();
         let of_request = |request: &Request| {
             let start = || {
-                let mut it = observe::client(&system.group, request.client, system.lacking);
+                let mut it = observe::client(&system.group, request.client);
                 it.submit(request.nonce, request.operation.clone());
                 it
             };
             let client = request.client;
-            let answers = takes(&messages, start, |it, bytes| it.receive(bytes));
+            let answers = takes(&messages, start, |it, bytes| it.receive(bytes)?.result.ok());
             answers.into_iter().map(move |it| (client, it)).collect::<Vec<_>>()
         };
         system.requests.iter().flat_map(of_request).collect()
