@@ -9,7 +9,6 @@ use smt_replica::{Attested, Service};
 
 use crate::message::{Batch, Checkpoint, Statement, decode, fits_statement};
 use crate::replica::Replica;
-use crate::rule::Rule;
 use crate::track::{Track, WANTED_MAX};
 
 /// The fate of a statement.
@@ -53,14 +52,7 @@ impl<S: Service> Replica<S> {
         // A replica that has restarted follows others only from where a view's opening says.
         let is_later = self.group.epochs.get(key.0 as usize) < Some(&key.1);
         let is_known = stream.track.at.is_some() || stream.track.counter > 0 || is_later;
-        #[cfg(not(feature = "broken"))]
-        let next = stream.next();
-        #[cfg(feature = "broken")]
-        let next = match self.broken.lacks(Rule::Gap) {
-            true => stream.next_with_gap(),
-            false => stream.next(),
-        };
-        let Some((counter, statement)) = next.filter(|_| is_known) else {
+        let Some((counter, statement)) = stream.next().filter(|_| is_known) else {
             return false;
         };
         if counter > stream.checkpoints.stable_counter() + self.group.stream_window() {
@@ -104,10 +96,7 @@ impl<S: Service> Replica<S> {
         };
         let mut lengths: Vec<u64> = (0..self.group.replicas).filter_map(length).collect();
         lengths.sort_unstable_by(|a, b| b.cmp(a));
-        let mut quorum = self.group.quorum();
-        if self.broken.lacks(Rule::CommitQuorum) {
-            quorum = 1;
-        }
+        let quorum = self.group.quorum();
         if let Some(length) = lengths.get(quorum - 1) {
             self.decided = self.decided.max((view, *length));
         }
@@ -164,7 +153,7 @@ impl<S: Service> Replica<S> {
 
     /// Whether a sender may speak in a view: it has entered it, and has not promised a later one.
     fn may_speak(&self, track: &Track, view: u64) -> bool {
-        let has_promised = track.promised > view && !self.broken.lacks(Rule::Promise);
+        let has_promised = track.promised > view;
         track.at.is_some_and(|at| at.0 == view) && !has_promised
     }
 
@@ -181,7 +170,7 @@ impl<S: Service> Replica<S> {
         from: Place,
         (view, sequence, batch): (u64, u64, Batch),
     ) -> Verdict {
-        let is_leader = self.group.leader(view) == from.device || self.broken.lacks(Rule::Leader);
+        let is_leader = self.group.leader(view) == from.device;
         if !is_leader || !self.may_speak(track, view) {
             return Verdict::Faulty;
         }
@@ -202,15 +191,11 @@ impl<S: Service> Replica<S> {
             track.is_exact = false;
             return verdict;
         };
-        if sequence == of_view.end() + 1 {
-            of_view.append(batch);
-            track.chain = of_view.end_chain();
-        } else if self.broken.lacks(Rule::PrepareOrder) {
-            #[cfg(feature = "broken")]
-            of_view.replace(sequence, batch);
-        } else {
+        if sequence != of_view.end() + 1 {
             return Verdict::Faulty;
         }
+        of_view.append(batch);
+        track.chain = of_view.end_chain();
         track.at = Some((view, sequence));
         Verdict::Taken
     }
@@ -268,7 +253,7 @@ impl<S: Service> Replica<S> {
         (view, opening, it): (u64, [u8; 32], &Attested),
     ) -> Verdict {
         let is_later = track.at.is_none_or(|at| at.0 < view);
-        if !is_later || (view < track.promised && !self.broken.lacks(Rule::Promise)) {
+        if !is_later || view < track.promised {
             return Verdict::Faulty;
         }
         let verdict = self.wait_unless_past(view);

@@ -50,8 +50,6 @@ pub(crate) struct Ledger<S> {
     /// The place up to which f + 1 have executed, and their CHECKPOINTs.
     pub(crate) stable: u64,
     proof: Vec<Attested>,
-    /// Whether a request is executed each time that it is ordered.
-    pub(crate) forgets_clients: bool,
 }
 
 impl<S: Service> Ledger<S> {
@@ -65,7 +63,6 @@ impl<S: Service> Ledger<S> {
             votes: BTreeMap::new(),
             stable: 0,
             proof: Vec::new(),
-            forgets_clients: false,
         };
         ledger.take_snapshot();
         ledger
@@ -106,7 +103,7 @@ impl<S: Service> Ledger<S> {
         self.chain = extend(&self.chain, batch);
         let mut fresh = Vec::new();
         for request in batch.iter() {
-            if !self.is_new(request) && !self.forgets_clients {
+            if !self.is_new(request) {
                 continue;
             }
             let answer = match request.begins_session() {

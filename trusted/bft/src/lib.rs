@@ -25,8 +25,7 @@ mod message;
 mod node;
 mod recovery;
 mod replica;
-mod rule;
-#[cfg(all(test, feature = "broken"))]
+#[cfg(all(test, feature = "sim"))]
 mod schedules;
 #[cfg(feature = "sim")]
 pub mod sim;
@@ -40,5 +39,4 @@ mod view_change;
 pub use client::Client;
 pub use message::{Batch, Checkpoint, Message, Opening, Reference, State, Statement, Status};
 pub use replica::{Identity, Metrics, Output, Replica};
-pub use rule::Rule;
 pub use stream_checkpoint::{StreamCheckpoint, StreamState};

@@ -9,7 +9,6 @@ use smt_replica::{Attested, Effect, Group, Logged, LoggedError, Node, Owner, Ser
 
 use crate::message::{Message, SYSTEM, digest, encode};
 use crate::replica::{Identity, Output, Replica};
-use crate::rule::Rule;
 
 impl<S: Service> Replica<S> {
     /// Starts a replica with an empty log, or continues where the log ends: then the nonce of a
@@ -136,10 +135,6 @@ impl<S: Service> Node for Replica<S> {
 
     fn restore(&mut self, snapshot: &[u8]) -> Result<bool, AttestorError> {
         Self::restore(self, snapshot)
-    }
-
-    fn takes_all_macs(&self) -> bool {
-        self.broken.lacks(Rule::Mac)
     }
 }
 

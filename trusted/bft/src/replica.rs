@@ -15,7 +15,6 @@ use smt_replica::{
 
 use crate::ledger::Ledger;
 use crate::message::{Message, Statement, Status, encode};
-use crate::rule::{Broken, Rule};
 use crate::track::{Stream, Track};
 use crate::view::View;
 
@@ -91,7 +90,6 @@ pub struct Replica<S> {
     known: KnownRoots,
     pub(crate) outputs: Vec<Output>,
     pub(crate) metrics: Metrics,
-    pub(crate) broken: Broken,
     /// A liar's host orders itself.
     #[cfg(feature = "sim")]
     pub(crate) holds_orders: bool,
@@ -145,7 +143,6 @@ impl<S: Service> Replica<S> {
             known: KnownRoots::default(),
             outputs: Vec::new(),
             metrics: Metrics { is_active: is_first, ..Metrics::default() },
-            broken: Broken::default(),
             #[cfg(feature = "sim")]
             holds_orders: false,
             #[cfg(feature = "sim")]
@@ -329,9 +326,7 @@ impl<S: Service> Replica<S> {
     pub(crate) fn authenticate(&self, it: &Attested) -> Option<Header> {
         // `check`, not `accept`: a forwarded statement of an epoch that this device has voted to
         // replace is still needed where a view refers to it. The order is kept by `Stream`.
-        let attestation = it.attestation();
-        let header = self.device.check(&attestation, &it.body);
-        header.or_else(|| attestation.claim().filter(|_| self.broken.lacks(Rule::Mac)))
+        self.device.check(&it.attestation(), &it.body)
     }
 
     fn take_statement(&mut self, statement: Attested) {
@@ -371,7 +366,7 @@ impl<S: Service> Replica<S> {
 
     /// Whether a client of the group has signed this request.
     pub(crate) fn is_genuine(&self, request: &Request) -> bool {
-        if self.pending.has(request) || self.broken.lacks(Rule::ClientSignature) {
+        if self.pending.has(request) {
             return true;
         }
         let key = self.group.clients.get(&request.client);

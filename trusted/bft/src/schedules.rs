@@ -17,7 +17,6 @@ use smt_replica::{Attested, Completion, Counter, Group, Proof, Reply};
 use crate::client::Client;
 use crate::message::{Message, Statement, decode, encode};
 use crate::replica::{Output, Replica};
-use crate::rule::Rule;
 use crate::sim::group::{client_key, group, identity};
 use crate::sim::liar::restart_keeping_state;
 
@@ -31,17 +30,15 @@ struct Cluster {
 }
 
 impl Cluster {
-    fn new(replicas: u32, lacking: Option<Rule>) -> Self {
-        Self::of_group(&Arc::new(group(replicas)), lacking)
+    fn new(replicas: u32) -> Self {
+        Self::of_group(&Arc::new(group(replicas)))
     }
 
-    fn of_group(group: &Arc<Group>, lacking: Option<Rule>) -> Self {
+    fn of_group(group: &Arc<Group>) -> Self {
         let replica = |device| {
             let start = Start { device: DeviceId(device), epoch: Epoch(1), nonce: [0; 16] };
             let identity = identity(start);
-            let mut replica = Replica::new(group.clone(), identity, Counter::default()).unwrap();
-            replica.broken.rule = lacking;
-            replica
+            Replica::new(group.clone(), identity, Counter::default()).unwrap()
         };
         let client = |it| Client::new(group.clone(), it, client_key(it), 0);
         let replicas = (0..group.replicas).map(replica).collect();
@@ -147,8 +144,8 @@ impl Cluster {
 /// The leader orders a request for replica 1 alone. Both liars answer the client as if it were
 /// committed. Then 1 is cut off, the leader is silent, and the other liar, who has attested
 /// nothing, joins the view change.
-fn the_leader_speaks_to_one(lacking: Option<Rule>) -> Cluster {
-    let mut cluster = Cluster::new(5, lacking);
+fn the_leader_speaks_to_one() -> Cluster {
+    let mut cluster = Cluster::new(5);
     cluster.submit(0, 10);
     cluster.settle(|from, to| (from, to) == (0, 1));
     for liar in [0, 4] {
@@ -170,21 +167,8 @@ fn the_leader_speaks_to_one(lacking: Option<Rule>) -> Cluster {
 }
 
 #[test]
-fn the_papers_commit_rule_loses_a_request_that_a_client_has_an_answer_to() {
-    let cluster = the_leader_speaks_to_one(Some(Rule::CommitQuorum));
-    // Three equal replies: the leader's, the other liar's, and that of one correct replica.
-    assert_eq!(cluster.answers[0], Some(10_u64.to_be_bytes().to_vec()));
-    assert_eq!(cluster.replicas[1].history.len(), 1);
-    // The next client's answer does not contain it.
-    for correct in [2, 3] {
-        let log = &cluster.replicas[correct].history;
-        assert!(log.iter().all(|it| it.1.iter().all(|request| request.client != 1)));
-    }
-}
-
-#[test]
 fn the_same_schedule_loses_nothing_with_f_plus_1_commits() {
-    let cluster = the_leader_speaks_to_one(None);
+    let cluster = the_leader_speaks_to_one();
     assert_eq!(cluster.answers[0], None);
     assert_eq!(cluster.replicas[1].metrics().executed, 0);
     assert_eq!(cluster.answers[1], Some(7_u64.to_be_bytes().to_vec()));
@@ -192,7 +176,7 @@ fn the_same_schedule_loses_nothing_with_f_plus_1_commits() {
 
 #[test]
 fn a_second_prepare_of_a_leader_stops_all_that_the_leader_says() {
-    let mut cluster = Cluster::new(3, None);
+    let mut cluster = Cluster::new(3);
     cluster.submit(0, 1);
     cluster.settle(|_, _| true);
     let places: Vec<_> = cluster.replicas[0].views[&0].batch(1).into_iter().cloned().collect();
@@ -206,7 +190,7 @@ fn a_second_prepare_of_a_leader_stops_all_that_the_leader_says() {
 
 #[test]
 fn bytes_of_any_kind_are_refused() {
-    let mut cluster = Cluster::new(3, None);
+    let mut cluster = Cluster::new(3);
     cluster.submit(0, 1);
     let sent = cluster.clients[0].outputs();
     let Output::Replica(_, bytes) = &sent[0] else { panic!("a request goes to the leader") };
@@ -222,8 +206,8 @@ fn bytes_of_any_kind_are_refused() {
 /// The liar 0 restarts, and its host remembers enough to go on at once. Replica 1 opens a view with
 /// the new epoch, commits a request with it there, and is cut off. To 2 the liar sends what its old
 /// epoch had said in advance: VIEW-CHANGE for a view that 2 leads. At last 1 and 2 hear each other.
-fn a_vote_of_the_old_epoch_comes_late(lacking: Option<Rule>) -> Cluster {
-    let mut cluster = Cluster::new(3, lacking);
+fn a_vote_of_the_old_epoch_comes_late() -> Cluster {
+    let mut cluster = Cluster::new(3);
     cluster.replicas[0].say(Statement::ViewChange { view: 5 });
     let late = cluster.replicas[0].outputs();
     restart_keeping_state(&mut cluster.replicas[0], [2; 16]);
@@ -252,13 +236,8 @@ fn counts_the_old_epoch(cluster: &Cluster) -> bool {
 }
 
 #[test]
-fn a_late_vote_of_a_replaced_epoch_opens_a_view_if_it_counts() {
-    assert!(counts_the_old_epoch(&a_vote_of_the_old_epoch_comes_late(Some(Rule::Replaced))));
-}
-
-#[test]
 fn a_late_vote_of_a_replaced_epoch_does_not_count() {
-    let cluster = a_vote_of_the_old_epoch_comes_late(None);
+    let cluster = a_vote_of_the_old_epoch_comes_late();
     assert!(!counts_the_old_epoch(&cluster));
     assert!(cluster.agree(1, 2));
     assert_eq!(cluster.answers[1], Some(17_u64.to_be_bytes().to_vec()));
@@ -266,8 +245,8 @@ fn a_late_vote_of_a_replaced_epoch_does_not_count() {
 
 /// The liar 0 commits a request with 1, restarts, and wants a view from 2 as if it had said
 /// nothing. At last 1 and 2 hear each other.
-fn a_restart_hides_a_commit(lacking: Option<Rule>) -> Cluster {
-    let mut cluster = Cluster::new(3, lacking);
+fn a_restart_hides_a_commit() -> Cluster {
+    let mut cluster = Cluster::new(3);
     cluster.submit(0, 10);
     cluster.settle(|from, to| from < 2 && to < 2);
     assert_eq!(cluster.answers[0], Some(10_u64.to_be_bytes().to_vec()));
@@ -288,13 +267,8 @@ fn is_lost(cluster: &Cluster) -> bool {
 }
 
 #[test]
-fn a_restart_hides_a_commit_if_the_new_epoch_counts_at_once() {
-    assert!(is_lost(&a_restart_hides_a_commit(Some(Rule::Admission))));
-}
-
-#[test]
 fn a_restart_hides_nothing_before_the_new_epoch_is_admitted() {
-    let cluster = a_restart_hides_a_commit(None);
+    let cluster = a_restart_hides_a_commit();
     assert!(!is_lost(&cluster));
     assert!(cluster.agree(1, 2));
     assert_eq!(cluster.answers[1], Some(17_u64.to_be_bytes().to_vec()));
@@ -304,7 +278,7 @@ fn a_restart_hides_nothing_before_the_new_epoch_is_admitted() {
 // were looked at: no view was opened any more.
 #[test]
 fn a_device_that_wants_many_views_in_each_of_its_epochs_stops_no_view_change() {
-    let mut cluster = Cluster::new(3, None);
+    let mut cluster = Cluster::new(3);
     for epoch in 2..=40 {
         restart_keeping_state(&mut cluster.replicas[0], [epoch; 16]);
         let next = cluster.replicas[1].metrics().view + 1;
@@ -333,7 +307,7 @@ fn a_device_that_wants_many_views_in_each_of_its_epochs_stops_no_view_change() {
 
 #[test]
 fn requests_that_come_while_a_batch_is_under_way_are_ordered_together() {
-    let mut cluster = Cluster::new(3, None);
+    let mut cluster = Cluster::new(3);
     cluster.submit(0, 1);
     // The leader alone has heard of it: its batch is under way.
     cluster.settle(|_, _| false);

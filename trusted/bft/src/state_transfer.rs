@@ -16,7 +16,6 @@ use crate::ledger::{extend, state_digest};
 use crate::message::{Batch, Checkpoint, Message, Opening, State, Statement, decode};
 use crate::recovery::NEWCOMERS;
 use crate::replica::Replica;
-use crate::rule::Rule;
 use crate::stream_checkpoint::StreamState;
 use crate::track::{Stream, Track};
 use crate::view::View;
@@ -295,8 +294,7 @@ impl<S: Service> Replica<S> {
             (is_it && epoch == Some(&header.epoch.0)).then_some(header.device.0)
         });
         let entered: BTreeSet<u32> = entered.collect();
-        let quorum = if self.broken.lacks(Rule::EnterQuorum) { 0 } else { self.group.quorum() };
-        entered.len() >= quorum
+        entered.len() >= self.group.quorum()
     }
 
     /// The checkpoint of a state, if f + 1 have stated it and the snapshot is its state.
@@ -313,12 +311,9 @@ impl<S: Service> Replica<S> {
             // The state in which the group was formed needs no proof, since all begin with it.
             return Some(Checkpoint { sequence: 0, chain: [0; 32], state: [0; 32] });
         }
-        let mut quorum = self.group.quorum();
-        if self.broken.lacks(Rule::CheckpointQuorum) {
-            quorum = 1;
-        }
+        let quorum = self.group.quorum();
         let (checkpoint, _) = stated.into_iter().find(|it| it.1.len() >= quorum)?;
         let is_state = state_digest(&state.snapshot) == checkpoint.state;
-        (is_state || self.broken.lacks(Rule::StateDigest)).then_some(checkpoint)
+        is_state.then_some(checkpoint)
     }
 }

@@ -114,14 +114,6 @@ impl View {
         self.log.insert(self.end, (self.end_chain, batch));
     }
 
-    /// Puts another batch in a place that has one: what a replica without the check of order does.
-    #[cfg(feature = "broken")]
-    pub(crate) fn replace(&mut self, sequence: u64, batch: Batch) {
-        if let Some(entry) = self.log.get_mut(&sequence) {
-            entry.1 = batch;
-        }
-    }
-
     /// The batch at a place; nothing if it is stable and forgotten, or after the end.
     pub(crate) fn batch(&self, sequence: u64) -> Option<&Batch> {
         self.log.get(&sequence).map(|entry| &entry.1)

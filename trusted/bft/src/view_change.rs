@@ -11,7 +11,6 @@ use smt_replica::Service;
 use crate::follow::{Place, Verdict};
 use crate::message::{Opening, Reference};
 use crate::replica::Replica;
-use crate::rule::Rule;
 use crate::track::Change;
 use crate::view::View;
 
@@ -33,8 +32,7 @@ impl<S: Service> Replica<S> {
         references: &[Reference],
     ) -> Verdict {
         // Before any wait: the statement is kept while it waits.
-        let is_long =
-            references.len() > self.group.quorum() && !self.broken.lacks(Rule::ChangeQuorum);
+        let is_long = references.len() > self.group.quorum();
         if self.group.leader(view) != from.device || is_long {
             return Verdict::Faulty;
         }
@@ -95,20 +93,12 @@ impl<S: Service> Replica<S> {
     fn opening(&self, view: u64, votes: &Votes) -> Option<Opening> {
         let devices: BTreeSet<u32> = votes.iter().map(|it| it.0.device).collect();
         let is_ascending = votes.windows(2).all(|it| it[0].0.device < it[1].0.device);
-        let mut quorum = self.group.quorum();
-        if self.broken.lacks(Rule::ChangeQuorum) {
-            quorum = votes.len().min(quorum).max(1);
-        }
-        let is_distinct = is_ascending || self.broken.lacks(Rule::DistinctVotes);
-        if votes.len() != quorum || !is_distinct {
+        if votes.len() != self.group.quorum() || !is_ascending {
             return None;
         }
         // All that was committed in the latest view of a voter, or before, is in that view's log:
         // its f + 1 COMMITs and these f + 1 votes have a member in common.
-        let mut latest = votes.iter().filter_map(|it| it.1.at).max()?;
-        if self.broken.lacks(Rule::LongestLog) {
-            latest = votes.iter().filter_map(|it| it.1.at).min()?;
-        }
+        let latest = votes.iter().filter_map(|it| it.1.at).max()?;
         let before = self.views.get(&latest.0)?;
         let mut epochs = before.opening.epochs.clone();
         let ballots = |it: &(Reference, Change), device: u32| it.1.ballots.get(&device).copied();
@@ -116,18 +106,14 @@ impl<S: Service> Replica<S> {
             // A device that has restarted may have forgotten its COMMITs. It counts when a view
             // was opened without its vote, by f + 1 others who had voted for its epoch before.
             let epoch = before.epoch(reference.device)?;
-            if reference.epoch != epoch && !self.broken.lacks(Rule::Admission) {
+            if reference.epoch != epoch {
                 return None;
             }
             let is_replaced =
                 votes.iter().any(|it| ballots(it, reference.device) > Some(reference.epoch));
-            if is_replaced && !self.broken.lacks(Rule::Replaced) {
+            if is_replaced {
                 return None;
             }
-        }
-        #[cfg(feature = "broken")]
-        if self.broken.lacks(Rule::Admission) {
-            votes.iter().for_each(|it| epochs[it.0.device as usize] = it.0.epoch);
         }
         for (device, epoch) in (0..self.group.replicas).zip(&mut epochs) {
             let voted: BTreeSet<_> = votes.iter().map(|it| ballots(it, device)).collect();
@@ -151,9 +137,6 @@ impl<S: Service> Replica<S> {
             let (counter, mac) = (change.counter, change.mac);
             Some((Reference { device, epoch, counter, mac }, change.clone()))
         };
-        if self.broken.lacks(Rule::Admission) {
-            return vec![self.streams.keys().copied().filter_map(vote_of).collect()];
-        }
         let from = self.streams.keys().filter_map(|it| Some(change_of(it)?.at?.0));
         let of_views = from.filter_map(|it| Some(&self.views.get(&it)?.opening.epochs));
         let configurations: BTreeSet<&Vec<u64>> = of_views.collect();

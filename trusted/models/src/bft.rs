@@ -7,7 +7,7 @@ mod properties;
 use std::sync::Arc;
 
 use smt_bft::sim::observe::{self, Observed};
-use smt_bft::{Message, Output, Replica, Rule, Statement};
+use smt_bft::{Message, Output, Replica, Statement};
 use smt_replica::{Attested, Counter, Group, Request};
 use stateright::Property;
 
@@ -32,11 +32,10 @@ pub struct Bounds {
     pub orders: bool,
 }
 
-/// Replicas that may lack a check, and their bounds. A timeout is one tick.
+/// Replicas, and their bounds. A timeout is one tick.
 pub struct Bft {
     bounds: Bounds,
     group: Arc<Group>,
-    lacking: Option<Rule>,
     requests: Vec<Request>,
     answers: Answers,
 }
@@ -46,13 +45,13 @@ pub struct Bft {
 pub struct Timeout;
 
 impl Bft {
-    /// Correct replicas, or ones that lack a check.
+    /// Correct replicas.
     #[must_use]
-    pub fn new(bounds: Bounds, lacking: Option<Rule>) -> Self {
+    pub fn new(bounds: Bounds) -> Self {
         let group = Arc::new(observe::group(NODES, 0));
         let requests = requests(&group, bounds.requests);
         let answers = Answers::default();
-        Self { bounds, group, lacking, requests, answers }
+        Self { bounds, group, requests, answers }
     }
 }
 
@@ -79,7 +78,7 @@ impl System for Bft {
     type Observed = Observed;
 
     fn node(&self, own: u32) -> Option<Replica<Counter>> {
-        observe::replica(&self.group, own, self.lacking).ok()
+        observe::replica(&self.group, own).ok()
     }
 
     fn device(&self, liar: u32) -> LiarDevice {

@@ -8,7 +8,7 @@ mod properties;
 use std::sync::Arc;
 
 use smt_chain::sim::observe::{self, Observed};
-use smt_chain::{Configuration, Message, Node, Output, Rule, Statement};
+use smt_chain::{Configuration, Message, Node, Output, Statement};
 use smt_replica::Attested;
 use smt_replica::{Counter, Group, Request};
 use stateright::Property;
@@ -30,11 +30,10 @@ pub struct Bounds {
     pub lies: usize,
 }
 
-/// Nodes that may lack a check, and their bounds. A timeout is one tick.
+/// Nodes, and their bounds. A timeout is one tick.
 pub struct Chain {
     bounds: Bounds,
     group: Arc<Group>,
-    lacking: Option<Rule>,
     requests: Vec<Request>,
     answers: Answers,
 }
@@ -49,12 +48,12 @@ pub enum Event {
 }
 
 impl Chain {
-    /// Correct nodes, or ones that lack a check.
+    /// Correct nodes.
     #[must_use]
-    pub fn new(bounds: Bounds, lacking: Option<Rule>) -> Self {
+    pub fn new(bounds: Bounds) -> Self {
         let group = Arc::new(observe::group(NODES));
         let requests = requests(&group, bounds.requests);
-        Self { bounds, group, lacking, requests, answers: Answers::default() }
+        Self { bounds, group, requests, answers: Answers::default() }
     }
 
     /// Whether the service has made a configuration: f + 1 nodes have once accused the one before.
@@ -95,7 +94,7 @@ impl System for Chain {
     type Observed = Observed;
 
     fn node(&self, own: u32) -> Option<Node<Counter>> {
-        observe::node(&self.group, own, self.lacking).ok()
+        observe::node(&self.group, own, None).ok()
     }
 
     fn device(&self, liar: u32) -> LiarDevice {

@@ -72,15 +72,25 @@ where
     Report { states, ways, depth, time, violations, unreached }
 }
 
-/// Explores up to a state in which a property does not hold, and writes the way there.
-pub fn first_violation<M>(model: M, property: &'static str, threads: usize) -> Option<String>
+/// Explores up to a state in which a property does not hold, and writes the way there. The end is
+/// also after about as many states as are given, if they are.
+pub fn first_violation<M>(
+    model: M,
+    property: &'static str,
+    threads: usize,
+    states: Option<usize>,
+) -> Option<String>
 where
     M: Model + Send + Sync + 'static,
     M::State: Clone + Hash + PartialEq + fmt::Debug + Send + Sync + 'static,
     M::Action: Clone + PartialEq + fmt::Debug,
 {
     let found = HasDiscoveries::AnyOf([property].into());
-    let checker = model.checker().threads(threads).finish_when(found).spawn_bfs().join();
+    let mut checker = model.checker().threads(threads).finish_when(found);
+    if let Some(states) = states {
+        checker = checker.target_state_count(states);
+    }
+    let checker = checker.spawn_bfs().join();
     checker.discovery(property).map(|way| written(checker.model(), way))
 }
 

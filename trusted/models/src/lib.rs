@@ -4,7 +4,8 @@
 //! The nodes are the shipped state machines, with real attestations of the shipped kernel. A liar
 //! is a device alone: its host has it attest any statement of an alphabet, and the network shows
 //! each to whom it likes. Each property has a twin, which says that the situation that tests it is
-//! reached, and with a rule of the system taken out the explorer finds a violation.
+//! reached, and with a rule of the system broken (`mutants.toml` of each) the explorer finds a
+//! violation.
 //!
 //! # The network
 //! All that was ever said can be delivered at any time, to anybody, or never. Loss, repetition and

@@ -17,7 +17,7 @@ pub enum Input<E> {
     Event(E),
 }
 
-/// A correct node, or one that lacks a check.
+/// A correct node.
 pub struct Member<S: System> {
     system: Arc<S>,
     messages: Messages,

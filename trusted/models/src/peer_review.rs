@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use smt_peer_review::sim::observe;
-use smt_peer_review::{Group, Message, Rule};
+use smt_peer_review::{Group, Message};
 use stateright::{Model, Property};
 
 use crate::{MessageId, Messages, RunId, Runs};
@@ -37,7 +37,7 @@ pub struct Bounds {
     pub entries: usize,
 }
 
-/// Nodes that may lack a check, and their bounds.
+/// Nodes, and their bounds.
 pub struct PeerReview {
     bounds: Bounds,
     group: Arc<Group>,
@@ -69,11 +69,11 @@ pub enum Action {
 }
 
 impl PeerReview {
-    /// Correct nodes, or ones that lack a check.
+    /// Correct nodes.
     #[must_use]
-    pub fn new(bounds: Bounds, lacking: Option<Rule>) -> Self {
+    pub fn new(bounds: Bounds) -> Self {
         let (group, messages) = (observe::group(), Messages::default());
-        let runs = members(&group, &messages, lacking);
+        let runs = members(&group, &messages);
         let entries = liar::Entries::default();
         Self { bounds, group, messages, runs, entries }
     }

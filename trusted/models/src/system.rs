@@ -22,7 +22,7 @@ pub trait System: Send + Sync + Sized + 'static {
     /// The parts that properties look at.
     type Observed: Send + Sync;
 
-    /// A correct node before its first input, or one that lacks a check. Nothing if its device
+    /// A correct node before its first input. Nothing if its device
     /// refuses the group.
     fn node(&self, own: u32) -> Option<Self::Node>;
     /// The device of a liar.

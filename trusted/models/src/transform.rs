@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use smt_transform::counter::Counter;
 use smt_transform::sim::observe::{self, Observed};
-use smt_transform::{Attested, Group, Input, Message, Node, Output, Request, Rule, Step};
+use smt_transform::{Attested, Group, Input, Message, Node, Output, Request, Step};
 use stateright::Property;
 
 use crate::answers::Answers;
@@ -32,11 +32,10 @@ pub struct Bounds {
     pub lies: usize,
 }
 
-/// Nodes that may lack a check, and their bounds.
+/// Nodes, and their bounds.
 pub struct Transform {
     bounds: Bounds,
     group: Arc<Group>,
-    lacking: Option<Rule>,
     requests: Vec<Request>,
     answers: Answers,
 }
@@ -46,12 +45,12 @@ pub struct Transform {
 pub struct Timeout;
 
 impl Transform {
-    /// Correct nodes, or ones that lack a check.
+    /// Correct nodes.
     #[must_use]
-    pub fn new(bounds: Bounds, lacking: Option<Rule>) -> Self {
+    pub fn new(bounds: Bounds) -> Self {
         let group = Arc::new(observe::group(NODES));
         let requests = requests(&group, bounds.requests);
-        Self { bounds, group, lacking, requests, answers: Answers::default() }
+        Self { bounds, group, requests, answers: Answers::default() }
     }
 }
 
@@ -78,7 +77,7 @@ impl System for Transform {
     type Observed = Observed;
 
     fn node(&self, own: u32) -> Option<Node<Counter>> {
-        observe::node(&self.group, own, self.lacking).ok()
+        observe::node(&self.group, own, None).ok()
     }
 
     fn device(&self, liar: u32) -> LiarDevice {

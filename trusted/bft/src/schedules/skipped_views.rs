@@ -16,7 +16,7 @@ use crate::sim::group::client_key;
 // was faulty to others. They heard no more of 0, whose next view had the liar's vote.
 #[test]
 fn a_new_view_of_the_past_is_judged_when_its_votes_are_here() {
-    let mut cluster = Cluster::new(5, None);
+    let mut cluster = Cluster::new(5);
     let ([bytes, two, three], of_one) = one_opens_view_one(&mut cluster);
     let four = wants(&mut cluster, 3, 4);
     open_view_four(&mut cluster, [bytes, three.clone(), four]);
@@ -156,7 +156,7 @@ fn state_of_view_two(cluster: &mut Cluster) -> State {
 // 0 skipped view 1 with the state. View 3 began with the log of view 1, and 0 waited for ever.
 #[test]
 fn a_view_that_was_skipped_with_a_state_is_learned_of_when_a_later_one_begins_with_its_log() {
-    let mut cluster = Cluster::new(5, None);
+    let mut cluster = Cluster::new(5);
     let (bytes, _) = second_request(&mut cluster);
     [0, 3, 4].into_iter().for_each(|it| cluster.replicas[it].receive(&bytes));
     let mut one = [1, 2, 3].map(|view| wants(&mut cluster, 1, view)).to_vec();

@@ -30,7 +30,7 @@ fn state_of_a_false_stream(cluster: &mut Cluster, liars: &[usize]) -> State {
 #[test]
 fn a_place_of_a_stream_is_taken_on_the_word_of_f_plus_1_replicas() {
     for (liars, place) in [(&[1, 2][..], 0), (&[1, 1, 2], 0), (&[1, 2, 3], 1)] {
-        let mut cluster = Cluster::new(5, None);
+        let mut cluster = Cluster::new(5);
         let place = place * cluster.replicas[0].group.stream_interval();
         let state = state_of_a_false_stream(&mut cluster, liars);
         cluster.replicas[4].receive(&Message::State(Box::new(state)).encode());
@@ -40,7 +40,7 @@ fn a_place_of_a_stream_is_taken_on_the_word_of_f_plus_1_replicas() {
 
 #[test]
 fn a_place_of_a_stream_is_not_taken_where_the_statements_are_of_another_place() {
-    let mut cluster = Cluster::new(5, None);
+    let mut cluster = Cluster::new(5);
     let mut state = state_of_a_false_stream(&mut cluster, &[1, 2, 3]);
     state.streams[0].track.at = Some((0, 10));
     cluster.replicas[4].receive(&Message::State(Box::new(state)).encode());
@@ -130,7 +130,7 @@ fn answer_second_client(cluster: &mut Cluster) {
 // replica that is shown the ENTERs alone does not.
 #[test]
 fn enters_that_liars_attest_after_their_promises_commit_nothing() {
-    let mut cluster = Cluster::new(5, None);
+    let mut cluster = Cluster::new(5);
     let five = view_five(&mut cluster);
     let said = open_view_six(&mut cluster, &five.wanted);
     let said = said.into_iter().chain(commit_in_view_six(&mut cluster)).collect::<Vec<_>>();

@@ -19,7 +19,7 @@ pub(super) const PADDED: usize = 20;
 pub(super) fn small(replicas: u32) -> Cluster {
     let mut group = group(replicas);
     group.options.retained = 1;
-    Cluster::of_group(&Arc::new(group), None)
+    Cluster::of_group(&Arc::new(group))
 }
 
 /// A cluster of five that keeps few statements, and orders one request at a time.
@@ -27,7 +27,7 @@ pub(super) fn small_batches(window: u64) -> Cluster {
     let mut group: Group = group(5);
     (group.options.retained, group.options.batch) = (1, 1);
     group.options.window = window;
-    Cluster::of_group(&Arc::new(group), None)
+    Cluster::of_group(&Arc::new(group))
 }
 
 /// A statement that the device of a liar attests, outside of its replica.

@@ -30,7 +30,7 @@ fn settle_without_four_to_three(cluster: &mut Cluster, late: &mut Vec<Vec<u8>>) 
 // the first of it. It stopped at the end of the window, with the next statement at hand.
 #[test]
 fn a_stream_that_comes_late_is_gone_on_with_from_a_checkpoint() {
-    let mut cluster = Cluster::new(5, None);
+    let mut cluster = Cluster::new(5);
     let mut late = Vec::new();
     let interval = cluster.replicas[0].group.stream_interval();
     while cluster.replicas[0].streams[&(4, 1)].track.counter < interval * 18 {

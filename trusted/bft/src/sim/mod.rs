@@ -9,7 +9,6 @@ pub(crate) mod group;
 mod history;
 mod kill;
 pub(crate) mod liar;
-#[cfg(feature = "broken")]
 pub mod observe;
 mod report;
 mod scenario;

@@ -14,7 +14,6 @@ use smt_replica::{Counter, Digest, Group, Options, SigningKey};
 use crate::client::Client;
 use crate::message::Batch;
 use crate::replica::Replica;
-use crate::rule::{Broken, Rule};
 use crate::sim::group::{client_key, identity, reply_key};
 
 /// The parts of a replica that a model looks at.
@@ -68,20 +67,13 @@ pub fn host_key(replica: u32) -> SigningKey {
     reply_key(replica)
 }
 
-/// A correct replica in the first epoch, or one that lacks a check.
+/// A correct replica in the first epoch.
 ///
 /// # Errors
 /// Those of [`Replica::new`].
-pub fn replica(
-    group: &Arc<Group>,
-    own: u32,
-    lacking: Option<Rule>,
-) -> Result<Replica<Counter>, DeviceError> {
+pub fn replica(group: &Arc<Group>, own: u32) -> Result<Replica<Counter>, DeviceError> {
     let start = Start { device: DeviceId(own), epoch: Epoch(1), nonce: [0; 16] };
-    let mut replica = Replica::new(group.clone(), identity(start), Counter::default())?;
-    replica.broken = Broken { rule: lacking };
-    replica.ledger.forgets_clients = lacking == Some(Rule::ExactlyOnce);
-    Ok(replica)
+    Replica::new(group.clone(), identity(start), Counter::default())
 }
 
 /// A client that has made no request yet.

@@ -4,7 +4,6 @@
 use smt_replica::ServiceKind;
 use smt_simulation::Random;
 
-use crate::rule::Rule;
 use crate::sim::attack::Attack;
 
 /// A run.
@@ -30,8 +29,6 @@ pub struct Scenario {
     /// Whether logs that were begun anew take the place of others before they are durable: what
     /// they must not do.
     pub replaces_before_sync: bool,
-    /// The check that all replicas and clients lack. Only builds with the feature `broken` heed it.
-    pub lacking: Option<Rule>,
 }
 
 impl Scenario {
@@ -50,7 +47,6 @@ impl Scenario {
             has_logs: false,
             sends_before_sync: false,
             replaces_before_sync: false,
-            lacking: None,
         };
         let mut faulty: Vec<u32> = (0..replicas).collect();
         while faulty.len() > (replicas / 2) as usize {

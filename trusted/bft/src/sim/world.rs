@@ -156,15 +156,7 @@ impl<'a> World<'a> {
     fn replica_of(&self, start: Start) -> Option<Replica<AnyService>> {
         let service = AnyService::new(self.scenario.service);
         let identity = identity(start);
-        #[allow(unused_mut, reason = "only control runs change it")]
-        let mut replica = Replica::new(self.group.clone(), identity, service).ok()?;
-        #[cfg(feature = "broken")]
-        {
-            replica.broken.rule = self.scenario.lacking;
-            let lacks = self.scenario.lacking == Some(crate::rule::Rule::ExactlyOnce);
-            replica.ledger.forgets_clients = lacks;
-        }
-        Some(replica)
+        Replica::new(self.group.clone(), identity, service).ok()
     }
 
     fn node(&mut self, device: u32) -> Node {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 use smt_peer_review::sim::observe;
-use smt_peer_review::{Evidence, Group, Node, Output, Rule, Suspicion, Tree};
+use smt_peer_review::{Evidence, Group, Node, Output, Suspicion, Tree};
 
 use super::LIAR;
 use crate::{Machine, MessageId, Messages, Runs};
@@ -20,7 +20,7 @@ pub(super) enum Input {
     Tick,
 }
 
-/// A correct node, or one that lacks a check.
+/// A correct node.
 pub(super) struct Member {
     node: Option<Node<Tree>>,
     messages: Messages,
@@ -49,14 +49,10 @@ pub(super) struct Seen {
 }
 
 /// The runs of the nodes of a group.
-pub(super) fn members(
-    group: &Arc<Group>,
-    messages: &Messages,
-    lacking: Option<Rule>,
-) -> Runs<Member> {
+pub(super) fn members(group: &Arc<Group>, messages: &Messages) -> Runs<Member> {
     let (group, messages) = (group.clone(), messages.clone());
     Runs::new(move |own| Member {
-        node: observe::node(&group, own, lacking),
+        node: observe::node(&group, own, None),
         messages: messages.clone(),
         said: Vec::new(),
         delivered: Vec::new(),
