@@ -9,7 +9,6 @@ use smt_replica::{Digest, Request, Service};
 
 use crate::message::{Message, Statement, decode};
 use crate::node::{Node, Output};
-use crate::rule::Rule;
 use crate::track::Track;
 
 /// The fate of a statement.
@@ -60,14 +59,7 @@ impl<S: Service + Clone> Node<S> {
         if stream.track.is_faulty {
             return false;
         }
-        #[cfg(not(feature = "broken"))]
-        let next = stream.next();
-        #[cfg(feature = "broken")]
-        let next = match self.broken.lacks(Rule::Gap) {
-            true => stream.next_with_gap(),
-            false => stream.next(),
-        };
-        let Some((counter, it)) = next else {
+        let Some((counter, it)) = stream.next() else {
             return false;
         };
         let mut track = stream.track.clone();
@@ -122,11 +114,7 @@ impl<S: Service + Clone> Node<S> {
         let mut places: Vec<u64> =
             tracks.filter(|at| at.0 == configuration).map(|at| at.1).collect();
         places.sort_unstable_by(|a, b| b.cmp(a));
-        let mut quorum = self.group.quorum();
-        if self.broken.lacks(Rule::ProofQuorum) {
-            quorum = 1;
-        }
-        if let Some(place) = places.get(quorum - 1) {
+        if let Some(place) = places.get(self.group.quorum() - 1) {
             self.committed = self.committed.max((configuration, *place));
         }
     }
@@ -162,7 +150,7 @@ impl<S: Service + Clone> Node<S> {
     /// Whether a sender may speak in a configuration: it has entered it, and has not promised a
     /// later one.
     fn may_speak(&self, track: &Track, configuration: u64) -> bool {
-        let has_promised = track.promised > configuration && !self.broken.lacks(Rule::Promise);
+        let has_promised = track.promised > configuration;
         track.at.0 == configuration && !has_promised
     }
 
@@ -177,25 +165,25 @@ impl<S: Service + Clone> Node<S> {
         if !self.may_speak(track, configuration) {
             return Verdict::Faulty;
         }
-        let (is_genuine, broken) = (self.is_genuine(&request), self.broken);
+        let is_genuine = self.is_genuine(&request);
         let own = self.own;
         // A sender enters what was opened, and its ENTER was taken.
         let Some(log) = self.logs.get_mut(&configuration) else {
             return Verdict::Wait;
         };
-        let is_head = log.configuration.head() == Some(from.node) || broken.lacks(Rule::Head);
+        let is_head = log.configuration.head() == Some(from.node);
         // The head has executed its own.
         let is_own = from.node == own && place == log.length();
         if !is_head || !is_genuine || (place != log.length() + 1 && !is_own) {
             return Verdict::Faulty;
         }
         if !is_own {
-            if !log.is_new(&request) && !broken.lacks(Rule::ExactlyOnce) {
+            if !log.is_new(&request) {
                 return Verdict::Faulty;
             }
             // With a false output the request stays, for it is a client's, and has its right
             // answer here. Its head has been found out.
-            if log.append(request).output != output && !broken.lacks(Rule::Output) {
+            if log.append(request).output != output {
                 return Verdict::Faulty;
             }
         }
@@ -215,7 +203,6 @@ impl<S: Service + Clone> Node<S> {
         if !self.may_speak(track, configuration) || place != track.at.1 + 1 {
             return Verdict::Faulty;
         }
-        let broken = self.broken;
         let Some(log) = self.logs.get_mut(&configuration) else {
             return Verdict::Wait;
         };
@@ -225,11 +212,11 @@ impl<S: Service + Clone> Node<S> {
         let Some(entry) = log.entry(place) else {
             return Verdict::Wait;
         };
-        if entry.output != output && !broken.lacks(Rule::Output) {
+        if entry.output != output {
             return Verdict::Faulty;
         }
         match log.proof(place, previous) {
-            Some(mac) if mac != before && !broken.lacks(Rule::Link) => return Verdict::Faulty,
+            Some(mac) if mac != before => return Verdict::Faulty,
             // A node that has gone on to a later configuration does not prove this any more.
             None if self.streams[previous as usize].track.at < (configuration, place) => {
                 return Verdict::Wait;
@@ -242,8 +229,7 @@ impl<S: Service + Clone> Node<S> {
     }
 
     fn judge_enter(&self, track: &mut Track, configuration: u64, opening: Digest) -> Verdict {
-        let breaks_promise = configuration < track.promised && !self.broken.lacks(Rule::Promise);
-        if configuration <= track.at.0 || breaks_promise {
+        if configuration <= track.at.0 || configuration < track.promised {
             return Verdict::Faulty;
         }
         let Some(log) = self.logs.get(&configuration) else {

@@ -31,7 +31,6 @@ mod message;
 mod node;
 mod reconfigure;
 mod requests;
-mod rule;
 mod shared;
 #[cfg(feature = "sim")]
 pub mod sim;
@@ -44,4 +43,3 @@ pub use client::Client;
 pub use configuration::Configuration;
 pub use message::{Message, Reference, Statement, Status};
 pub use node::{Identity, Metrics, Node, Output};
-pub use rule::Rule;

@@ -10,7 +10,6 @@ use smt_replica::{Attested, Effect, Group, Logged, LoggedError, Owner, Service};
 use crate::digest::{SYSTEM, digest};
 use crate::message::{Message, encode};
 use crate::node::{Identity, Node, Output};
-use crate::rule::Rule;
 
 impl<S: Service + Clone> Node<S> {
     /// Starts a node with an empty log, or continues where the log ends. A log of another node,
@@ -123,10 +122,6 @@ impl<S: Service + Clone> smt_replica::Node for Node<S> {
 
     fn restore(&mut self, snapshot: &[u8]) -> Result<bool, AttestorError> {
         Self::restore(self, snapshot)
-    }
-
-    fn takes_all_macs(&self) -> bool {
-        self.broken.lacks(Rule::Mac)
     }
 }
 

@@ -14,7 +14,6 @@ use crate::configuration::Configuration;
 use crate::late::Accused;
 use crate::log::Log;
 use crate::message::{Message, Statement, encode};
-use crate::rule::Broken;
 use crate::track::{Stream, Track};
 
 /// After so many ticks the head hears again of a request that waits.
@@ -95,7 +94,6 @@ pub struct Node<S> {
     pub(crate) known: KnownRoots,
     pub(crate) outputs: Vec<Output>,
     pub(crate) metrics: Metrics,
-    pub(crate) broken: Broken,
     /// A liar's host orders itself.
     #[cfg(feature = "sim")]
     pub(crate) holds_orders: bool,
@@ -147,7 +145,6 @@ impl<S: Service + Clone> Node<S> {
             known: KnownRoots::default(),
             outputs: Vec::new(),
             metrics: Metrics::default(),
-            broken: Broken::default(),
             #[cfg(feature = "sim")]
             holds_orders: false,
             #[cfg(feature = "sim")]

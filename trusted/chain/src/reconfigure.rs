@@ -11,7 +11,6 @@ use crate::configuration::Configuration;
 use crate::judge::{From, Verdict};
 use crate::message::Reference;
 use crate::node::Node;
-use crate::rule::Rule;
 use crate::track::{Frozen, Track};
 
 impl<S: Service + Clone> Node<S> {
@@ -94,11 +93,7 @@ impl<S: Service + Clone> Node<S> {
         }
         // All that was committed has f + 1 proofs in the latest of these configurations, or before
         // it: those and these f + 1 have a node in common, which can hide nothing.
-        let beginning = match self.broken.lacks(Rule::LongestLog) {
-            true => frozen.iter().min(),
-            false => frozen.iter().max(),
-        };
-        let Some((latest, start)) = beginning.copied() else {
+        let Some((latest, start)) = frozen.iter().max().copied() else {
             return Verdict::Faulty;
         };
         let Some(before) = self.logs.get(&latest) else {
@@ -115,10 +110,7 @@ impl<S: Service + Clone> Node<S> {
     /// Whether these are FREEZEs of f + 1 distinct nodes.
     fn is_quorum(&self, references: &[Reference]) -> bool {
         let is_ascending = references.windows(2).all(|it| it[0].node < it[1].node);
-        let is_distinct = is_ascending || self.broken.lacks(Rule::DistinctFreezes);
-        let is_enough =
-            references.len() == self.group.quorum() || self.broken.lacks(Rule::FreezeQuorum);
-        is_enough && is_distinct
+        references.len() == self.group.quorum() && is_ascending
     }
 
     /// The FREEZEs with which this node can open a configuration.

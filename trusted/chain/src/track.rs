@@ -119,17 +119,10 @@ impl Stream {
     }
 
     /// How many statements wait behind those that were taken, without a gap.
-    #[cfg(feature = "broken")]
+    #[cfg(feature = "sim")]
     pub(crate) fn waits_in_a_row(&self) -> u64 {
         let next = self.track.counter.saturating_add(1);
         (next..).zip(self.statements.range(next..)).take_while(|it| it.0 == *it.1.0).count() as u64
-    }
-
-    /// The next statement that is there, whatever is missing before it.
-    #[cfg(feature = "broken")]
-    pub(crate) fn next_with_gap(&self) -> Option<(u64, Attested)> {
-        let after = self.track.counter.checked_add(1)?;
-        self.statements.range(after..).next().map(|(counter, it)| (*counter, it.clone()))
     }
 
     /// A statement was taken; keeps `retained` of them.

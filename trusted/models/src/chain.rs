@@ -94,7 +94,7 @@ impl System for Chain {
     type Observed = Observed;
 
     fn node(&self, own: u32) -> Option<Node<Counter>> {
-        observe::node(&self.group, own, None).ok()
+        observe::node(&self.group, own).ok()
     }
 
     fn device(&self, liar: u32) -> LiarDevice {

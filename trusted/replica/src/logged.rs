@@ -203,8 +203,7 @@ impl<N: Node, D: Disk> Logged<N, D> {
         for (statement, is_genuine) in self.unverified.verify(self.node.device()) {
             let message = N::message(statement);
             let bytes = N::encode(&message);
-            let is_taken = is_genuine || self.node.takes_all_macs();
-            if is_taken && self.journal.has_room(bytes.len()) {
+            if is_genuine && self.journal.has_room(bytes.len()) {
                 self.journal.append(&encode(&Record::Message(bytes)));
                 self.waiting.push(Input::Message(message));
             }

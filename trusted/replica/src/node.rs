@@ -85,9 +85,4 @@ pub trait Node: Sized {
     /// # Errors
     /// The device has not given as much as the snapshot says, or fails.
     fn restore(&mut self, snapshot: &[u8]) -> Result<bool, AttestorError>;
-
-    /// Whether statements without a MAC of the group are taken: what no user's node does.
-    fn takes_all_macs(&self) -> bool {
-        false
-    }
 }

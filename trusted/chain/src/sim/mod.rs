@@ -10,7 +10,6 @@ mod correct;
 pub(crate) mod group;
 mod history;
 mod liar;
-#[cfg(feature = "broken")]
 pub mod observe;
 mod report;
 mod scenario;

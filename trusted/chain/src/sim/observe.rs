@@ -14,7 +14,6 @@ use smt_replica::{Counter, Digest, Group, Request, SigningKey};
 use crate::client::Client;
 use crate::log::Log;
 use crate::node::Node;
-use crate::rule::{Broken, Rule};
 use crate::sim::group::{client_key, identity, reply_key};
 
 /// The parts of a node that a model looks at.
@@ -70,18 +69,12 @@ pub fn host_key(node: u32) -> SigningKey {
     reply_key(node)
 }
 
-/// A correct node, or one that lacks a check.
+/// A correct node.
 ///
 /// # Errors
 /// Those of [`Node::new`].
-pub fn node(
-    group: &Arc<Group>,
-    own: u32,
-    lacking: Option<Rule>,
-) -> Result<Node<Counter>, AttestorError> {
-    let mut node = Node::new(group.clone(), identity(own), Counter::default())?;
-    node.broken = Broken { rule: lacking };
-    Ok(node)
+pub fn node(group: &Arc<Group>, own: u32) -> Result<Node<Counter>, AttestorError> {
+    Node::new(group.clone(), identity(own), Counter::default())
 }
 
 /// A client that has made no request yet.

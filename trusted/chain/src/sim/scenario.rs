@@ -3,7 +3,6 @@
 
 use smt_simulation::Random;
 
-use crate::rule::Rule;
 use crate::sim::attack::Attack;
 
 /// A run.
@@ -17,8 +16,6 @@ pub struct Scenario {
     pub liars: Vec<(u32, Attack)>,
     /// Whether liars run a second device with the counters of the first: what a rollback comes to.
     pub is_rolled_back: bool,
-    /// The check that all nodes and clients lack. Only builds with the feature `broken` heed it.
-    pub lacking: Option<Rule>,
     /// Whether correct nodes have logs, and are killed. A kill is no fault of the f.
     pub has_logs: bool,
     /// Whether nodes with logs send before what they send is durable: what they must not do.
@@ -56,7 +53,6 @@ impl Scenario {
             nodes,
             liars,
             is_rolled_back: false,
-            lacking: None,
             has_logs: false,
             sends_early: false,
             replaces_early: false,

@@ -125,13 +125,7 @@ impl<'a> World<'a> {
         let devices = if attack.is_some() && self.scenario.is_rolled_back { 2 } else { 1 };
         let mut nodes = Vec::new();
         for _ in 0..devices {
-            #[allow(unused_mut, reason = "only control runs change it")]
-            let mut node = Node::new(group.clone(), identity(number), KeyValue::default()).ok()?;
-            #[cfg(feature = "broken")]
-            {
-                node.broken.rule = self.scenario.lacking;
-            }
-            nodes.push(node);
+            nodes.push(Node::new(group.clone(), identity(number), KeyValue::default()).ok()?);
         }
         match attack {
             Some(attack) => {
@@ -184,9 +178,7 @@ impl<'a> World<'a> {
             let is_found = { correct }.all(|it| it.faulty().any(|it| it == number));
             if is_found {
                 self.events.insert("LiarFound".to_owned());
-            } else if liar.attack.leaves_proof()
-                && (liar.cores[0].own_track().is_faulty || self.scenario.lacking.is_some())
-            {
+            } else if liar.attack.leaves_proof() && liar.cores[0].own_track().is_faulty {
                 self.history.violate(Violation::NotFound(number));
             }
         }
