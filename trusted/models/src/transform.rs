@@ -57,7 +57,7 @@ impl Transform {
 /// The requests of so many shipped clients, which add 1, 2 and so on to the counter.
 fn requests(group: &Arc<Group>, count: usize) -> Vec<Request> {
     let request = |client: u32| {
-        let mut it = observe::client(group, client, None);
+        let mut it = observe::client(group, client);
         it.submit(u64::from(client).to_be_bytes().to_vec());
         match it.outputs().pop() {
             Some(Output::Nodes(bytes)) => match Message::decode(&bytes) {
@@ -77,7 +77,7 @@ impl System for Transform {
     type Observed = Observed;
 
     fn node(&self, own: u32) -> Option<Node<Counter>> {
-        observe::node(&self.group, own, None).ok()
+        observe::node(&self.group, own).ok()
     }
 
     fn device(&self, liar: u32) -> LiarDevice {

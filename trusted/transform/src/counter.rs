@@ -87,7 +87,7 @@ impl Counter {
     }
 
     /// The whole log, executed or not.
-    #[cfg(feature = "broken")]
+    #[cfg(feature = "sim")]
     #[must_use]
     pub fn log(&self) -> &[(u32, u64, u64)] {
         &self.log

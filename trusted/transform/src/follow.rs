@@ -8,7 +8,6 @@ use crate::history::{Known, Verdict};
 use crate::message::{Attested, Endorsement, Message, Step, decode};
 use crate::node::{Node, Output};
 use crate::protocol::{Effect, Protocol};
-use crate::rule::Rule;
 
 /// How many replies to clients are kept, for requests that come again.
 const REPLIES: usize = 4;
@@ -18,11 +17,7 @@ impl<P: Protocol> Node<P> {
     pub(crate) fn authenticate(&self, it: &Attested) -> Option<(u32, u64)> {
         // `check`, not `accept`: steps come out of order, and `History` keeps their order.
         let stream = self.kernel.stream(StreamId(self.group.stream))?;
-        let header = match stream.check(&it.attestation(), &it.body) {
-            Ok(header) => header,
-            Err(_) if self.broken.lacks(Rule::Mac) => it.attestation().claim()?,
-            Err(_) => return None,
-        };
+        let header = stream.check(&it.attestation(), &it.body).ok()?;
         // A device that has restarted has forgotten what it said: it has stopped.
         let is_step = header.kind == Kind::Message && header.epoch == Epoch(1);
         (is_step && header.device.0 < self.group.size())
@@ -53,15 +48,15 @@ impl<P: Protocol> Node<P> {
     }
 
     fn take_next(&mut self, device: u32) -> bool {
-        let (group, genuine, broken) = (self.group.clone(), &self.genuine, self.broken);
+        let (group, genuine) = (self.group.clone(), &self.genuine);
         let history = &mut self.histories[device as usize];
-        let next = history.next(broken).filter(|_| !history.is_faulty);
+        let next = history.next().filter(|_| !history.is_faulty);
         let Some((counter, step)) = next.map(|it| (it.0, decode::<Step>(&it.1.body))) else {
             return false;
         };
         let verdict = match step {
             None => Verdict::Faulty,
-            Some(step) => history.judge(&step, Known { group: &group, genuine, broken }),
+            Some(step) => history.judge(&step, Known { group: &group, genuine }),
         };
         match verdict {
             Verdict::Wait => false,

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::group::Group;
 use crate::message::{Attested, Input, Request, Step};
 use crate::protocol::{Effect, Protocol};
-use crate::rule::{Broken, Rule};
 use crate::steps::{Asker, Steps, Ticks};
 
 /// How many steps may wait for an earlier one.
@@ -33,7 +32,6 @@ pub(crate) struct Known<'a> {
     /// The last request of each client whose signature was verified: those of steps are the same
     /// ones, and a signature costs more than all else.
     pub(crate) genuine: &'a BTreeMap<u32, Request>,
-    pub(crate) broken: Broken,
 }
 
 /// A message on its way: the counter of its sender's step, and its bytes.
@@ -88,7 +86,6 @@ impl<P: Protocol> History<P> {
             Input::Message { from, counter, message } => {
                 if let Some(waiting) = self.inbox.get_mut(from) {
                     let taken = (*counter, message.clone());
-                    // The first, unless the prefix rule is broken.
                     if let Some(at) = waiting.iter().position(|it| *it == taken) {
                         waiting.remove(at);
                     }
@@ -121,35 +118,25 @@ impl<P: Protocol> History<P> {
             Verdict::Valid(_) => {}
             other => return other,
         }
-        if known.broken.lacks(Rule::Effects) {
-            self.note(&step.input, &step.effects);
-            run(&mut self.machine, &step.input);
-            return Verdict::Valid(step.effects.clone());
-        }
         let effects = self.run(&step.input);
         if effects == step.effects { Verdict::Valid(effects) } else { Verdict::Faulty }
     }
 
     fn judge_input(&self, input: &Input, known: Known<'_>) -> Verdict {
-        let Known { group, genuine, broken } = known;
+        let Known { group, genuine } = known;
         let is_fine = match input {
             Input::Message { from, counter, message } => {
                 let mut waiting = self.inbox.get(from).into_iter().flatten();
                 let is_it = |it: &(u64, Vec<u8>)| it.0 == *counter && it.1 == *message;
-                let is_skipping = broken.lacks(Rule::Prefix) && waiting.clone().any(is_it);
-                if broken.lacks(Rule::Sent) || is_skipping {
-                    true
-                } else {
-                    match waiting.next() {
-                        // The step that this refers to may come.
-                        None => return Verdict::Wait,
-                        Some(first) => is_it(first),
-                    }
+                match waiting.next() {
+                    // The step that this refers to may come.
+                    None => return Verdict::Wait,
+                    Some(first) => is_it(first),
                 }
             }
-            Input::Timeout { timer } => self.armed.contains_key(timer) || broken.lacks(Rule::Armed),
+            Input::Timeout { timer } => self.armed.contains_key(timer),
             Input::Request(request) => {
-                genuine.get(&request.client) == Some(request) || is_genuine(request, group, broken)
+                genuine.get(&request.client) == Some(request) || is_genuine(request, group)
             }
         };
         if is_fine { Verdict::Valid(Vec::new()) } else { Verdict::Faulty }
@@ -187,9 +174,8 @@ impl<P: Protocol> History<P> {
     }
 
     /// The step after those that were taken.
-    pub(crate) fn next(&self, broken: Broken) -> Option<(u64, &Attested)> {
-        let counter = self.taken.checked_add(1)?;
-        if broken.lacks(Rule::Gap) { self.steps.from(counter) } else { self.steps.at(counter) }
+    pub(crate) fn next(&self) -> Option<(u64, &Attested)> {
+        self.steps.at(self.taken.checked_add(1)?)
     }
 
     /// A step was taken; keeps so many bytes of them.
@@ -199,7 +185,7 @@ impl<P: Protocol> History<P> {
     }
 
     /// The steps that are kept.
-    #[cfg(feature = "broken")]
+    #[cfg(feature = "sim")]
     pub(crate) fn kept(&self) -> impl Iterator<Item = (&u64, &Attested)> {
         self.steps.all()
     }
@@ -220,11 +206,10 @@ pub(crate) fn run(machine: &mut impl Protocol, input: &Input) -> Vec<Effect> {
 }
 
 /// Whether a client of the group has signed this request.
-pub(crate) fn is_genuine(request: &Request, group: &Group, broken: Broken) -> bool {
+pub(crate) fn is_genuine(request: &Request, group: &Group) -> bool {
     let key = group.clients.get(&request.client);
     request.operation.len() <= group.options.operation
-        && (broken.lacks(Rule::RequestSignature)
-            || key.is_some_and(|key| request.is_signed_by(key)))
+        && key.is_some_and(|key| request.is_signed_by(key))
 }
 
 #[cfg(test)]
@@ -250,11 +235,8 @@ mod tests {
     }
 
     fn judge(history: &mut History<Once>, input: Input, effects: Vec<Effect>) -> Verdict {
-        judge_with(history, &Step { input, effects }, Broken::default())
-    }
-
-    fn judge_with(history: &mut History<Once>, step: &Step, broken: Broken) -> Verdict {
-        history.judge(step, Known { group: &group(), genuine: &BTreeMap::new(), broken })
+        let step = Step { input, effects };
+        history.judge(&step, Known { group: &group(), genuine: &BTreeMap::new() })
     }
 
     fn group() -> Group {
@@ -325,21 +307,13 @@ mod tests {
         assert_eq!(kept(&history), 6);
     }
 
-    /// The checks that no run of the search misses.
-    #[cfg(feature = "broken")]
+    /// The search finds no harm in these.
     #[test]
-    fn a_lie_is_taken_by_a_node_that_lacks_its_check() {
-        let lies = [
-            (Rule::Sent, message(8, "three")),
-            (Rule::Prefix, message(6, "two")),
-            (Rule::Armed, Input::Timeout { timer: 1 }),
-        ];
-        for (rule, input) in lies {
+    fn an_input_that_was_not_sent_or_is_not_the_first_or_a_timer_that_was_not_armed_is_a_lie() {
+        let lies = [message(8, "three"), message(6, "two"), Input::Timeout { timer: 1 }];
+        for input in lies {
             let effects = run(&mut Once, &input);
-            assert_eq!(judge(&mut waiting(), input.clone(), effects.clone()), Verdict::Faulty);
-            let broken = Broken { rule: Some(rule) };
-            let step = Step { input, effects: effects.clone() };
-            assert_eq!(judge_with(&mut waiting(), &step, broken), Verdict::Valid(effects));
+            assert_eq!(judge(&mut waiting(), input, effects), Verdict::Faulty);
         }
     }
 

@@ -28,7 +28,6 @@ pub mod local;
 mod message;
 mod node;
 mod protocol;
-mod rule;
 #[cfg(feature = "sim")]
 pub mod sim;
 mod steps;
@@ -40,4 +39,3 @@ pub use group::{Group, Options, PublicKey};
 pub use message::{Attested, Endorsement, Input, Message, Request, Status, Step};
 pub use node::{Identity, Node, Output};
 pub use protocol::{Effect, Protocol};
-pub use rule::Rule;

@@ -16,7 +16,6 @@ use crate::group::Group;
 use crate::history::{History, run};
 use crate::message::{Attested, Digest, Input, Message, Request, Step, digest, encode};
 use crate::protocol::{Effect, Protocol};
-use crate::rule::Broken;
 use crate::steps::Ticks;
 
 /// A device for groups of up to nine nodes.
@@ -82,7 +81,6 @@ pub struct Node<P> {
     /// Ticks since the start.
     pub(crate) now: Ticks,
     error: Option<NodeError>,
-    pub(crate) broken: Broken,
     /// A liar's host makes its steps itself.
     #[cfg(feature = "sim")]
     pub(crate) holds_steps: bool,
@@ -130,7 +128,6 @@ impl<P: Protocol> Node<P> {
             is_silent: false,
             now: 0,
             error: None,
-            broken: Broken::default(),
             #[cfg(feature = "sim")]
             holds_steps: false,
             group,
@@ -228,7 +225,7 @@ impl<P: Protocol> Node<P> {
     }
 
     /// The last replies to each client that were found valid.
-    #[cfg(feature = "broken")]
+    #[cfg(feature = "sim")]
     pub(crate) fn replies(&self) -> &BTreeMap<u32, BTreeMap<u64, Vec<u8>>> {
         &self.replies
     }

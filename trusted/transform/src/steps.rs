@@ -78,14 +78,9 @@ impl Steps {
     }
 
     /// All steps, by counter.
-    #[cfg(feature = "broken")]
+    #[cfg(feature = "sim")]
     pub(crate) fn all(&self) -> impl Iterator<Item = (&u64, &Attested)> {
         self.kept.iter().map(|it| (it.0, &it.1.step))
-    }
-
-    /// The first step from a counter on.
-    pub(crate) fn from(&self, counter: u64) -> Option<(u64, &Attested)> {
-        self.kept.range(counter..).next().map(|it| (*it.0, &it.1.step))
     }
 
     /// All up to a counter were taken. The last one stays, and those before it up to so many bytes

@@ -67,7 +67,7 @@ fn answers(of: &Of, state: &State) -> Taken {
         let messages: Vec<Vec<u8>> = encoded.collect();
         let of_request = |request: &Request| {
             let start = || {
-                let mut it = observe::client(&system.group, request.client, None);
+                let mut it = observe::client(&system.group, request.client);
                 it.submit(request.operation.clone());
                 it
             };

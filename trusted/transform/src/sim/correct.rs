@@ -10,7 +10,6 @@ use crate::counter::Counter;
 use crate::durable::Durable;
 use crate::group::Group;
 use crate::node::{Node, Output};
-use crate::rule::Broken;
 use crate::sim::group::identity;
 
 /// A correct node.
@@ -29,18 +28,10 @@ pub(super) struct Logged {
     group: Arc<Group>,
     own: u32,
     random: Random,
-    terms: Terms,
+    /// Whether it sends before what it sends is durable: what it must not do.
+    is_eager: bool,
     /// Bytes that have not left yet. A kill loses them.
     outputs: Vec<Output>,
-}
-
-/// The faults of a node with a log in control runs.
-#[derive(Clone, Copy)]
-pub(super) struct Terms {
-    /// Whether it sends before what it sends is durable: what it must not do.
-    pub(super) is_eager: bool,
-    /// The check that it lacks.
-    pub(super) broken: Broken,
 }
 
 impl Correct {
@@ -107,10 +98,10 @@ impl Correct {
 }
 
 impl Logged {
-    pub(super) fn new(group: &Arc<Group>, own: u32, seed: u64, terms: Terms) -> Self {
+    pub(super) fn new(group: &Arc<Group>, own: u32, seed: u64, is_eager: bool) -> Self {
         let (group, random) = (group.clone(), Random::new(seed));
         let (durable, disk, outputs) = (None, None, Vec::new());
-        let mut it = Self { durable, disk, group, own, random, terms, outputs };
+        let mut it = Self { durable, disk, group, own, random, is_eager, outputs };
         it.open(ModelDisk::default());
         it
     }
@@ -119,10 +110,7 @@ impl Logged {
         let (group, nodes) = (self.group.clone(), self.group.size());
         let protocol = |own| Counter::new(own, nodes);
         let node = Node::new(group, identity(self.own), protocol).ok();
-        let durable = node.and_then(|mut node| {
-            node.broken = self.terms.broken;
-            Durable::of_node(node, disk).ok()
-        });
+        let durable = node.and_then(|node| Durable::of_node(node, disk).ok());
         self.durable = durable.map(Box::new);
     }
 
@@ -135,7 +123,7 @@ impl Logged {
             return;
         };
         // The disk of one that is eager takes most later, if no kill comes first.
-        let is_early = self.terms.is_eager && self.random.chance(70);
+        let is_early = self.is_eager && self.random.chance(70);
         let worked = match is_early {
             true => durable.outputs_before_commit(),
             false => durable.commit(),

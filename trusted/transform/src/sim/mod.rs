@@ -4,7 +4,6 @@
 mod correct;
 pub(crate) mod group;
 mod liar;
-#[cfg(feature = "broken")]
 pub mod observe;
 mod report;
 mod scenario;

@@ -13,7 +13,6 @@ use crate::client::Client;
 use crate::counter::Counter;
 use crate::group::Group;
 use crate::node::{Identity, Node};
-use crate::rule::{Broken, Rule};
 use crate::sim::group as keys;
 
 /// The parts of a node that a model looks at.
@@ -56,24 +55,20 @@ pub fn host_key(node: u32) -> SigningKey {
     keys::node_key(node)
 }
 
-/// A correct node, or one that lacks a check.
+/// A correct node.
 ///
 /// # Errors
 /// Those of [`Node::new`].
-pub fn node(group: &Arc<Group>, own: u32, lacking: Option<Rule>) -> Result<Node<Counter>, Misuse> {
+pub fn node(group: &Arc<Group>, own: u32) -> Result<Node<Counter>, Misuse> {
     let nodes = group.size();
     let identity = Identity { secret: secret(), device: own, key: host_key(own) };
-    let mut node = Node::new(group.clone(), identity, |it| Counter::new(it, nodes))?;
-    node.broken = Broken::without(lacking);
-    Ok(node)
+    Node::new(group.clone(), identity, |it| Counter::new(it, nodes))
 }
 
-/// A client that has made no request yet, or one that lacks a check.
+/// A client that has made no request yet.
 #[must_use]
-pub fn client(group: &Arc<Group>, number: u32, lacking: Option<Rule>) -> Client {
-    let mut client = Client::new(group.clone(), number, keys::client_key(number), 0);
-    client.broken = Broken::without(lacking);
-    client
+pub fn client(group: &Arc<Group>, number: u32) -> Client {
+    Client::new(group.clone(), number, keys::client_key(number), 0)
 }
 
 /// Looks at a node.

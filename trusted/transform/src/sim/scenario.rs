@@ -3,7 +3,6 @@
 
 use smt_simulation::Random;
 
-use crate::rule::Rule;
 use crate::sim::liar::Attack;
 
 /// A run.
@@ -22,8 +21,6 @@ pub struct Scenario {
     pub has_logs: bool,
     /// Whether nodes with logs send before what they send is durable: what they must not do.
     pub sends_before_sync: bool,
-    /// The check that all nodes and clients lack. Only builds with the feature `broken` heed it.
-    pub lacking: Option<Rule>,
 }
 
 impl Scenario {
@@ -48,8 +45,8 @@ impl Scenario {
                 liars.push((node, Attack::ALL[attack]));
             }
         }
-        let (has_logs, sends_before_sync, lacking) = (false, false, None);
-        Self { seed, nodes, liars, stops, has_logs, sends_before_sync, lacking }
+        let (has_logs, sends_before_sync) = (false, false);
+        Self { seed, nodes, liars, stops, has_logs, sends_before_sync }
     }
 
     /// The same with logs.

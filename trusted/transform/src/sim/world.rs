@@ -14,8 +14,7 @@ use crate::counter::Counter;
 use crate::group::Group;
 use crate::message::{Message, Request};
 use crate::node::{Node, Output};
-use crate::rule::Broken;
-use crate::sim::correct::{Correct, Logged, Terms};
+use crate::sim::correct::{Correct, Logged};
 use crate::sim::group::{CLIENTS, LIAR_CLIENT, client_key, group, identity};
 use crate::sim::liar::{Liar, To};
 use crate::sim::scenario::Scenario;
@@ -141,8 +140,7 @@ impl<'a> World<'a> {
             world.hosts.push(host);
         }
         for client in CLIENTS {
-            let mut it = Client::new(group.clone(), client, client_key(client), 0);
-            it.broken = Broken::without(scenario.lacking);
+            let it = Client::new(group.clone(), client, client_key(client), 0);
             world.clients.insert(client, it);
         }
         for node in &scenario.stops {
@@ -159,18 +157,15 @@ impl<'a> World<'a> {
     fn host(&mut self, group: &Arc<Group>, device: u32) -> Host {
         let nodes = self.scenario.nodes;
         let lie = self.scenario.liars.iter().find(|it| it.0 == device);
-        let broken = Broken::without(self.scenario.lacking);
         if self.scenario.has_logs && lie.is_none() {
             let is_eager = self.scenario.sends_before_sync;
-            let terms = Terms { is_eager, broken };
-            let logged = Logged::new(group, device, self.kills.next_u64(), terms);
+            let logged = Logged::new(group, device, self.kills.next_u64(), is_eager);
             return Host::Correct(Correct::Logged(Box::new(logged)));
         }
         let node = Node::new(group.clone(), identity(device), |own| Counter::new(own, nodes));
-        let Ok(mut node) = node else {
+        let Ok(node) = node else {
             return Host::Stopped;
         };
-        node.broken = broken;
         match lie {
             Some((_, attack)) => {
                 Host::Liar(Box::new(Liar::new(*attack, node, self.random.next_u64())))

@@ -22,7 +22,7 @@ impl World<'_> {
                     Host::Liar(_) | Host::Stopped => None,
                 });
                 let is_found = { correct }.all(|it| it.faulty().any(|it| it == at as u32));
-                if liar.attack.is_found() && !is_found && self.scenario.lacking.is_none() {
+                if liar.attack.is_found() && !is_found {
                     self.violations.push(Violation::NotFound(at as u32));
                 }
             }
