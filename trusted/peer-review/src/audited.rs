@@ -13,7 +13,6 @@ use crate::evidence::{Base, Evidence};
 use crate::forwarding::Forwarding;
 use crate::group::{Group, Options};
 use crate::message::Message;
-use crate::rule::{Broken, Rule};
 use crate::state::{At, Made, State};
 
 /// Why a witness suspects a node. Each ends when the node answers.
@@ -116,25 +115,20 @@ impl<A: Application> Audited<State<A>> {
         self.index
     }
 
-    pub(crate) fn suspicions(&self, options: &Options, broken: Broken) -> Vec<Suspicion> {
+    pub(crate) fn suspicions(&self, options: &Options) -> Vec<Suspicion> {
         let mut found = Vec::new();
         if self.audit.is_open && self.audit.ticks > options.suspect {
             found.push(Suspicion::Audit);
         }
         let late = self.challenges.iter().filter(|it| it.1.age > options.suspect);
         found.extend(late.map(|(from, _)| Suspicion::Receipt { from: *from }));
-        let late = self.forwarding.iter().filter(|it| it.1.is_late(self.now, options, broken));
+        let late = self.forwarding.iter().filter(|it| it.1.is_late(self.now, options));
         found.extend(late.map(|(to, _)| Suspicion::Forwarding { to: *to }));
         found
     }
 
     /// Time passes. Gives messages with their receivers. `nonce` is used if an audit begins.
-    pub(crate) fn tick(
-        &mut self,
-        group: &Group,
-        nonce: [u8; 16],
-        broken: Broken,
-    ) -> Vec<(u32, Message)> {
+    pub(crate) fn tick(&mut self, group: &Group, nonce: [u8; 16]) -> Vec<(u32, Message)> {
         let options = &group.options;
         self.now = self.now.saturating_add(1);
         let mut out = Vec::new();
@@ -151,7 +145,7 @@ impl<A: Application> Audited<State<A>> {
         for (from, it) in &mut self.challenges {
             // An earlier message has no receipt: that is not this node's fault.
             let is_due = state.received(*from).checked_add(1) == Some(it.message.number);
-            if is_due || broken.lacks(Rule::Due) {
+            if is_due {
                 it.age = it.age.saturating_add(1);
                 if it.age % resend == 1 % resend {
                     out.push((self.node, Message::Challenge(Box::new(it.message.clone()))));
@@ -159,7 +153,7 @@ impl<A: Application> Audited<State<A>> {
             }
         }
         for (to, it) in &self.forwarding {
-            let due = it.due(self.now, options, broken);
+            let due = it.due(self.now, options);
             let complaint = due.first().map(|it| Message::Complaint(Box::new(it.clone())));
             out.extend(due.into_iter().map(|it| (*to, Message::Challenge(Box::new(it)))));
             if let Some(complaint) = complaint {
@@ -215,12 +209,8 @@ impl<A: Application> Audited<State<A>> {
         &mut self,
         entries: &[Entry],
         group: &Group,
-        broken: Broken,
     ) -> Result<Option<Message>, Box<Evidence>> {
         if entries.is_empty() {
-            if broken.lacks(Rule::Nonce) {
-                self.audit = Audit::default();
-            }
             return Ok(None);
         }
         // Evidence with a longer entry would reach nobody. No correct node shows one.
@@ -228,14 +218,14 @@ impl<A: Application> Audited<State<A>> {
         if entries.len() > group.options.segment || !are_bounded {
             return Ok(None);
         }
-        if !self.are_signed(entries, group) && !broken.lacks(Rule::Chain) {
+        if !self.are_signed(entries, group) {
             return Ok(None);
         }
         for (place, entry) in entries.iter().enumerate() {
             let before = (self.head, self.state_at_checkpoint(&entry.input));
-            let at = At { node: self.node, index: self.index + 1, group, broken };
+            let at = At { node: self.node, index: self.index + 1, group };
             match self.state.apply(at, &entry.input) {
-                Ok(made) if made.sent == entry.sent || broken.lacks(Rule::Outputs) => {
+                Ok(made) if made.sent == entry.sent => {
                     self.note(entry, at, before, made);
                 }
                 _ => return Err(Box::new(self.evidence(&entries[place..]))),
@@ -285,7 +275,7 @@ impl<A: Application> Audited<State<A>> {
         self.recent.push(entry.clone());
         // A log may have nonces that were never asked for: they end no audit, and put none off.
         if let Input::Audit { witness, nonce } = &entry.input
-            && (self.audit.is_open || at.broken.lacks(Rule::Asked))
+            && self.audit.is_open
             && (*witness, *nonce) == (self.witness, self.audit.nonce)
         {
             self.audit = Audit::default();

@@ -9,7 +9,6 @@ use crate::digest::Digest;
 use crate::entry::{Entry, Input, head_of};
 use crate::group::Group;
 use crate::message::{decode, encode};
-use crate::rule::{Broken, Rule};
 use crate::state::{At, Fault, State, state_digest};
 
 /// Where a replay begins: before a checkpoint of the accused.
@@ -84,25 +83,13 @@ impl Evidence {
     /// # Errors
     /// [`Unproven`]
     pub fn verify(&self, group: &Group, reference: &impl Application) -> Result<Proof, Unproven> {
-        self.verify_with(group, reference, Broken::default())
-    }
-
-    pub(crate) fn verify_with(
-        &self,
-        group: &Group,
-        reference: &impl Application,
-        broken: Broken,
-    ) -> Result<Proof, Unproven> {
         if self.accused() >= group.nodes() {
             return Err(Unproven::Malformed);
-        }
-        if broken.lacks(Rule::Evidence) {
-            return Ok(Proof::Forked(0));
         }
         match self {
             Self::Log { node, base, entries } => {
                 let log = Log { node: *node, base: base.as_ref(), entries };
-                log.verify(group, reference, broken)
+                log.verify(group, reference)
             }
             Self::Conflict(two) => {
                 if !conflict(&two[0], &two[1]) {
@@ -141,12 +128,7 @@ struct Log<'a> {
 }
 
 impl Log<'_> {
-    fn verify<A: Application>(
-        &self,
-        group: &Group,
-        reference: &A,
-        broken: Broken,
-    ) -> Result<Proof, Unproven> {
+    fn verify<A: Application>(&self, group: &Group, reference: &A) -> Result<Proof, Unproven> {
         let (first, previous) = self.base.map_or((1, [0; 32]), |it| (it.index, it.previous));
         let most = group.options.interval.saturating_add(2 * group.options.segment as u64);
         let count = self.entries.len() as u64;
@@ -164,10 +146,10 @@ impl Log<'_> {
         }
         let mut state = self.state(group, reference)?;
         for (index, entry) in (first..end).zip(self.entries) {
-            let at = At { node: self.node, index, group, broken };
+            let at = At { node: self.node, index, group };
             match state.apply(at, &entry.input) {
                 Err(fault) => return Ok(Proof::Faulty(index, fault)),
-                Ok(made) if made.sent != entry.sent && !broken.lacks(Rule::Outputs) => {
+                Ok(made) if made.sent != entry.sent => {
                     return Ok(Proof::Faulty(index, Fault::Outputs));
                 }
                 Ok(_) => {}

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::authenticator::{Receipt, SentMessage};
 use crate::group::Options;
-use crate::rule::{Broken, Rule};
 
 /// How many messages a witness delivers at once.
 const TOGETHER: usize = 8;
@@ -91,10 +90,10 @@ impl Forwarding {
     }
 
     /// Whether messages wait too long, and the node does not tell of the first.
-    pub(crate) fn is_late(&self, now: u64, options: &Options, broken: Broken) -> bool {
+    pub(crate) fn is_late(&self, now: u64, options: &Options) -> bool {
         let since = self.waiting.front().map_or(self.received_at, |it| it.since);
         let waits = self.received() < self.sent && is_long(since, now, options);
-        waits && !self.is_told(now) && !broken.lacks(Rule::Forwarding)
+        waits && !self.is_told(now)
     }
 
     fn is_told(&self, now: u64) -> bool {
@@ -103,14 +102,13 @@ impl Forwarding {
 
     /// The messages that the witness delivers now: those that have waited too long, told or not. A
     /// node that tells its own witnesses alone would starve its receiver else.
-    pub(crate) fn due(&self, now: u64, options: &Options, broken: Broken) -> Vec<SentMessage> {
+    pub(crate) fn due(&self, now: u64, options: &Options) -> Vec<SentMessage> {
         let Some(first) = self.waiting.front() else {
             return Vec::new();
         };
-        let is_quiet = broken.lacks(Rule::Delivery) && self.is_told(now);
         let resend = u64::from(options.resend.max(1));
         let is_time = now.saturating_sub(first.since).is_multiple_of(resend);
-        if !is_time || is_quiet || broken.lacks(Rule::Forwarding) {
+        if !is_time {
             return Vec::new();
         }
         let late = self.waiting.iter().take_while(|it| is_long(it.since, now, options));
@@ -143,7 +141,7 @@ mod tests {
     }
 
     fn numbers(it: &Forwarding, now: u64) -> Vec<u64> {
-        let due = it.due(now, &Options::default(), Broken::default());
+        let due = it.due(now, &Options::default());
         due.iter().map(|it| it.number).collect()
     }
 
@@ -151,24 +149,24 @@ mod tests {
     fn a_message_waits_since_it_was_logged_whatever_receipts_come() {
         let (options, mut it) = (Options::default(), Forwarding::default());
         (1..=3).for_each(|number| it.add(message(number), number, 9));
-        assert!(!it.is_late(41, &options, Broken::default()));
-        assert!(it.is_late(42, &options, Broken::default()));
+        assert!(!it.is_late(41, &options));
+        assert!(it.is_late(42, &options));
         it.acknowledge(receipt(1), 42);
-        assert!(it.is_late(43, &options, Broken::default()));
+        assert!(it.is_late(43, &options));
         assert_eq!(numbers(&it, 44), [2, 3]);
         it.tell(2, 43, &options);
-        assert!(!it.is_late(44, &options, Broken::default()));
+        assert!(!it.is_late(44, &options));
         assert_eq!(numbers(&it, 44), [2, 3]);
         // A node that has not heard of a receipt of late tells of an earlier message.
         it.acknowledge(receipt(2), 50);
         it.tell(2, 55, &options);
-        assert!(!it.is_late(70, &options, Broken::default()));
+        assert!(!it.is_late(70, &options));
         for number in [2, 4] {
             it.tell(number, 80, &options);
-            assert!(it.is_late(81, &options, Broken::default()), "{number}");
+            assert!(it.is_late(81, &options), "{number}");
         }
         it.acknowledge(receipt(3), 84);
-        assert!(!it.is_late(400, &options, Broken::default()));
+        assert!(!it.is_late(400, &options));
         assert_eq!(it.receipt_of(3), Some(&receipt(3)));
         assert_eq!(it.receipt_of(4), None);
     }
@@ -191,7 +189,7 @@ mod tests {
         it.acknowledge(receipt(u64::MAX), 1);
         it.tell(1, 1, &options);
         it.add(message(1), 1, 9);
-        assert!(!it.is_late(99, &options, Broken::default()));
+        assert!(!it.is_late(99, &options));
         assert_eq!(numbers(&it, 90), [0; 0]);
     }
 }

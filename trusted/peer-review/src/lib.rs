@@ -33,7 +33,6 @@ mod log;
 mod message;
 mod node;
 mod outbox;
-mod rule;
 #[cfg(test)]
 mod schedules;
 #[cfg(feature = "sim")]
@@ -51,7 +50,6 @@ pub use evidence::{Base, Evidence, Proof, Unproven};
 pub use group::{Group, GroupError, Options, PublicKey};
 pub use message::{Message, Segment};
 pub use node::{Node, NodeError, Output, Verdict};
-pub use rule::Rule;
 pub use smt_attestor::{AttestorError, OwnDevice};
 pub use state::Fault;
 pub use tree::{Content, Delivery, Tree};

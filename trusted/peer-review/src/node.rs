@@ -23,7 +23,6 @@ use crate::group::{Group, GroupError};
 use crate::log::Log;
 use crate::message::Message;
 use crate::outbox::Outbox;
-use crate::rule::{Broken, Rule};
 use crate::state::{Fault, State};
 
 pub(crate) use effect::Effect;
@@ -131,7 +130,6 @@ pub struct Node<A> {
     ticks: u64,
     outputs: Vec<Output>,
     failure: Option<NodeError>,
-    pub(crate) broken: Broken,
     #[cfg(feature = "sim")]
     pub(crate) lie: crate::sim::Lie,
 }
@@ -194,7 +192,6 @@ impl<A: Application> Node<A> {
             ticks: 0,
             outputs: Vec::new(),
             failure: None,
-            broken: Broken::default(),
             #[cfg(feature = "sim")]
             lie: crate::sim::Lie::default(),
         })
@@ -224,7 +221,7 @@ impl<A: Application> Node<A> {
             for message in due.again {
                 self.send(to, Message::Sent(Box::new(message)));
             }
-            if let Some(message) = due.complaint.filter(|_| !self.broken.lacks(Rule::Complaint)) {
+            if let Some(message) = due.complaint {
                 self.complain(&message);
             }
         }
@@ -232,8 +229,8 @@ impl<A: Application> Node<A> {
         let audited: Vec<u32> = audited.copied().collect();
         for node in audited {
             let nonce = self.nonce();
-            let (group, broken) = (self.group.clone(), self.broken);
-            let sent = self.audits.get_mut(&node).map(|it| it.tick(&group, nonce, broken));
+            let group = self.group.clone();
+            let sent = self.audits.get_mut(&node).map(|it| it.tick(&group, nonce));
             sent.into_iter().flatten().for_each(|(to, message)| self.send(to, message));
         }
         if self.ticks.is_multiple_of(u64::from(options.audit.max(1))) {
@@ -267,7 +264,7 @@ impl<A: Application> Node<A> {
     /// Why this node suspects another one, as its witness.
     pub fn suspicions(&self, node: u32) -> Vec<Suspicion> {
         let audited = self.audits.get(&node);
-        audited.map_or_else(Vec::new, |it| it.suspicions(&self.group.options, self.broken))
+        audited.map_or_else(Vec::new, |it| it.suspicions(&self.group.options))
     }
 
     /// The index up to which this node has audited another one, if it is its witness.
@@ -355,7 +352,7 @@ impl<A: Application> Node<A> {
             return;
         }
         let last = self.host.state.received(from);
-        if message.number == last + 1 || self.broken.lacks(Rule::Order) {
+        if message.number == last + 1 {
             // They come again. A device that outlives the node issues its last signatures again,
             // and no older ones: one input makes no more entries than these.
             if witness == Some(self.own) {
@@ -421,7 +418,7 @@ impl<A: Application> Node<A> {
     }
 
     fn is_receipt(&self, receipt: &Receipt) -> bool {
-        receipt.is_genuine(&self.group) || self.broken.lacks(Rule::Receipt)
+        receipt.is_genuine(&self.group)
     }
 
     /// Tells the witnesses of both ends of a message that has no receipt. Its own ones get the

@@ -11,7 +11,6 @@ use crate::digest::{Digest, digest};
 use crate::entry::Input;
 use crate::group::Group;
 use crate::message::{decode, encode};
-use crate::rule::{Broken, Rule};
 
 /// A defect that no correct node's log has.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
@@ -60,7 +59,6 @@ pub(crate) struct At<'a> {
     pub(crate) node: u32,
     pub(crate) index: u64,
     pub(crate) group: &'a Group,
-    pub(crate) broken: Broken,
 }
 
 /// The state of a node.
@@ -103,10 +101,10 @@ impl<A: Application> State<A> {
 
     /// Takes an input. After a fault the state is as before, but for [`Fault::Unfit`].
     pub(crate) fn apply(&mut self, at: At<'_>, input: &Input) -> Result<Made, Fault> {
-        let At { node, index, group, broken } = at;
+        let At { node, index, group } = at;
         let is_due = index.is_multiple_of(group.options.interval);
         let is_checkpoint = matches!(input, Input::Checkpoint { .. });
-        if is_due != is_checkpoint && !broken.lacks(Rule::Schedule) {
+        if is_due != is_checkpoint {
             return Err(Fault::Schedule);
         }
         let effects = match input {
@@ -115,7 +113,7 @@ impl<A: Application> State<A> {
                 if own.len() > group.options.state {
                     return Err(Fault::Unfit);
                 }
-                if *state != state_digest(&own) && !broken.lacks(Rule::Checkpoint) {
+                if *state != state_digest(&own) {
                     return Err(Fault::Checkpoint);
                 }
                 Vec::new()
@@ -133,12 +131,11 @@ impl<A: Application> State<A> {
                 self.application.local(input)
             }
             Input::Received(message) => {
-                let is_genuine = message.is_genuine(group) || broken.lacks(Rule::Signature);
-                if message.to != node || !is_genuine {
+                if message.to != node || !message.is_genuine(group) {
                     return Err(Fault::NotSent);
                 }
                 let last = self.received(message.from());
-                if Some(message.number) != last.checked_add(1) && !broken.lacks(Rule::Order) {
+                if Some(message.number) != last.checked_add(1) {
                     return Err(Fault::Order);
                 }
                 self.received.insert(message.from(), message.number.max(last));
@@ -214,13 +211,13 @@ mod tests {
 
     fn apply(state: &mut State<SendsTo>, index: u64, input: &Input) -> Result<Made, Fault> {
         let group = group();
-        state.apply(At { node: 1, index, group: &group, broken: Broken::default() }, input)
+        state.apply(At { node: 1, index, group: &group }, input)
     }
 
     fn local(to: u32, bytes: usize) -> Result<Made, Fault> {
         let options = Options { body: 9, ..group().options };
         let group = Group { options, ..group() };
-        let at = At { node: 1, index: 1, group: &group, broken: Broken::default() };
+        let at = At { node: 1, index: 1, group: &group };
         State::new(SendsTo(to)).apply(at, &Input::Local(vec![0; bytes]))
     }
 

@@ -52,7 +52,7 @@ pub(super) struct Seen {
 pub(super) fn members(group: &Arc<Group>, messages: &Messages) -> Runs<Member> {
     let (group, messages) = (group.clone(), messages.clone());
     Runs::new(move |own| Member {
-        node: observe::node(&group, own, None),
+        node: observe::node(&group, own),
         messages: messages.clone(),
         said: Vec::new(),
         delivered: Vec::new(),

@@ -9,7 +9,6 @@ use crate::authenticator::{Authenticator, SentMessage, SignatureBytes, entry_dig
 use crate::digest::Digest;
 use crate::entry::{Entry, Input};
 use crate::message::{Message, Segment};
-use crate::rule::Rule;
 use crate::state::{At, Fault, Made, state_digest};
 
 impl<A: Application> Node<A> {
@@ -31,7 +30,7 @@ impl<A: Application> Node<A> {
             return None;
         }
         let (group, index) = (self.group.clone(), self.host.log.last() + 1);
-        let at = At { node: self.own, index, group: &group, broken: self.broken };
+        let at = At { node: self.own, index, group: &group };
         #[cfg(feature = "sim")]
         let at = self.lie.at(at);
         match self.host.state.apply(at, &input) {
@@ -104,7 +103,7 @@ impl<A: Application> Node<A> {
         asked.after = asked.after.max(after.min(self.host.log.last()));
         if asked.nonce != Some(nonce) {
             let is_early = asked.nonce.is_some() && ticks < asked.at + closest;
-            if is_early && !self.broken.lacks(Rule::AuditRate) {
+            if is_early {
                 return;
             }
             asked.nonce = Some(nonce);

@@ -6,7 +6,6 @@ use crate::application::Application;
 use crate::authenticator::{Authenticator, SentMessage};
 use crate::evidence::{Evidence, conflict};
 use crate::message::{Message, Segment};
-use crate::rule::Rule;
 
 impl<A: Application> Node<A> {
     pub(super) fn take_complaint(&mut self, from: u32, message: &SentMessage) {
@@ -15,7 +14,7 @@ impl<A: Application> Node<A> {
         if !concerns || self.exposed.contains_key(&sender) {
             return;
         }
-        if !message.is_genuine(&self.group) && !self.broken.lacks(Rule::Challenge) {
+        if !message.is_genuine(&self.group) {
             return;
         }
         self.note(message.authenticator.clone());
@@ -23,9 +22,6 @@ impl<A: Application> Node<A> {
         if let Some(audited) = self.audits.get_mut(&receiver) {
             audited.challenge(message);
             receipts.extend(audited.receipt_of(message).cloned());
-        }
-        if self.broken.lacks(Rule::Logged) {
-            receipts.clear();
         }
         if let Some(audited) = self.audits.get_mut(&sender).filter(|_| from == sender) {
             receipts.extend(audited.told(message, &self.group.options));
@@ -44,12 +40,12 @@ impl<A: Application> Node<A> {
         if self.exposed.contains_key(&from) {
             return;
         }
-        let (group, broken) = (self.group.clone(), self.broken);
+        let group = self.group.clone();
         let Some(audited) = self.audits.get_mut(&from).filter(|it| it.index() == segment.after)
         else {
             return;
         };
-        match audited.take(&segment.entries, &group, broken) {
+        match audited.take(&segment.entries, &group) {
             Ok(question) => question.into_iter().for_each(|it| self.send(from, it)),
             Err(evidence) => return self.expose(*evidence),
         }
@@ -86,7 +82,7 @@ impl<A: Application> Node<A> {
         if accused == self.own || self.exposed.contains_key(&accused) {
             return;
         }
-        let verified = evidence.verify_with(&self.group, &self.reference, self.broken);
+        let verified = evidence.verify(&self.group, &self.reference);
         if verified.is_ok() {
             self.send_all(&Message::Evidence(Box::new(evidence.clone())));
             self.exposed.insert(accused, evidence);

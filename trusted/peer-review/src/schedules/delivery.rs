@@ -62,14 +62,6 @@ fn a_receiver_owes_no_receipt_for_what_it_cannot_take_yet() {
     let tells_nothing = |from: u32, _: u32, _: &Message| from != 1;
     pass(&mut nodes, 100, tells_nothing);
     assert_eq!(nodes[0].verdict(3), Verdict::Trusted);
-    // The rule is what keeps it trusted.
-    #[cfg(feature = "broken")]
-    {
-        nodes[0].broken.rule = Some(crate::Rule::Due);
-        pass(&mut nodes, 100, tells_nothing);
-        let reason = vec![Suspicion::Receipt { from: 1 }];
-        assert_eq!(nodes[0].verdict(3), Verdict::Suspected(reason));
-    }
 }
 
 #[test]

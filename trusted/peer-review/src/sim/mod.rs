@@ -9,7 +9,6 @@ mod group;
 mod judge;
 mod liar;
 mod lie;
-#[cfg(feature = "broken")]
 pub mod observe;
 mod report;
 mod scenario;

@@ -12,7 +12,6 @@ use crate::group::{Group, Options};
 use crate::message::encode;
 use crate::node::Node;
 use crate::outbox::Outbox;
-use crate::rule::{Broken, Rule};
 use crate::sim::group;
 use crate::tree::{Content, Tree};
 
@@ -33,14 +32,12 @@ pub fn device(group: &Group, node: u32) -> Result<Attestor, AttestorError> {
     group.open(group::device(group, node))
 }
 
-/// A correct node of a chain of three, of which node 0 is the source, or one that lacks a check.
+/// A correct node of a chain of three, of which node 0 is the source.
 /// Nothing if its device refuses the group.
 #[must_use]
-pub fn node(group: &Arc<Group>, own: u32, lacking: Option<Rule>) -> Option<Node<Tree>> {
+pub fn node(group: &Arc<Group>, own: u32) -> Option<Node<Tree>> {
     let (device, secret) = (group::device(group, own), [own as u8; 32]);
-    let mut node = Node::new(group.clone(), device, secret, &Tree::new(3, 1)).ok()?;
-    node.broken = Broken { rule: lacking };
-    Some(node)
+    Node::new(group.clone(), device, secret, &Tree::new(3, 1)).ok()
 }
 
 /// All of a node as bytes. Two nodes with the same do the same on the same inputs.

@@ -3,7 +3,6 @@
 
 use smt_simulation::Random;
 
-use crate::rule::Rule;
 use crate::sim::attack::Attack;
 use crate::tree::Tree;
 
@@ -23,8 +22,6 @@ pub struct Scenario {
     pub liars: Vec<(u32, Attack)>,
     /// Whether liars run a second device with the counters of the first: what a rollback comes to.
     pub is_rolled_back: bool,
-    /// The check that all nodes lack. Only builds with the feature `broken` heed it.
-    pub lacking: Option<Rule>,
 }
 
 impl Scenario {
@@ -34,8 +31,7 @@ impl Scenario {
         let mut random = Random::new(seed);
         let nodes = 4 + random.below(3) as u32;
         let faults = if nodes > 4 && random.chance(40) { 2 } else { 1 };
-        let mut scenario =
-            Self { seed, nodes, faults, liars: Vec::new(), is_rolled_back: false, lacking: None };
+        let mut scenario = Self { seed, nodes, faults, liars: Vec::new(), is_rolled_back: false };
         for _ in 0..faults {
             let attack = Attack::ALL[random.below(Attack::ALL.len() as u64) as usize];
             let places: Vec<u32> = scenario.places(attack).collect();

@@ -103,13 +103,7 @@ impl<'a> World<'a> {
         for _ in 0..devices {
             let device = device(&self.group, number);
             let secret = [number as u8; 32];
-            #[allow(unused_mut, reason = "only control runs change it")]
-            let mut node = Node::new(self.group.clone(), device, secret, &tree).ok()?;
-            #[cfg(feature = "broken")]
-            {
-                node.broken.rule = self.scenario.lacking;
-            }
-            nodes.push(node);
+            nodes.push(Node::new(self.group.clone(), device, secret, &tree).ok()?);
         }
         match attack {
             Some(attack) => {
