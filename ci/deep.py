@@ -133,7 +133,7 @@ STEPS = [
     ),
     step(
         "trusted-models",
-        "states of the trusted systems with all rules",
+        "states of the trusted systems",
         "cargo test --release -p smt-trusted-models -- --nocapture",
         rooms={"trusted/models"},
         environment={"SMT_MODELS": "all"},
