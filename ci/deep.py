@@ -37,6 +37,12 @@ def step(name, about, command, rooms, environment=None):
     return Step(name, command, about, environment or {}, frozenset(rooms), is_optional=True)
 
 
+def mutants(system, what, *rooms):
+    """Rules of a system that are broken on purpose: each compiles, and is caught."""
+    command = f"ci/mutants --system {system} --check && ci/mutants --system {system}"
+    return step(f"{system}-mutants", f"{what}, broken on purpose", command, rooms)
+
+
 STEPS = [
     step(
         "random",
@@ -144,22 +150,16 @@ STEPS = [
         "trusted/minbft/test --target-dir $PWD/target && trusted/minbft/own-tests --target-dir $PWD/target",
         rooms={"trusted/minbft"},
     ),
-    step(
-        "mutants",
-        "rules of the protocol broken on purpose",
-        "crates/smt-sim/mutants --check && crates/smt-sim/mutants --target-dir target/mutants",
-        rooms={"crates/smt-sim"},
-    ),
-    step(
-        "device-mutants",
-        "rules of the device broken on purpose",
-        "trusted/device/mutants",
-        rooms={"trusted/device"},
-    ),
+    mutants("smt-sim", "rules of the protocol", "crates/smt-sim"),
+    mutants("device", "rules of the device", "trusted/device"),
+    mutants("bft", "rules of replicas and their clients", "trusted/bft", "trusted/models"),
+    mutants("chain", "rules of chains and their clients", "trusted/chain", "trusted/models"),
+    mutants("transform", "rules of transformed protocols", "trusted/transform", "trusted/models"),
+    mutants("peer-review", "rules of nodes and witnesses", "trusted/peer-review", "trusted/models"),
     step(
         "faults",
         "faults that were made here, put back: the gate turns red",
-        "ci/faults",
+        "ci/mutants --system faults",
         rooms=[],
     ),
     step(
@@ -323,7 +323,7 @@ def chosen(arguments):
 
 def main(arguments):
     if arguments == ["--list"]:
-        print("\n".join(f"{step.name:16}{step.about}" for step in STEPS))
+        print("\n".join(f"{step.name:20}{step.about}" for step in STEPS))
         return
     steps = chosen(arguments)
     FOLDER.mkdir(parents=True, exist_ok=True)

@@ -39,10 +39,7 @@ STEPS = [
     Step("checks", "python3 ci/tests.py"),
     Step("prose", "ci/prose --self-test && ci/prose"),
     Step("lock files", "ci/lock-files"),
-    Step(
-        "places of mutants",
-        "crates/smt-sim/mutants --places && trusted/device/mutants --check && ci/faults --places",
-    ),
+    Step("places of mutants", "ci/mutants --places"),
     Step("requirements", "docs/requirements.py"),
     Step(
         "format",

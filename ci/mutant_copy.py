@@ -53,21 +53,24 @@ class Copy:
         """Runs a command up to its end, or up to a text if it is endless. A log of this name has its
         words."""
         log = self.logs / f"{name.replace('/', '-')}.log"
-        process = subprocess.Popen(
+        environment = {
+            "CARGO_TARGET_DIR": str(self.target / "build"),
+            "RUST_BACKTRACE": "0",
+            "SMT_MUTANT": name.split("/")[-1],
+        }
+        found, is_compiled = None, True
+        with log.open("w") as output, subprocess.Popen(
             ["bash", "-euo", "pipefail", "-c", command],
             cwd=self.root,
-            env=os.environ | {"CARGO_TARGET_DIR": str(self.target / "build"), "RUST_BACKTRACE": "0",
-                              "SMT_MUTANT": name.split("/")[-1]},
+            env=os.environ | environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
             start_new_session=True,
-        )
-        found, is_compiled = None, True
-        try:
-            with log.open("w") as output:
+        ) as process:
+            try:
                 for line in process.stdout:
                     output.write(line)
                     is_compiled = is_compiled and "could not compile" not in line
@@ -75,12 +78,11 @@ class Copy:
                         found = line.strip()
                         if is_endless:
                             break
-            if not (is_endless and found):
-                process.wait()
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+                if not (is_endless and found):
+                    process.wait()
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
         return Ran(process.returncode, found, is_compiled, log)
 
 

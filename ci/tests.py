@@ -10,6 +10,8 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 import gate
+from mutant_copy import Copy, restore
+from mutant_lists import faults_of, list_of
 from rooms import READERS, ROOT, Rooms
 
 # A deep run of three steps, whose second one waits until the file `go` is there.
@@ -28,6 +30,59 @@ deep.STEPS = [
 ]
 deep.main(sys.argv[1:])
 """
+
+# A list of mutants: the text of the first is there once.
+MUTANTS = """
+system = "counter"
+about = ""
+[commands]
+test = "true"
+[[mutant]]
+name = "one"
+rule = ""
+caught = { "test" = "" }
+change = [{ file = "counter", there = "x += 1", instead = "" }]
+[[mutant]]
+name = "gone"
+rule = ""
+caught = { "tset" = "" }
+change = [{ file = "counter", there = "x += 2", instead = "" }]
+[[mutant]]
+name = "twice"
+rule = ""
+caught = {}
+change = [{ file = "counter", there = "x", instead = "" }]
+"""
+
+
+class MutantsTest(unittest.TestCase):
+    def test_a_place_that_is_gone_or_there_twice_is_reported_and_a_command_without_beginning(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "counter").write_text("x += 1\nprint(x)\n")
+            found = faults_of(list_of("mutants.toml", MUTANTS), Path(folder))
+        self.assertEqual([it.split(": ")[1] for it in found], ["gone", "gone", "twice", "twice"])
+
+    def test_a_mutant_is_planted_and_its_place_restored(self):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Copy(Path(folder))
+            copy.root.mkdir()
+            (copy.root / "counter").write_text("x += 1\n")
+            before = copy.plant(list_of("mutants.toml", MUTANTS).mutants[0])
+            self.assertEqual((copy.root / "counter").read_text(), "\n")
+            restore(before)
+            self.assertEqual((copy.root / "counter").read_text(), "x += 1\n")
+
+    def test_a_command_is_judged_by_its_code_its_text_and_whether_it_compiled(self):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Copy(Path(folder))
+            copy.root.mkdir()
+            copy.logs.mkdir()
+            ran = copy.run("echo seed 3: Differ; exit 4", "a/b", "Differ")
+            self.assertEqual((ran.code, ran.found, ran.is_compiled), (4, "seed 3: Differ", True))
+            ran = copy.run("echo 'error: could not compile it' >&2; exit 1", "a/b", "Differ")
+            self.assertEqual((ran.found, ran.is_compiled), (None, False))
+            ran = copy.run("echo Differ; sleep 600", "a/b", "Differ", is_endless=True)
+            self.assertEqual((ran.code < 0, ran.found), (True, "Differ"))
 
 
 class RoomsTest(unittest.TestCase):

@@ -283,7 +283,7 @@ impl Host {
     }
 }
 
-/// Whether this is the run of a mutant (`device/mutants`).
+/// Whether this is the run of a mutant (`mutants.toml`).
 fn is_mutant(name: &str) -> bool {
     std::env::var("SMT_MUTANT").is_ok_and(|it| it == name)
 }
