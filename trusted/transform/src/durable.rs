@@ -94,12 +94,7 @@ impl<P: Protocol, D: Disk> Durable<P, D> {
         protocol: impl Fn(u32) -> P,
         disk: D,
     ) -> Result<Self, DurableError> {
-        let node = Node::new(group, identity, protocol).map_err(DurableError::Device)?;
-        Self::of_node(node, disk)
-    }
-
-    /// The same with a new node, which may lack a check.
-    pub(crate) fn of_node(mut node: Node<P>, disk: D) -> Result<Self, DurableError> {
+        let mut node = Node::new(group, identity, protocol).map_err(DurableError::Device)?;
         Journal::refuse_older(&disk, (0..VERSION).map(|it| encode(&(LOG, it))))?;
         let owner = owner(&node.group, node.own);
         node.is_silent = true;

@@ -109,9 +109,7 @@ impl Logged {
     fn open(&mut self, disk: ModelDisk) {
         let (group, nodes) = (self.group.clone(), self.group.size());
         let protocol = |own| Counter::new(own, nodes);
-        let node = Node::new(group, identity(self.own), protocol).ok();
-        let durable = node.and_then(|node| Durable::of_node(node, disk).ok());
-        self.durable = durable.map(Box::new);
+        self.durable = Durable::open(group, identity(self.own), protocol, disk).ok().map(Box::new);
     }
 
     fn has_failed(&self) -> bool {
