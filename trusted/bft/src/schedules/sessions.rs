@@ -29,7 +29,7 @@ fn add(cluster: &mut Cluster, added: u64) -> Result<u64, Refusal> {
 
 #[test]
 fn a_process_whose_clock_went_back_is_refused_by_name_and_begins_a_later_session() {
-    let mut cluster = Cluster::new(3, None);
+    let mut cluster = Cluster::new(3);
     for session in 101..=100 + SESSIONS_MAX as u64 {
         assert_eq!(begin(&mut cluster, session), Ok(Vec::new()));
         assert!(add(&mut cluster, 1).is_ok());
@@ -47,7 +47,7 @@ fn a_process_whose_clock_went_back_is_refused_by_name_and_begins_a_later_session
 
 #[test]
 fn a_request_in_a_session_that_is_over_did_not_run_and_its_client_is_told_so() {
-    let mut cluster = Cluster::new(3, None);
+    let mut cluster = Cluster::new(3);
     assert_eq!(begin(&mut cluster, 1), Ok(Vec::new()));
     assert_eq!(add(&mut cluster, 1), Ok(1));
     let group = cluster.replicas[0].group.clone();
@@ -65,7 +65,7 @@ fn a_request_in_a_session_that_is_over_did_not_run_and_its_client_is_told_so() {
 
 #[test]
 fn two_processes_that_began_at_one_moment_have_two_sessions() {
-    let mut cluster = Cluster::new(3, None);
+    let mut cluster = Cluster::new(3);
     assert_eq!(begin(&mut cluster, 5), Ok(Vec::new()));
     let group = cluster.replicas[0].group.clone();
     cluster.clients[0] = Client::new(group, 1, client_key(1), 0);
@@ -76,7 +76,7 @@ fn two_processes_that_began_at_one_moment_have_two_sessions() {
 
 #[test]
 fn several_requests_of_a_client_are_ordered_together_and_each_has_its_answer() {
-    let mut cluster = Cluster::new(3, None);
+    let mut cluster = Cluster::new(3);
     (0..6).for_each(|_| cluster.submit(0, 1));
     cluster.settle(|_, _| true);
     let mut sums: Vec<Vec<u8>> = cluster.ends.drain(..).filter_map(|it| it.result.ok()).collect();
