@@ -68,15 +68,16 @@ impl Caller {
 }
 
 impl Requester for Caller {
-    fn submit(&mut self) {
+    fn submit(&mut self) -> u64 {
         self.number += 1;
         let mut nonce = [0; 16];
         nonce[..8].copy_from_slice(&self.number.to_be_bytes());
-        self.client.submit(nonce, put_operation(self.own, self.number));
+        // No more are begun than may be in progress, and the oldest one ends before so many.
+        self.client.submit(nonce, put_operation(self.own, self.number)).unwrap_or(0)
     }
 
-    fn receive(&mut self, _: u32, bytes: &[u8]) -> bool {
-        self.client.receive(bytes).is_some()
+    fn receive(&mut self, _: u32, bytes: &[u8]) -> Option<u64> {
+        self.client.receive(bytes).map(|it| it.number)
     }
 
     fn tick(&mut self) {

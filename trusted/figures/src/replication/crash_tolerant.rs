@@ -215,9 +215,10 @@ impl Caller {
 }
 
 impl Requester for Caller {
-    fn submit(&mut self) {
+    fn submit(&mut self) -> u64 {
         self.number += 1;
         self.send();
+        self.number
     }
 
     fn tick(&mut self) {
@@ -227,9 +228,11 @@ impl Requester for Caller {
         }
     }
 
-    fn receive(&mut self, _: u32, bytes: &[u8]) -> bool {
-        let is_own = |number| number == self.number;
-        matches!(postcard::from_bytes(bytes), Ok(Message::Reply { number, .. }) if is_own(number))
+    fn receive(&mut self, _: u32, bytes: &[u8]) -> Option<u64> {
+        match postcard::from_bytes(bytes) {
+            Ok(Message::Reply { number, .. }) => Some(number).filter(|it| *it == self.number),
+            _ => None,
+        }
     }
 
     fn outputs(&mut self) -> Vec<Output> {

@@ -15,8 +15,8 @@ use crate::Failure;
 /// Bytes on their way to a replica.
 type Arriving = VecDeque<(Sender, Vec<u8>)>;
 
-/// Has so many clients make their requests, each `count` of them, one at a time. Returns how many
-/// messages replicas got.
+/// Has clients make requests, of which so many are in progress, `count` times as many in all. Returns
+/// how many messages replicas got.
 ///
 /// # Errors
 /// A device fails, or a request stays without an answer.
@@ -25,12 +25,16 @@ pub(crate) fn run(system: &System, clients: u32, count: u64) -> Result<u64, Fail
     let place = system.place(&devices, clients)?;
     let machines = (0..REPLICAS).map(|it| place.machine(it));
     let mut machines: Vec<_> = machines.collect::<Result<_, _>>()?;
-    let mut requesters: Vec<_> = (0..clients).map(|it| place.requester(it)).collect();
-    let mut left = vec![count; clients as usize];
+    let mut requesters = place.requesters(clients);
+    let of_all = u64::from(clients) * count;
+    let (mut begun, mut ended) = (u64::from(clients), 0);
     let mut network = Network { queues: vec![Arriving::new(); REPLICAS as usize], messages: 0 };
     let (mut answered, mut idle) = (0, 0);
-    requesters.iter_mut().for_each(|it| it.submit());
-    while left.iter().any(|it| *it > 0) {
+    for request in 0..clients as usize {
+        let client = request % requesters.len();
+        requesters[client].submit();
+    }
+    while ended < of_all {
         let mut is_idle = true;
         for requester in &mut requesters {
             for output in requester.outputs() {
@@ -49,11 +53,10 @@ pub(crate) fn run(system: &System, clients: u32, count: u64) -> Result<u64, Fail
                     continue;
                 };
                 let requester = requesters.get_mut(client as usize).ok_or("no such client")?;
-                let left = &mut left[client as usize];
-                if *left > 0 && requester.receive(own, &bytes) {
-                    *left -= 1;
-                    answered += 1;
-                    if *left > 0 {
+                if requester.receive(own, &bytes).is_some() {
+                    (ended, answered) = (ended + 1, answered + 1);
+                    if begun < of_all {
+                        begun += 1;
                         requester.submit();
                     }
                 }

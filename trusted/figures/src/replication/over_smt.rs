@@ -2,6 +2,7 @@
 //! A system over SMT on the loopback: a thread for each replica and one for all clients, each with
 //! an endpoint of its own.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use smt_loopback::{Places, Running, for_client, send};
@@ -19,10 +20,10 @@ const TICK: Duration = Duration::from_millis(10);
 /// Without any answer for so long, a run has failed.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// How many clients there are, and how many requests are counted in all.
+/// How many requests are in progress, and how many are counted in all.
 #[derive(Clone, Copy)]
 pub(crate) struct Load {
-    pub(crate) clients: u32,
+    pub(crate) in_progress: u32,
     pub(crate) requests: u64,
 }
 
@@ -39,14 +40,14 @@ pub(crate) struct Measured {
 /// Measures a system in its first view, without failures.
 pub(crate) fn measure(system: &System, load: Load) -> Result<Measured, Failure> {
     let devices = Devices::start(system.attesting, REPLICAS)?;
-    let place = system.place(&devices, load.clients)?;
+    let place = system.place(&devices, load.in_progress)?;
     let places = Places::make(REPLICAS)?;
     let start = |own| {
         let place = place.clone();
         Running::start(&places.replica(own), TICK, move || place.machine(own))
     };
     let replicas: Vec<Running<Failure>> = (0..REPLICAS).map(start).collect::<Result<_, _>>()?;
-    let clients = Clients::open(&place, &places, load.clients)?;
+    let clients = Clients::open(&place, &places, load.in_progress)?;
     let measured = measure_clients(clients, load, &devices);
     // The reason of a replica that has ended by itself comes before that of a client in vain.
     let is_over = measured.is_ok();
@@ -63,7 +64,7 @@ fn measure_clients(
     devices: &Devices,
 ) -> Result<Measured, Failure> {
     // Sessions, and what is made at its first use.
-    clients.run(u64::from(load.clients) + load.requests / 10)?;
+    clients.run(u64::from(load.in_progress) + load.requests / 10)?;
     clients.times = Times::of_batches(1);
     let cpu_of = || Ok::<_, Failure>(cpu::seconds_of(std::process::id())? + devices.cpu_seconds()?);
     let (begin, cpu_before) = (Instant::now(), cpu_of()?);
@@ -78,26 +79,29 @@ fn measure_clients(
 struct Clients {
     mesh: Mesh,
     requesters: Vec<Box<dyn Requester>>,
-    began: Vec<Option<Instant>>,
+    /// When each request in progress began, by client and number.
+    began: BTreeMap<(usize, u64), Instant>,
+    in_progress: u32,
     times: Times,
 }
 
 impl Clients {
-    fn open(place: &Place, places: &Places, count: u32) -> Result<Self, Failure> {
+    fn open(place: &Place, places: &Places, in_progress: u32) -> Result<Self, Failure> {
         let mesh = Mesh::open(&places.clients())?;
         // Replicas reply in the session in which a client spoke last: all must know one.
         mesh.to_replicas(&[]);
-        let requesters = (0..count).map(|it| place.requester(it)).collect();
-        let (began, times) = (vec![None; count as usize], Times::of_batches(1));
-        Ok(Self { mesh, requesters, began, times })
+        let requesters = place.requesters(in_progress);
+        let (began, times) = (BTreeMap::new(), Times::of_batches(1));
+        Ok(Self { mesh, requesters, began, in_progress, times })
     }
 
-    /// Makes so many requests, each client one at a time.
+    /// Makes so many requests.
     fn run(&mut self, requests: u64) -> Result<(), Failure> {
         let (mut begun, mut answered) = (0, 0);
-        for client in 0..self.requesters.len() {
-            begun += u64::from(begun < requests && self.submit(client));
+        for request in 0..self.in_progress as usize {
+            begun += u64::from(begun < requests && self.submit(request % self.requesters.len()));
         }
+        self.send();
         let mut last = Instant::now();
         while answered < requests {
             let (from, packet) = match self.mesh.next(TICK) {
@@ -119,40 +123,41 @@ impl Clients {
                     begun += u64::from(begun < requests && self.submit(client));
                 }
             }
+            // Requests that were begun together go together.
+            self.send();
         }
         Ok(())
     }
 
     /// Nothing has come for the time of a tick: clients that wait repeat their requests after some.
     fn tick(&mut self) {
-        for (requester, began) in self.requesters.iter_mut().zip(&self.began) {
-            if began.is_some() {
-                requester.tick();
-                requester.outputs().into_iter().for_each(|it| send(&self.mesh, it));
-            }
+        let waiting: BTreeSet<usize> = self.began.keys().map(|it| it.0).collect();
+        waiting.into_iter().for_each(|it| self.requesters[it].tick());
+        self.send();
+    }
+
+    fn send(&mut self) {
+        for requester in &mut self.requesters {
+            requester.outputs().into_iter().for_each(|it| send(&self.mesh, it));
         }
     }
 
     /// Begins a client's next request.
     fn submit(&mut self, client: usize) -> bool {
-        self.began[client] = Some(Instant::now());
-        self.requesters[client].submit();
-        let outputs = self.requesters[client].outputs();
-        outputs.into_iter().for_each(|it| send(&self.mesh, it));
+        let number = self.requesters[client].submit();
+        self.began.insert((client, number), Instant::now());
         true
     }
 
-    /// Whether a client's request has its answer now.
+    /// Whether a request of a client has its answer now.
     fn receive(&mut self, client: usize, from: u32, bytes: &[u8]) -> bool {
-        let Some(began) = self.began.get(client).copied().flatten() else {
-            return false;
-        };
-        if !self.requesters[client].receive(from, bytes) {
-            return false;
+        let requester = self.requesters.get_mut(client);
+        let ended = requester.and_then(|it| it.receive(from, bytes));
+        let began = ended.and_then(|number| self.began.remove(&(client, number)));
+        if let Some(began) = began {
+            self.times.add(began.elapsed());
         }
-        self.times.add(began.elapsed());
-        self.began[client] = None;
-        true
+        began.is_some()
     }
 }
 
@@ -174,7 +179,7 @@ mod tests {
         ];
         for kind in kinds {
             let system = System { kind, attesting: Attesting::Library };
-            let load = Load { clients: 3, requests: 30 };
+            let load = Load { in_progress: 3, requests: 30 };
             let measured = measure(&system, load).unwrap();
             assert!(measured.rate > 0.0, "{kind:?}");
         }

@@ -110,10 +110,11 @@ impl Giver {
 }
 
 impl Requester for Giver {
-    fn submit(&mut self) {
+    fn submit(&mut self) -> u64 {
         self.number += 1;
         self.delivered.clear();
         self.give();
+        self.number
     }
 
     fn tick(&mut self) {
@@ -123,11 +124,11 @@ impl Requester for Giver {
         }
     }
 
-    fn receive(&mut self, from: u32, bytes: &[u8]) -> bool {
+    fn receive(&mut self, from: u32, bytes: &[u8]) -> Option<u64> {
         if bytes == self.part() && !self.delivered.contains(&from) {
             self.delivered.push(from);
         }
-        self.delivered.len() as u32 == REPLICAS - 1
+        (self.delivered.len() as u32 == REPLICAS - 1).then_some(self.number)
     }
 
     fn outputs(&mut self) -> Vec<Output> {

@@ -3,12 +3,14 @@
 
 use smt_bft::Output;
 
-/// A client with one request at a time.
+/// A client with as many requests in progress as its system permits ([`in_progress`]).
+///
+/// [`in_progress`]: super::system::Place::in_progress
 pub(crate) trait Requester {
-    /// Begins a request.
-    fn submit(&mut self);
-    /// Whether the request has its answer with these bytes.
-    fn receive(&mut self, from: u32, bytes: &[u8]) -> bool;
+    /// Begins a request, and returns its number.
+    fn submit(&mut self) -> u64;
+    /// The number of the request that has its answer with these bytes.
+    fn receive(&mut self, from: u32, bytes: &[u8]) -> Option<u64>;
     /// Time passes. A request whose answer takes long is repeated: a replica that has not met the
     /// client yet drops what it would answer.
     fn tick(&mut self);

@@ -96,7 +96,7 @@ impl System {
         let ways: Vec<Way> = (0..REPLICAS).map(|it| devices.way(it)).collect();
         let members = match self.kind {
             Kind::Bft { batch } => Members::Bft(bft::group(clients, batch)),
-            Kind::Chain => Members::Chain(bft::group(clients, 1)),
+            Kind::Chain => Members::Chain(bft::group(clients, IN_PROGRESS as usize)),
             Kind::PeerReview { is_audited } => {
                 let keys = peer_review::keys(&ways)?;
                 Members::PeerReview(peer_review::group(keys, is_audited))
@@ -107,6 +107,9 @@ impl System {
         Ok(Place { members, ways })
     }
 }
+
+/// Requests in progress of a client whose requests may go together.
+const IN_PROGRESS: u32 = 16;
 
 impl Place {
     pub(crate) fn machine(&self, own: u32) -> Result<Box<dyn Machine<Error = Failure>>, Failure> {
@@ -122,7 +125,20 @@ impl Place {
         })
     }
 
-    pub(crate) fn requester(&self, own: u32) -> Box<dyn Requester> {
+    /// How many requests a client has in progress at most.
+    pub(crate) fn in_progress(&self) -> u32 {
+        match &self.members {
+            Members::Bft(_) | Members::Chain(_) => IN_PROGRESS,
+            Members::PeerReview(_) | Members::Raft { .. } | Members::CrashTolerantChain => 1,
+        }
+    }
+
+    /// The clients of so many requests in progress.
+    pub(crate) fn requesters(&self, requests: u32) -> Vec<Box<dyn Requester>> {
+        (0..requests.div_ceil(self.in_progress())).map(|it| self.requester(it)).collect()
+    }
+
+    fn requester(&self, own: u32) -> Box<dyn Requester> {
         match &self.members {
             Members::Bft(group) => Box::new(bft::Caller::new(group.clone(), own)),
             Members::Chain(group) => Box::new(chain::Caller::new(group.clone(), own)),
