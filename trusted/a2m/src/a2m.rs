@@ -4,15 +4,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use smt_attestation::{
-    Algorithm, Attestation, DeviceId, Epoch, Group, GroupSecret, Member, PUBLIC_KEY_LEN,
-    SIGNATURE_LEN, SigningKey, Start, StreamId, verify_signature,
+    Attestation, DeviceId, Epoch, GroupSecret, PUBLIC_KEY_LEN, SigningKey, Start,
 };
-use smt_device_client::{Device, Library, SecretNumber};
+use smt_device_client::{
+    AppendOnly, Device, End, EntryKind, Library, LogId, Logs, SecretNumber, Statement,
+};
 
 use crate::audit::Chain;
-use crate::entry::{CONTEXT_LEN_MAX, Entry, EntryKind, LogId, MANIFEST, Statement, hash};
+use crate::entry::{CONTEXT_LEN_MAX, Entry, MANIFEST, hash};
 use crate::error::A2mError;
 use crate::storage::Storage;
+use crate::tail::Tail;
 
 /// The device of a memory in this process: its number and its keys.
 pub struct Identity {
@@ -24,29 +26,26 @@ pub struct Identity {
     pub signing_key: SigningKey,
 }
 
-/// Proof that a log ended with `entry` when the nonce was chosen, for clients without a key.
-#[derive(Clone, Debug)]
-pub struct Tail {
-    /// The entry with the nonce. Its statement has the cumulative digest of all before.
-    pub entry: Entry,
-    /// The device's signature.
-    pub signature: [u8; SIGNATURE_LEN],
-}
-
 /// A device in this process: a stream for each log, and the manifest's.
 pub type OwnDevice = Library<64, 1, 4>;
 
 /// Attested append-only memory over some storage, by a device in this process or another one.
 pub struct A2m<S, D = OwnDevice> {
     epoch: Epoch,
-    logs: Logs<D>,
+    device: D,
+    /// The logs whose streams are open.
+    opened: BTreeSet<LogId>,
+    chains: BTreeMap<LogId, Chain>,
+    /// The logs that have entries since the last commit.
+    appended: BTreeSet<LogId>,
     storage: S,
     /// An entry may be missing in the storage, while its counter is spent.
     stopped: bool,
 }
 
 impl<S: Storage> A2m<S> {
-    /// Audits all that `storage` has, in `epoch`, in which the device was never started before.
+    /// Audits all that `storage` has, in `epoch`, in which the device was never started before. The
+    /// device is this process, and remembers nothing: the storage is taken for the newest.
     ///
     /// # Errors
     /// The fault of the host if an entry was altered, moved or left out, or is of this epoch or a
@@ -56,7 +55,27 @@ impl<S: Storage> A2m<S> {
         let own = Start { device: identity.device, epoch, nonce: [0; 16] };
         let mut device = OwnDevice::start(own, identity.signing_key);
         device.add_secret(OWN_SECRET, identity.secret).map_err(|it| A2mError::Device(it.into()))?;
-        Self::open_with(device, storage)
+        Self::open_own(device, storage)
+    }
+
+    /// Audits all that `storage` has, by a device of this process that was started just now.
+    ///
+    /// # Errors
+    /// Those of [`A2m::open`].
+    pub fn open_own(mut device: OwnDevice, storage: S) -> Result<Self, A2mError> {
+        device.remember(Logs::default());
+        let epoch = device.own().epoch;
+        let mut memory = Self::new(device, storage);
+        memory.audit(None)?;
+        if memory.chains.values().filter_map(Chain::epoch).any(|it| it >= epoch) {
+            return Err(A2mError::RolledBack("the device is in an epoch that the log has already"));
+        }
+        for (log, chain) in &memory.chains {
+            memory.device.restore_log(*log, chain.end).map_err(A2mError::Device)?;
+        }
+        // The manifest has its stream also when all others are taken.
+        memory.open_stream(MANIFEST)?;
+        Ok(memory)
     }
 
     /// Audits all that `storage` has, to look entries up only. Needs no epoch of the device.
@@ -69,27 +88,66 @@ impl<S: Storage> A2m<S> {
     }
 }
 
-impl<S: Storage, D: Device> A2m<S, D> {
-    /// Audits all that `storage` has, by a device that may have been running before. The storage
-    /// must have all that this device has attested since its start: an entry that is missing, by a
-    /// crash or by a host that rolls back, is noticed, and only a new epoch goes on without it.
+impl<S: Storage, D: AppendOnly> A2m<S, D> {
+    /// Audits all that `storage` has against what the device has sealed, in any of its epochs. The
+    /// storage must have all that was sealed. Entries behind it were never committed: they are removed, and the
+    /// device forgets that it has appended them.
     ///
     /// # Errors
-    /// Those of [`A2m::open`], and [`A2mError::Device`].
+    /// [`A2mError::NotSealed`] for a storage that was rolled back, those of [`A2m::open`], and
+    /// [`A2mError::Device`].
     pub fn open_with(device: D, storage: S) -> Result<Self, A2mError> {
+        let mut memory = Self::new(device, storage);
+        memory.device.discard().map_err(A2mError::Device)?;
+        let mut sealed = BTreeMap::new();
+        for place in 0.. {
+            let found = memory.device.log_at(place).map_err(A2mError::Device)?;
+            let Some((log, end)) = found else {
+                break;
+            };
+            sealed.insert(log, end);
+        }
+        let is_longer = memory.audit(Some(&sealed))?;
+        for (log, end) in &sealed {
+            let stored = memory.chains.get(log).map_or(End::default(), |chain| chain.end);
+            if stored != *end {
+                let (log, sealed, stored) = (log.0, end.sequence, stored.sequence);
+                return Err(A2mError::NotSealed { log, sealed, stored });
+            }
+        }
+        if is_longer {
+            memory.storage.cut(&sealed.iter().map(|(log, end)| (*log, end.sequence)).collect())?;
+        }
+        memory.open_stream(MANIFEST)?;
+        Ok(memory)
+    }
+
+    fn new(device: D, storage: S) -> Self {
         let epoch = device.own().epoch;
-        let mut logs = Logs { device, opened: BTreeSet::new(), chains: BTreeMap::new() };
-        storage.replay(&mut |entry| logs.push(&entry))?;
-        let latest = logs.chains.values().filter_map(|chain| chain.epochs.keys().next_back()).max();
-        if latest.is_some_and(|latest| *latest > epoch) {
-            return Err(A2mError::RolledBack("the device is in an epoch before that of the log"));
-        }
-        // The manifest has its stream also when all others are taken.
-        logs.open(MANIFEST)?;
-        for log in logs.opened.clone() {
-            logs.compare(log, epoch)?;
-        }
-        Ok(Self { epoch, logs, storage, stopped: false })
+        let (opened, chains, appended) = (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
+        Self { epoch, device, opened, chains, appended, storage, stopped: false }
+    }
+
+    /// Audits the storage up to the ends that are given, and says whether it has more.
+    fn audit(&mut self, ends: Option<&BTreeMap<LogId, End>>) -> Result<bool, A2mError> {
+        let Self { device, opened, chains, storage, .. } = self;
+        let mut is_longer = false;
+        storage.replay(&mut |entry| {
+            let end = ends.map(|all| all.get(&entry.log).map_or(0, |end| end.sequence));
+            if end.is_some_and(|end| entry.statement.sequence > end) {
+                is_longer = true;
+                return Ok(());
+            }
+            if opened.insert(entry.log) {
+                device.open_log(entry.log).map_err(A2mError::Device)?;
+            }
+            chains.entry(entry.log).or_default().push(device, &entry, ends.is_some())?;
+            if let Some((log, head)) = entry.truncation() {
+                chains.entry(log).or_default().lowest = head;
+            }
+            Ok(())
+        })?;
+        Ok(is_longer)
     }
 
     /// Appends `context` to a log, which begins with its first entry. Durable after
@@ -133,18 +191,30 @@ impl<S: Storage, D: Device> A2m<S, D> {
         Ok(entries)
     }
 
-    /// Makes all that was appended durable: one commit for any number of entries.
+    /// Makes all that was appended durable, and has the device seal it: one commit for any number
+    /// of entries.
     ///
     /// # Errors
-    /// Those of the storage.
+    /// Those of the storage, [`A2mError::Device`]. The memory takes no more entries then.
     pub fn commit(&mut self) -> Result<(), A2mError> {
         if self.stopped {
             return Err(A2mError::Stopped);
         }
-        let committed = self.storage.commit();
+        let committed = self.storage.commit().and_then(|()| self.seal());
         // A second sync would not bring back what a failed one has lost.
         self.stopped = committed.is_err();
         committed
+    }
+
+    /// Has the device seal what the storage has.
+    fn seal(&mut self) -> Result<(), A2mError> {
+        let ends = self.appended.iter();
+        let ends: Vec<_> = ends.filter_map(|log| Some((*log, self.chains.get(log)?.end))).collect();
+        if !ends.is_empty() {
+            self.device.seal(&ends).map_err(A2mError::Device)?;
+        }
+        self.appended.clear();
+        Ok(())
     }
 
     /// Proves where a log ends, to a client that chose `nonce` just now. The proof takes a place in
@@ -179,7 +249,7 @@ impl<S: Storage, D: Device> A2m<S, D> {
         context.extend(tail.attestation.0);
         let entry = self.push(MANIFEST, EntryKind::Truncate, &context)?;
         self.commit()?;
-        self.logs.chains.entry(log).or_default().lowest = head;
+        self.chains.entry(log).or_default().lowest = head;
         self.storage.forget(log, head);
         self.signed(entry)
     }
@@ -204,19 +274,19 @@ impl<S: Storage, D: Device> A2m<S, D> {
         if entry.log != log || entry.statement.sequence != sequence {
             return Err(A2mError::Misplaced { log: log.0, sequence });
         }
-        self.chain(log)?.verify(&self.logs.device, &entry)?;
+        self.chain(log)?.verify(&self.device, &entry)?;
         Ok(entry)
     }
 
     /// The logs, each with its lowest and highest sequence number.
     pub fn logs(&self) -> impl Iterator<Item = (LogId, u64, u64)> {
-        self.logs.chains.iter().map(|(log, chain)| (*log, chain.lowest, chain.highest))
+        self.chains.iter().map(|(log, chain)| (*log, chain.lowest, chain.end.sequence))
     }
 
     /// The device's public key, by which clients verify tails.
     #[must_use]
     pub fn public_key(&self) -> [u8; PUBLIC_KEY_LEN] {
-        self.logs.device.public_key()
+        self.device.public_key()
     }
 
     /// The storage, for tests of a host that changes it.
@@ -229,8 +299,7 @@ impl<S: Storage, D: Device> A2m<S, D> {
         if context.len() > CONTEXT_LEN_MAX {
             return Err(A2mError::TooLong(context.len()));
         }
-        let begun =
-            self.logs.chains.get(&log).is_some_and(|it| it.epochs.contains_key(&self.epoch));
+        let begun = self.chains.get(&log).and_then(Chain::epoch) == Some(self.epoch);
         if !begun && kind != EntryKind::Begin {
             self.push(log, EntryKind::Begin, &[])?;
         }
@@ -241,12 +310,11 @@ impl<S: Storage, D: Device> A2m<S, D> {
     }
 
     fn write(&mut self, log: LogId, kind: EntryKind, context: &[u8]) -> Result<Entry, A2mError> {
-        self.logs.open_new(log)?;
-        let chain = self.logs.chains.entry(log).or_default();
-        let (sequence, previous) = (chain.highest + 1, chain.digest);
-        let statement = Statement { kind, sequence, context_hash: hash(context), previous };
-        let attested = self.logs.device.attest(StreamId(log.0), &statement.encode());
-        let attestation = attested.map_err(A2mError::Device)?;
+        self.open_stream(log)?;
+        let End { sequence, digest } = self.chains.entry(log).or_default().end;
+        let sequence = sequence + 1;
+        let statement = Statement { kind, sequence, context_hash: hash(context), previous: digest };
+        let attestation = self.device.append(log, &statement).map_err(A2mError::Device)?;
         self.keep(Entry { log, statement, attestation, context: context.to_vec() })
     }
 
@@ -256,10 +324,8 @@ impl<S: Storage, D: Device> A2m<S, D> {
         contexts: &[&[u8]],
         statements: &[Statement],
     ) -> Result<Vec<Entry>, A2mError> {
-        let messages: Vec<_> = statements.iter().map(Statement::encode).collect();
-        let messages: Vec<&[u8]> = messages.iter().map(|it| &it[..]).collect();
-        let attested = self.logs.device.attest_all(StreamId(log.0), &messages);
-        let attestations: Vec<Attestation> = attested.map_err(A2mError::Device)?;
+        let appended = self.device.append_all(log, statements);
+        let attestations: Vec<Attestation> = appended.map_err(A2mError::Device)?;
         let parts = contexts.iter().zip(statements).zip(attestations);
         parts
             .map(|((context, statement), attestation)| {
@@ -269,9 +335,8 @@ impl<S: Storage, D: Device> A2m<S, D> {
             .collect()
     }
 
-    /// Stores an entry that the device has attested just now, if it is the next one: another
-    /// process may have had the device attest meanwhile. The counter is spent, so the memory stops
-    /// after any failure.
+    /// Stores an entry that the device has attested just now. Its place is spent until the memory
+    /// is opened again, so the memory stops after any failure.
     fn keep(&mut self, entry: Entry) -> Result<Entry, A2mError> {
         let stored = self.store(&entry);
         self.stopped |= stored.is_err();
@@ -281,23 +346,31 @@ impl<S: Storage, D: Device> A2m<S, D> {
     fn store(&mut self, entry: &Entry) -> Result<(), A2mError> {
         let (log, sequence) = (entry.log.0, entry.statement.sequence);
         let header = entry.attestation.claim().ok_or(A2mError::Misplaced { log, sequence })?;
-        let chain = self.logs.chains.entry(entry.log).or_default();
+        let chain = self.chains.entry(entry.log).or_default();
         chain.follows(entry, header)?;
         self.storage.append(entry)?;
         chain.take(entry, header);
+        self.appended.insert(entry.log);
         Ok(())
     }
 
     fn signed(&self, entry: Entry) -> Result<Tail, A2mError> {
-        let stream = StreamId(entry.log.0);
-        let counter = entry.attestation.claim().map_or(0, |header| header.counter);
-        let signature = self.logs.device.sign(stream, counter, &entry.statement.encode());
-        Ok(Tail { entry, signature: signature.map_err(A2mError::Device)? })
+        let signature = self.device.sign_end(entry.log).map_err(A2mError::Device)?;
+        Ok(Tail { entry, signature })
+    }
+
+    /// Opens the stream of a log, unless it is open.
+    fn open_stream(&mut self, log: LogId) -> Result<(), A2mError> {
+        if !self.opened.contains(&log) {
+            self.device.open_log(log).map_err(A2mError::Device)?;
+            self.opened.insert(log);
+        }
+        Ok(())
     }
 
     /// Whether a log has an entry of that number that is not forgotten.
     fn place(&self, log: LogId, sequence: u64) -> Result<(), A2mError> {
-        let Chain { lowest, highest, .. } = *self.chain(log)?;
+        let Chain { lowest, end: End { sequence: highest, .. }, .. } = *self.chain(log)?;
         let log = log.0;
         if sequence > highest {
             return Err(A2mError::Beyond { log, sequence, highest });
@@ -309,84 +382,8 @@ impl<S: Storage, D: Device> A2m<S, D> {
     }
 
     fn chain(&self, log: LogId) -> Result<&Chain, A2mError> {
-        let chain = self.logs.chains.get(&log).filter(|chain| chain.highest > 0);
+        let chain = self.chains.get(&log).filter(|chain| chain.end.sequence > 0);
         chain.ok_or(A2mError::UnknownLog(log.0))
-    }
-}
-
-/// Whether `tail` proves, by the device's public key, where `log` ended after `nonce` was chosen.
-/// The client compares the statement's sequence number and digest with what it has seen before.
-#[must_use]
-pub fn verify_tail(
-    public_key: &[u8; PUBLIC_KEY_LEN],
-    log: LogId,
-    nonce: &[u8],
-    tail: &Tail,
-) -> bool {
-    let Tail { entry, signature } = tail;
-    let header = entry.attestation.header_bytes();
-    let is_of_log = entry.attestation.claim().is_some_and(|it| it.stream == StreamId(log.0));
-    let statement = &entry.statement;
-    is_of_log
-        && statement.kind == EntryKind::Tail
-        && statement.context_hash == hash(nonce)
-        && verify_signature(public_key, &header, &statement.encode(), signature)
-}
-
-/// The logs with the device that attests them.
-struct Logs<D> {
-    device: D,
-    /// The logs whose streams are open.
-    opened: BTreeSet<LogId>,
-    chains: BTreeMap<LogId, Chain>,
-}
-
-impl<D: Device> Logs<D> {
-    /// Audits an entry.
-    fn push(&mut self, entry: &Entry) -> Result<(), A2mError> {
-        self.open(entry.log)?;
-        self.chains.entry(entry.log).or_default().push(&self.device, entry)?;
-        if let Some((log, head)) = entry.truncation() {
-            self.chains.entry(log).or_default().lowest = head;
-        }
-        Ok(())
-    }
-
-    /// Opens the stream of a log that the storage does not have.
-    fn open_new(&mut self, log: LogId) -> Result<(), A2mError> {
-        if self.opened.contains(&log) {
-            return Ok(());
-        }
-        self.open(log)?;
-        self.compare(log, self.device.own().epoch)
-    }
-
-    /// Whether the storage has as much of a log as the device has attested in its epoch.
-    fn compare(&self, log: LogId, epoch: Epoch) -> Result<(), A2mError> {
-        let sent = self.device.sent(StreamId(log.0)).map_err(A2mError::Device)?;
-        let stored = self.chains.get(&log).map_or(0, |chain| chain.counter_in(epoch));
-        if sent == Some(stored) {
-            return Ok(());
-        }
-        Err(A2mError::RolledBack("the log is not what the device has attested since its start"))
-    }
-
-    /// Opens the stream of a log, unless it is open. Another process may have opened it before.
-    fn open(&mut self, log: LogId) -> Result<(), A2mError> {
-        if self.opened.contains(&log) {
-            return Ok(());
-        }
-        let stream = StreamId(log.0);
-        if self.device.sent(stream).map_err(A2mError::Device)?.is_none() {
-            // The group is the device alone, and formed in epoch 1 whatever the epoch is now:
-            // entries of all epochs have one key.
-            let members = [Member { device: self.device.own().device, epoch: Epoch(1) }];
-            let algorithm = Algorithm::HmacSha256;
-            let group = Group { stream, algorithm, quorum: 1, members: &members };
-            self.device.open(OWN_SECRET, &group).map_err(A2mError::Device)?;
-        }
-        self.opened.insert(log);
-        Ok(())
     }
 }
 

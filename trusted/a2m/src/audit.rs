@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use smt_attestation::{Epoch, Header, Kind, StreamId};
-use smt_device_client::{Device, DeviceError};
+use smt_device_client::{Device, DeviceError, End, LogId};
 
-use crate::entry::{Entry, EntryKind, hash};
+use crate::entry::{Entry, hash};
 use crate::error::{A2mError, Refused};
 
 /// A log from its first entry to its last.
@@ -14,39 +14,62 @@ use crate::error::{A2mError, Refused};
 pub(crate) struct Chain {
     /// The lowest sequence number that is not forgotten.
     pub(crate) lowest: u64,
-    /// The highest sequence number, 0 for an empty log.
-    pub(crate) highest: u64,
-    /// The cumulative digest of all entries.
-    pub(crate) digest: [u8; 32],
-    /// The epochs in which the log was written, with the sequence number of the first entry of
-    /// each. The kernel's counter in an epoch tells all others.
-    pub(crate) epochs: BTreeMap<Epoch, u64>,
+    /// The last entry.
+    pub(crate) end: End,
+    /// The sequence numbers at which the kernel's counter does not follow the one before, each with
+    /// its place: where an epoch begins, and behind entries that were discarded. They tell the
+    /// places of all other entries.
+    runs: BTreeMap<u64, Place>,
+}
+
+/// The epoch and the counter of an entry.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Place {
+    epoch: Epoch,
+    counter: u64,
+}
+
+impl Place {
+    fn of(header: Header) -> Self {
+        Self { epoch: header.epoch, counter: header.counter }
+    }
 }
 
 impl Chain {
-    /// Whether `entry` is what the device attested at its place: `sequence` follows from the
-    /// kernel's counter, which is given once.
-    pub(crate) fn verify(&self, device: &impl Device, entry: &Entry) -> Result<Header, A2mError> {
+    /// Whether `entry` is what the device attested at its place: the kernel gives a counter once.
+    pub(crate) fn verify(&self, device: &impl Device, entry: &Entry) -> Result<(), A2mError> {
         let header = genuine(device, entry)?;
         let (log, sequence) = (entry.log.0, entry.statement.sequence);
-        let first = self.epochs.get(&header.epoch);
-        let place = first.and_then(|first| first.checked_add(header.counter - 1));
-        if place == Some(sequence) {
-            Ok(header)
+        if sequence <= self.end.sequence && self.place(sequence) == Some(Place::of(header)) {
+            Ok(())
         } else {
             Err(A2mError::Misplaced { log, sequence })
         }
     }
 
-    /// The counter of the last entry in an epoch, 0 if there is none.
-    pub(crate) fn counter_in(&self, epoch: Epoch) -> u64 {
-        self.epochs.get(&epoch).map_or(0, |first| self.highest + 1 - first)
+    /// The epoch of the last entry.
+    pub(crate) fn epoch(&self) -> Option<Epoch> {
+        self.runs.last_key_value().map(|(_, place)| place.epoch)
     }
 
-    /// Takes the entry that comes next, if the device has attested it.
-    pub(crate) fn push(&mut self, device: &impl Device, entry: &Entry) -> Result<(), A2mError> {
+    /// Takes the entry that comes next, if the device has attested it. Where the device has not
+    /// sealed it, no counter may be left out: the kernel's counters alone tell then which of two
+    /// entries has the place.
+    pub(crate) fn push(
+        &mut self,
+        device: &impl Device,
+        entry: &Entry,
+        is_sealed: bool,
+    ) -> Result<(), A2mError> {
         let header = genuine(device, entry)?;
         self.follows(entry, header)?;
+        let next = self
+            .place(entry.statement.sequence)
+            .map_or(1, |place| if place.epoch == header.epoch { place.counter } else { 1 });
+        if !is_sealed && header.counter != next {
+            let (log, sequence) = (entry.log.0, entry.statement.sequence);
+            return Err(A2mError::Misplaced { log, sequence });
+        }
         self.take(entry, header);
         Ok(())
     }
@@ -55,34 +78,42 @@ impl Chain {
     pub(crate) fn follows(&self, entry: &Entry, header: Header) -> Result<(), A2mError> {
         let statement = &entry.statement;
         let (log, sequence) = (entry.log.0, statement.sequence);
-        let is_next = sequence == self.highest + 1 && statement.previous == self.digest;
-        let newest = self.epochs.last_key_value();
-        let has_its_counter = if statement.kind == EntryKind::Begin {
-            header.counter == 1 && newest.is_none_or(|(epoch, _)| *epoch < header.epoch)
-        } else {
-            newest.is_some_and(|(epoch, first)| {
-                *epoch == header.epoch && first.checked_add(header.counter - 1) == Some(sequence)
-            })
-        };
-        if is_next && has_its_counter { Ok(()) } else { Err(A2mError::Misplaced { log, sequence }) }
+        let is_next = sequence == self.end.sequence + 1 && statement.previous == self.end.digest;
+        let is_later = self.place(self.end.sequence).is_none_or(|last| last < Place::of(header));
+        if is_next && is_later { Ok(()) } else { Err(A2mError::Misplaced { log, sequence }) }
     }
 
     /// Takes an entry that follows.
     pub(crate) fn take(&mut self, entry: &Entry, header: Header) {
         let statement = &entry.statement;
-        if statement.kind == EntryKind::Begin {
-            self.epochs.insert(header.epoch, statement.sequence);
+        if self.place(statement.sequence) != Some(Place::of(header)) {
+            self.runs.insert(statement.sequence, Place::of(header));
         }
         self.lowest = self.lowest.max(1);
-        self.highest = statement.sequence;
-        self.digest = statement.digest();
+        self.end = statement.end();
     }
+
+    /// The place of an entry, if no run begins between it and the run before.
+    fn place(&self, sequence: u64) -> Option<Place> {
+        let (first, place) = self.runs.range(..=sequence).next_back()?;
+        let counter = place.counter.checked_add(sequence - first)?;
+        Some(Place { counter, ..*place })
+    }
+}
+
+/// The stream of a log.
+pub(crate) fn stream_of(log: LogId) -> Result<StreamId, A2mError> {
+    log.stream().ok_or(A2mError::NoLog(log.0))
 }
 
 /// Whether the device has attested this entry, whatever its place.
 fn genuine(device: &impl Device, entry: &Entry) -> Result<Header, A2mError> {
     let altered = |why| A2mError::altered(entry.log, entry.statement.sequence, why);
-    let stream = StreamId(entry.log.0);
+    let stream = stream_of(entry.log)?;
+    let is_older = |header: Header| header.stream == StreamId(entry.log.0);
+    if entry.attestation.claim().is_some_and(is_older) {
+        return Err(A2mError::OlderVersion);
+    }
     let checked = device.check(stream, &entry.attestation, &entry.statement.encode());
     let header = checked.map_err(|error| match error {
         DeviceError::Refused(why) => altered(Refused::Attestation(why)),

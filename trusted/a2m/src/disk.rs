@@ -10,9 +10,9 @@
 //! its checksum was torn by a crash, and the log ends before it; a record before that place that
 //! does not fit was damaged, and a log that is shorter was rolled back.
 //!
-//! Checksums find accidents, not attackers: those are found by attestations. The anchor stands
-//! where a device with a counter in hardware will stand; whoever restores both files rolls the log
-//! back.
+//! Checksums find accidents, not attackers: those are found by attestations, and by the ends that
+//! the device has sealed. With a device in this process the anchor is all that says how long the
+//! log was: whoever restores both files rolls the log back.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -23,8 +23,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use sha2::{Digest, Sha256};
 use smt_attestation::Epoch;
+use smt_device_client::LogId;
 
-use crate::entry::{CONTEXT_LEN_MAX, Entry, FIXED_LEN, LogId};
+use crate::entry::{CONTEXT_LEN_MAX, Entry, FIXED_LEN};
 use crate::error::A2mError;
 use crate::storage::Storage;
 
@@ -204,6 +205,37 @@ impl Storage for Disk {
         self.log.write_all_at(&record, self.end.length)?;
         self.note(entry, &record);
         Ok(())
+    }
+
+    fn cut(&mut self, ends: &BTreeMap<LogId, u64>) -> Result<(), A2mError> {
+        let (mut end, mut kept) = (End::default(), 0);
+        let mut cut = None;
+        for place in &self.records {
+            let found = self.record(*place, self.end.length)?;
+            let (record, entry) = found.ok_or(A2mError::Damaged(*place))?;
+            let (log, sequence) = (entry.log, entry.statement.sequence);
+            let stays = sequence <= ends.get(&log).copied().unwrap_or_default();
+            match (stays, &cut) {
+                (true, None) => (end, kept) = (end.after(&record), kept + 1),
+                (true, Some(_)) => return Err(A2mError::Misplaced { log: log.0, sequence }),
+                (false, _) => {
+                    cut = cut.or(Some(*place));
+                }
+            }
+        }
+        let Some(length) = cut else {
+            return Ok(());
+        };
+        // The anchor first: it must never say more than the log has.
+        self.records.truncate(kept);
+        self.entries.retain(|_, place| *place < length);
+        self.end = end;
+        if self.anchor.end.length > length {
+            self.anchor.end = end;
+            self.save_anchor()?;
+        }
+        self.log.set_len(length)?;
+        Ok(self.log.sync_all()?)
     }
 
     fn commit(&mut self) -> Result<(), A2mError> {

@@ -4,9 +4,7 @@
 use std::io;
 
 use smt_attestation::Refusal;
-use smt_device_client::DeviceError;
-
-use crate::entry::LogId;
+use smt_device_client::{DeviceError, LogId};
 
 /// Whose fault an error is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -41,6 +39,9 @@ pub enum A2mError {
         /// The last one there is.
         highest: u64,
     },
+    /// No log has such a number.
+    #[error("{0} is no number of a log: they are below 2^24")]
+    NoLog(u32),
     /// The log was truncated.
     #[error("entry {sequence} of log {log} is forgotten: the log was truncated to {lowest}")]
     Forgotten {
@@ -75,6 +76,22 @@ pub enum A2mError {
     /// Something that was durable is gone.
     #[error("the log was rolled back: {0}")]
     RolledBack(&'static str),
+    /// A log was written by an earlier version.
+    #[error("an earlier version wrote the log: read it with that one, and begin a new one")]
+    OlderVersion,
+    /// The device remembers a log beyond what is stored, or another one.
+    #[error(
+        "log {log} is rolled back or altered: its device has sealed it up to entry {sealed}, and \
+         {stored} entries of it are stored: bring the newest files back"
+    )]
+    NotSealed {
+        /// The log.
+        log: u32,
+        /// The sequence number of its sealed end.
+        sealed: u64,
+        /// How many entries up to that number are stored.
+        stored: u64,
+    },
     /// A record that was durable is damaged.
     #[error("the record at byte {0} of the log is damaged, though it was durable")]
     Damaged(u64),
@@ -105,10 +122,13 @@ impl A2mError {
             | Self::Manifest
             | Self::Beyond { .. }
             | Self::Forgotten { .. }
+            | Self::NoLog(_)
+            | Self::OlderVersion
             | Self::TooLong(_) => Fault::Caller,
             Self::Altered { .. }
             | Self::Misplaced { .. }
             | Self::RolledBack(_)
+            | Self::NotSealed { .. }
             | Self::Damaged(_)
             | Self::Anchor => Fault::Host,
             Self::Locked | Self::Stopped | Self::Storage(_) => Fault::Environment,

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::entry::{Entry, LogId};
+use smt_device_client::LogId;
+
+use crate::entry::Entry;
 use crate::error::A2mError;
 
 /// Storage of entries.
@@ -25,6 +27,14 @@ pub trait Storage {
     /// # Errors
     /// Those of the storage.
     fn commit(&mut self) -> Result<(), A2mError>;
+
+    /// Removes all entries of each log behind a sequence number, 0 for all of a log that `ends`
+    /// does not have. They were appended last, after all that stay.
+    ///
+    /// # Errors
+    /// [`A2mError::Misplaced`] if an entry that stays is behind one that goes; those of the
+    /// storage.
+    fn cut(&mut self, ends: &BTreeMap<LogId, u64>) -> Result<(), A2mError>;
 
     /// The entry of a log with a sequence number, or nothing.
     ///
@@ -61,6 +71,15 @@ impl Storage for Memory {
     }
 
     fn commit(&mut self) -> Result<(), A2mError> {
+        Ok(())
+    }
+
+    fn cut(&mut self, ends: &BTreeMap<LogId, u64>) -> Result<(), A2mError> {
+        for (log, entries) in &mut self.logs {
+            let end = ends.get(log).copied().unwrap_or_default();
+            entries.retain(|sequence, _| *sequence <= end);
+        }
+        self.logs.retain(|_, entries| !entries.is_empty());
         Ok(())
     }
 

@@ -2,10 +2,12 @@
 //! The operations of attested append-only memory, and hosts that alter its entries.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::collections::BTreeMap;
 use std::io;
 
 use smt_a2m::{
-    A2m, A2mError, Entry, EntryKind, Fault, Identity, LogId, MANIFEST, Memory, Storage, verify_tail,
+    A2m, A2mError, End, Entry, EntryKind, Fault, Identity, LogId, MANIFEST, Memory, Storage,
+    TailError, verify_tail,
 };
 use smt_attestation::{DeviceId, Epoch, GroupSecret, SigningKey};
 
@@ -88,6 +90,10 @@ impl Storage for Failing {
 
     fn commit(&mut self) -> Result<(), A2mError> {
         Ok(())
+    }
+
+    fn cut(&mut self, ends: &BTreeMap<LogId, u64>) -> Result<(), A2mError> {
+        self.memory.cut(ends)
     }
 
     fn read(&self, log: LogId, sequence: u64) -> Result<Option<Entry>, A2mError> {
@@ -198,7 +204,7 @@ mod a_host_that_alters {
 /// that tells which place is an entry's own.
 mod a_host_that_lies {
     use smt_a2m::Statement;
-    use smt_attestation::{Algorithm, Group, Kernel, Member, Start, StreamId};
+    use smt_attestation::{Algorithm, Group, Kernel, Member, Start};
 
     use super::*;
 
@@ -209,7 +215,7 @@ mod a_host_that_lies {
             let start = Start { device: DeviceId(1), epoch: Epoch(epoch), nonce: [0; 16] };
             let mut kernel = Kernel::start(start);
             let members = [Member { device: DeviceId(1), epoch: Epoch(1) }];
-            let (stream, algorithm) = (StreamId(LOG.0), Algorithm::HmacSha256);
+            let (stream, algorithm) = (LOG.stream().unwrap(), Algorithm::HmacSha256);
             let group = Group { stream, algorithm, quorum: 1, members: &members };
             kernel.open(&identity().secret, &group).unwrap();
             Self(kernel)
@@ -220,7 +226,7 @@ mod a_host_that_lies {
             // The hash of an empty context, from an honest entry without one.
             let context_hash = begin_hash();
             let statement = Statement { kind, sequence, context_hash, previous };
-            let stream = self.0.stream_mut(StreamId(LOG.0)).unwrap();
+            let stream = self.0.stream_mut(LOG.stream().unwrap()).unwrap();
             let attestation = stream.attest(&statement.encode()).unwrap();
             Entry { log: LOG, statement, attestation, context: Vec::new() }
         }
@@ -253,6 +259,10 @@ mod a_host_that_lies {
         }
 
         fn commit(&mut self) -> Result<(), A2mError> {
+            Ok(())
+        }
+
+        fn cut(&mut self, _: &BTreeMap<LogId, u64>) -> Result<(), A2mError> {
             Ok(())
         }
 
@@ -350,13 +360,20 @@ mod tails {
         let last = memory.append(LOG, b"a").unwrap();
         let tail = memory.tail(LOG, b"nonce").unwrap();
         let key = memory.public_key();
-        assert!(verify_tail(&key, LOG, b"nonce", &tail));
+        let end = tail.entry.statement.end();
+        assert_eq!(verify_tail(&key, LOG, b"nonce", &tail, None), Ok(end));
         assert_eq!(tail.entry.statement.previous, last.statement.digest());
-        assert!(!verify_tail(&key, LOG, b"other", &tail));
-        assert!(!verify_tail(&key, LogId(8), b"nonce", &tail));
+        assert_eq!(verify_tail(&key, LOG, b"other", &tail, None), Err(TailError::OtherNonce));
+        assert_eq!(verify_tail(&key, LogId(8), b"nonce", &tail, None), Err(TailError::OtherLog));
         let mut altered = tail.clone();
         altered.entry.statement.previous = [0; 32];
-        assert!(!verify_tail(&key, LOG, b"nonce", &altered));
+        let verified = verify_tail(&key, LOG, b"nonce", &altered, None);
+        assert_eq!(verified, Err(TailError::Signature));
+        // Another kind of entry, whose context is the nonce, is no tail.
+        altered = tail.clone();
+        altered.entry.statement.kind = EntryKind::Data;
+        let verified = verify_tail(&key, LOG, b"nonce", &altered, None);
+        assert_eq!(verified, Err(TailError::OtherNonce));
     }
 
     #[test]
@@ -365,18 +382,36 @@ mod tails {
         memory.append(LOG, b"a").unwrap();
         let proof = memory.truncate(LOG, 2, b"nonce").unwrap();
         let context = &proof.entry.context;
-        assert!(!verify_tail(&memory.public_key(), MANIFEST, context, &proof));
+        let verified = verify_tail(&memory.public_key(), MANIFEST, context, &proof, None);
+        assert_eq!(verified, Err(TailError::OtherNonce));
     }
 
     #[test]
     fn the_manifest_proves_what_is_truncated() {
         let mut memory = memory();
-        assert!(verify_tail(
-            &memory.public_key(),
-            MANIFEST,
-            b"nonce",
-            &memory.tail(MANIFEST, b"nonce").unwrap()
-        ));
+        let tail = memory.tail(MANIFEST, b"nonce").unwrap();
+        assert!(verify_tail(&memory.public_key(), MANIFEST, b"nonce", &tail, None).is_ok());
+    }
+
+    #[test]
+    fn a_tail_is_held_against_the_end_that_its_client_knows() {
+        let mut memory = memory();
+        memory.append(LOG, b"a").unwrap();
+        let key = memory.public_key();
+        let first = memory.tail(LOG, b"first").unwrap();
+        let known = verify_tail(&key, LOG, b"first", &first, None).unwrap();
+        let next = memory.tail(LOG, b"next").unwrap();
+        assert!(verify_tail(&key, LOG, b"next", &next, Some(known)).is_ok());
+        let forked = End { digest: [9; 32], ..known };
+        let verified = verify_tail(&key, LOG, b"next", &next, Some(forked));
+        assert_eq!(verified, Err(TailError::Forked(3)));
+        let later = next.entry.statement.end();
+        let verified = verify_tail(&key, LOG, b"next", &next, Some(later));
+        assert_eq!(verified, Err(TailError::RolledBack { tail: 4, known: 4 }));
+        // A tail of a later epoch goes on from there.
+        let mut memory = again(&mut memory, 2).unwrap();
+        let tail = memory.tail(LOG, b"later").unwrap();
+        assert!(verify_tail(&key, LOG, b"later", &tail, Some(later)).is_ok());
     }
 }
 

@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use data_encoding::HEXLOWER;
-use smt_a2m::{A2m, Disk, Durability, Entry, LogId, Tail, verify_tail};
+use smt_a2m::{A2m, Disk, Durability, Entry, LogId, Tail};
+use smt_device_client::{AppendOnly, Client};
 
 use crate::command_error::CommandError;
 use crate::keys;
+use crate::tail::{VerifyTailArguments, print_tail};
 
 #[derive(Subcommand)]
 pub(crate) enum A2mCommand {
-    /// Makes the keys of a device in a new directory
+    /// Makes the keys of a device of this program in a new directory. With --device none are needed
     Init {
         /// The directory
         directory: PathBuf,
@@ -58,36 +60,65 @@ pub(crate) enum A2mCommand {
     },
     /// Verifies all entries of all logs, and prints where each begins and ends
     Verify {
-        /// The directory
-        directory: PathBuf,
+        #[command(flatten)]
+        memory: MemoryPlace,
     },
+    /// Verifies by a device's public key where a log ended, as `tail` printed it on another host
+    VerifyTail(VerifyTailArguments),
+}
+
+/// A memory.
+#[derive(Args)]
+pub(crate) struct MemoryPlace {
+    /// The directory
+    directory: PathBuf,
+    /// The socket of a device process that remembers logs: `smt-trusted device run --memory`.
+    /// Without it this program attests with the keys of the directory, and believes its files
+    #[arg(long, value_name = "SOCKET")]
+    device: Option<PathBuf>,
 }
 
 /// A log.
 #[derive(Args)]
 pub(crate) struct Place {
-    /// The directory
-    directory: PathBuf,
+    #[command(flatten)]
+    memory: MemoryPlace,
     /// The number of the log, from 1; 0 is the manifest
     log: u32,
 }
 
 impl A2mCommand {
     pub(crate) fn run(self) -> Result<(), CommandError> {
+        let place = match &self {
+            Self::Init { directory } => return init(directory),
+            Self::VerifyTail(arguments) => return Ok(arguments.run()?),
+            Self::Verify { memory } => memory,
+            Self::Append { place, .. }
+            | Self::Lookup { place, .. }
+            | Self::Tail { place, .. }
+            | Self::Truncate { place, .. } => &place.memory,
+        };
+        let is_fast = matches!(self, Self::Append { fast: true, .. });
+        let durability = if is_fast { Durability::Fast } else { Durability::Anchored };
+        let MemoryPlace { directory, device } = place;
+        let Some(socket) = device else {
+            let reads = matches!(self, Self::Lookup { .. } | Self::Verify { .. });
+            let memory = if reads { open_to_read(directory) } else { open(directory, durability) };
+            return self.run_on(memory?);
+        };
+        let device = Client::connect(socket)?;
+        let memory = A2m::open_with(device, Disk::open(directory, durability)?)?;
+        self.run_on(memory)
+    }
+
+    fn run_on<D: AppendOnly>(self, mut memory: A2m<Disk, D>) -> Result<(), CommandError> {
         let mut out = io::stdout().lock();
         match self {
-            Self::Init { directory } => {
-                keys::create(&directory)?;
-                let key = open_to_read(&directory)?.public_key();
-                writeln!(out, "public key {}", HEXLOWER.encode(&key))?;
-            }
-            Self::Append { place, text, fast } => {
-                let durability = if fast { Durability::Fast } else { Durability::Anchored };
-                let numbers = append(&place, text, durability)?;
+            Self::Append { place, text, .. } => {
+                let numbers = append(&mut memory, LogId(place.log), text)?;
                 numbers.iter().try_for_each(|number| writeln!(out, "{number}"))?;
             }
             Self::Lookup { place, number, unverified } => {
-                let memory = open_to_read(&place.directory)?;
                 let log = LogId(place.log);
                 let entry = if unverified {
                     memory.lookup(log, number)?
@@ -98,37 +129,38 @@ impl A2mCommand {
                 out.write_all(b"\n")?;
             }
             Self::Tail { place, nonce } => {
-                let mut memory = open(&place.directory, Durability::Anchored)?;
-                let tail = memory.tail(LogId(place.log), nonce.as_bytes())?;
-                let key = memory.public_key();
-                let verified = verify_tail(&key, LogId(place.log), nonce.as_bytes(), &tail);
-                print(&mut out, &tail, &key, verified)?;
+                let tail: Tail = memory.tail(LogId(place.log), nonce.as_bytes())?;
+                print_tail(&mut out, &tail, &memory.public_key())?;
             }
             Self::Truncate { place, head, nonce } => {
-                let mut memory = open(&place.directory, Durability::Anchored)?;
                 let proof = memory.truncate(LogId(place.log), head, nonce.as_bytes())?;
                 writeln!(out, "log {} begins at {head}", place.log)?;
                 writeln!(out, "manifest entry {}", proof.entry.statement.sequence)?;
             }
-            Self::Verify { directory } => {
-                let memory = open_to_read(&directory)?;
+            Self::Verify { .. } => {
                 for (log, lowest, highest) in memory.logs() {
                     writeln!(out, "log {}: {lowest} to {highest}", log.0)?;
                 }
             }
+            Self::Init { .. } | Self::VerifyTail(_) => unreachable!("neither has a memory"),
         }
         Ok(())
     }
 }
 
+fn init(directory: &Path) -> Result<(), CommandError> {
+    keys::create(directory)?;
+    let key = open_to_read(directory)?.public_key();
+    Ok(writeln!(io::stdout().lock(), "public key {}", HEXLOWER.encode(&key))?)
+}
+
 /// Appends, and returns the numbers when all are durable.
-fn append(
-    place: &Place,
+fn append<D: AppendOnly>(
+    memory: &mut A2m<Disk, D>,
+    log: LogId,
     text: Option<String>,
-    durability: Durability,
 ) -> Result<Vec<u64>, CommandError> {
-    let mut memory = open(&place.directory, durability)?;
-    let mut one = |text: &str| memory.append(LogId(place.log), text.as_bytes());
+    let mut one = |text: &str| memory.append(log, text.as_bytes());
     let entries: Vec<Entry> = match text {
         Some(text) => vec![one(&text)?],
         None => {
@@ -140,7 +172,7 @@ fn append(
     Ok(entries.iter().map(|entry| entry.statement.sequence).collect())
 }
 
-/// Opens the memory in a new epoch.
+/// Opens the memory of keys in a new epoch.
 fn open(directory: &Path, durability: Durability) -> Result<A2m<Disk>, CommandError> {
     let identity = keys::read(directory)?;
     let mut disk = Disk::open(directory, durability)?;
@@ -152,14 +184,4 @@ fn open_to_read(directory: &Path) -> Result<A2m<Disk>, CommandError> {
     let identity = keys::read(directory)?;
     let disk = Disk::open(directory, Durability::Anchored)?;
     Ok(A2m::open_to_read(identity, disk)?)
-}
-
-fn print(out: &mut impl Write, tail: &Tail, key: &[u8; 32], verified: bool) -> io::Result<()> {
-    let entry = &tail.entry;
-    writeln!(out, "number {}", entry.statement.sequence)?;
-    writeln!(out, "digest before {}", HEXLOWER.encode(&entry.statement.previous))?;
-    writeln!(out, "attestation {}", HEXLOWER.encode(&entry.attestation.0))?;
-    writeln!(out, "signature {}", HEXLOWER.encode(&tail.signature))?;
-    writeln!(out, "public key {}", HEXLOWER.encode(key))?;
-    writeln!(out, "{}", if verified { "verified" } else { "does not verify" })
 }

@@ -16,6 +16,7 @@ use crate::chain::NodeError;
 use crate::keys::KeyError;
 use crate::operation::ClientError;
 use crate::peer_review::{ReviewedError, VerifyError};
+use crate::tail::VerifyTailError;
 
 /// Why a command failed. Each text begins with whose fault it is.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +25,8 @@ pub(crate) enum CommandError {
     Keys(#[from] KeyError),
     #[error("{}: {error}", fault(.error))]
     Memory { error: A2mError },
+    #[error(transparent)]
+    Tail(#[from] VerifyTailError),
     #[error("your request: {0}")]
     Request(String),
     #[error(transparent)]

@@ -67,6 +67,10 @@ pub(crate) enum DeviceCommand {
         /// The group whose members may connect; without it, only the device's own user
         #[arg(long)]
         clients: Option<String>,
+        /// Remembers where the logs of `smt-trusted a2m` end, for which it goes on to use its
+        /// files and its TPM
+        #[arg(long)]
+        memory: bool,
     },
     /// Prints number, epoch and public key of a running device
     Show {
@@ -114,12 +118,12 @@ impl DeviceCommand {
                 drop(out);
                 event_log::print_events(&log)?;
             }
-            Self::Run { place, socket, clients } => {
+            Self::Run { place, socket, clients, memory } => {
                 let socket = socket.unwrap_or_else(|| place.directory.join("socket"));
                 let clients = clients.as_deref().map(group_of).transpose()?;
                 let account = place.account()?;
                 let DevicePlace { directory, tpm, .. } = place;
-                match run(&RunOptions { directory, socket, tpm, account, clients })? {}
+                match run(&RunOptions { directory, socket, tpm, account, clients, memory })? {}
             }
             Self::Show { socket } => {
                 let client = Client::connect(&socket)?;

@@ -16,6 +16,7 @@ mod own_device;
 mod peer_review;
 mod search;
 mod service;
+mod tail;
 mod transform;
 
 use std::process::ExitCode;

@@ -43,6 +43,20 @@ impl Directory {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// Verifies a tail by the key in its last line.
+    fn verifies(&self, tail: &str, nonce: &str, known: Option<&str>) -> String {
+        let output = self.verify(tail, nonce, known);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn verify(&self, tail: &str, nonce: &str, known: Option<&str>) -> Output {
+        let key = tail.trim().rsplit_once(' ').unwrap().1;
+        let mut arguments = vec!["verify-tail", "1", "--key", key, "--nonce", nonce];
+        arguments.extend(known.iter().flat_map(|known| ["--known", known]));
+        self.run(&arguments, tail)
+    }
+
     fn fails(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments, "");
         assert!(!output.status.success());
@@ -65,7 +79,9 @@ fn entries_are_appended_looked_up_truncated_and_verified() {
     assert_eq!(directory.succeeds(&["lookup", "DIR", "1", "5"]), "b\n");
     assert_eq!(directory.succeeds(&["lookup", "DIR", "1", "2", "--unverified"]), "hello\n");
     let tail = directory.succeeds(&["tail", "DIR", "1", "--nonce", "fresh"]);
-    assert!(tail.ends_with("verified\n") && tail.starts_with("number 8\n"), "{tail}");
+    assert!(tail.starts_with("log 1\nnumber 8\n"), "{tail}");
+    let verified = directory.verifies(&tail, "fresh", None);
+    assert!(verified.starts_with("log 1 ends with entry 8\nepoch 3\nknown 8:"), "{verified}");
     let text = directory.succeeds(&["truncate", "DIR", "1", "5", "--nonce", "fresh"]);
     assert_eq!(text, "log 1 begins at 5\nmanifest entry 2\n");
     let text = directory.succeeds(&["verify", "DIR"]);
@@ -88,4 +104,34 @@ fn an_error_says_whose_fault_it_is() {
     let text = directory.fails(&["verify", "DIR"]);
     let expected = "smt-trusted: the host or its disk: the log was rolled back";
     assert!(text.starts_with(expected), "{text}");
+}
+
+#[test]
+fn a_tail_that_proves_nothing_says_why() {
+    let directory = Directory::new();
+    directory.succeeds(&["append", "DIR", "1", "hello"]);
+    let tail = directory.succeeds(&["tail", "DIR", "1", "--nonce", "fresh"]);
+    let known = directory.verifies(&tail, "fresh", None);
+    let known = known.lines().last().unwrap().strip_prefix("known ").unwrap().to_owned();
+    let refused = |tail: &str, nonce: &str, known: Option<&str>| {
+        let output = directory.verify(tail, nonce, known);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(output.stdout.is_empty());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let text = refused(&tail, "other", None);
+    assert!(text.starts_with("smt-trusted: the tail or its sender: the tail has another nonce"));
+    let text = refused(&tail.replace("number 4", "number 5"), "fresh", None);
+    assert!(text.starts_with("smt-trusted: the tail or its sender: the signature"), "{text}");
+    let text = refused(&tail.replace("log 1", "log one"), "fresh", None);
+    assert!(text.starts_with("smt-trusted: your files: standard input is not what"), "{text}");
+    // It is a tail, and the client has seen it before.
+    let text = refused(&tail, "fresh", Some(&known));
+    assert!(
+        text.starts_with("smt-trusted: the host of the log: the log was rolled back"),
+        "{text}"
+    );
+    // A later tail goes on from there, in another epoch of the device.
+    let next = directory.succeeds(&["tail", "DIR", "1", "--nonce", "next"]);
+    directory.verifies(&next, "next", Some(&known));
 }

@@ -7,8 +7,9 @@ use smt_attestation::{
 };
 
 use crate::device::SecretNumber;
-use crate::error::DeviceError;
-use crate::request::{attestation, ballot, long, number, put_ballot, take};
+use crate::error::{DeviceError, LogMisuse};
+use crate::request::{attestation, ballot, log, long, number, put_ballot, put_log, take};
+use crate::statement::{End, LogId};
 
 /// The device's result, or the reason why there is none. The first byte is the kind, in the order
 /// below from 0.
@@ -38,6 +39,10 @@ pub enum Answer {
     UnknownSecret(SecretNumber),
     /// The bytes are no request.
     Malformed,
+    /// A log with its sealed end, or nothing.
+    Log(Option<(LogId, End)>),
+    /// The device does nothing for the log.
+    LogMisuse(LogMisuse),
 }
 
 impl Answer {
@@ -48,6 +53,7 @@ impl Answer {
         match *error {
             DeviceError::Misuse(misuse) => Self::Misuse(misuse),
             DeviceError::Refused(refusal) => Self::Refused(refusal),
+            DeviceError::Log(misuse) => Self::LogMisuse(misuse),
             DeviceError::UnknownStream(stream) => Self::UnknownStream(stream),
             DeviceError::UnknownSecret(secret) => Self::UnknownSecret(secret),
             _ => Self::Malformed,
@@ -89,6 +95,12 @@ impl Answer {
             Self::UnknownStream(stream) => put(out, 9, &stream.0.to_be_bytes()),
             Self::UnknownSecret(secret) => put(out, 10, &secret.0.to_be_bytes()),
             Self::Malformed => out.push(11),
+            Self::Log(None) => out.push(12),
+            Self::Log(Some((log, end))) => {
+                out.push(12);
+                put_log(out, *log, end);
+            }
+            Self::LogMisuse(misuse) => put(out, 13, &[code_of(&LOG_MISUSES, misuse)]),
         }
     }
 
@@ -131,6 +143,12 @@ impl Answer {
             9 => Self::UnknownStream(StreamId(number(fields)?)),
             10 => Self::UnknownSecret(SecretNumber(number(fields)?)),
             11 => Self::Malformed,
+            12 if fields.is_empty() => Self::Log(None),
+            12 => Self::Log(Some(log(fields)?)),
+            13 => {
+                let [code] = take(fields)?;
+                Self::LogMisuse(*LOG_MISUSES.get(usize::from(code))?)
+            }
             _ => return None,
         };
         rest.is_empty().then_some(answer)
@@ -149,6 +167,10 @@ const MISUSES: [Misuse; 9] = [
     Misuse::Forgotten,
     Misuse::OtherMessage,
 ];
+
+/// Each misuse of logs has its place as number.
+const LOG_MISUSES: [LogMisuse; 4] =
+    [LogMisuse::NoMemory, LogMisuse::NotNext, LogMisuse::NotSealed, LogMisuse::Stopped];
 
 /// Each refusal without a field has its place as number.
 const REFUSALS: [Refusal; 7] = [
@@ -210,8 +232,11 @@ mod tests {
             Answer::UnknownStream(StreamId(5)),
             Answer::UnknownSecret(SecretNumber(6)),
             Answer::Malformed,
+            Answer::Log(None),
+            Answer::Log(Some((LogId(7), End { sequence: 8, digest: [9; 32] }))),
         ];
         answers.extend(MISUSES.map(Answer::Misuse));
+        answers.extend(LOG_MISUSES.map(Answer::LogMisuse));
         answers.extend(REFUSALS.map(Answer::Refused));
         answers
     }

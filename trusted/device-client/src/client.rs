@@ -14,11 +14,12 @@ use smt_attestation::{
 
 use crate::MESSAGE_LEN_MAX;
 use crate::answer::Answer;
-use crate::device::{Claimed, Device, SecretNumber};
+use crate::device::{AppendOnly, Claimed, Device, SecretNumber};
 use crate::error::DeviceError;
 use crate::request::Request;
 use crate::ring::{Corrupt, FRAME_LEN_MAX, Reader, Writer};
 use crate::shared_memory::SharedMemory;
+use crate::statement::{End, LogId, Statement};
 use crate::wake::{Hello, Wake};
 
 /// How often the host looks for an answer before it sleeps: some microseconds, about what the
@@ -200,11 +201,17 @@ fn error_of(answer: Answer) -> DeviceError {
     match answer {
         Answer::Misuse(misuse) => DeviceError::Misuse(misuse),
         Answer::Refused(refusal) => DeviceError::Refused(refusal),
+        Answer::LogMisuse(misuse) => DeviceError::Log(misuse),
         Answer::UnknownStream(stream) => DeviceError::UnknownStream(stream),
         Answer::UnknownSecret(secret) => DeviceError::UnknownSecret(secret),
         Answer::Malformed => DeviceError::Protocol("the device does not know the request"),
         _ => DeviceError::Protocol("an answer is that of another request"),
     }
+}
+
+fn attestations(answers: Vec<Answer>) -> Result<Vec<Attestation>, DeviceError> {
+    let answers = answers.into_iter();
+    answers.map(|answer| expect!(Ok::<_, DeviceError>(answer), Attestation)).collect()
 }
 
 fn done(answer: Answer) -> Result<(), DeviceError> {
@@ -235,11 +242,7 @@ impl Device for Client {
         messages: &[&[u8]],
     ) -> Result<Vec<Attestation>, DeviceError> {
         let requests = messages.iter().map(|message| Request::Attest(stream, message));
-        let answers = self.ask_all(requests)?;
-        answers
-            .into_iter()
-            .map(|answer| expect!(Ok::<_, DeviceError>(answer), Attestation))
-            .collect()
+        attestations(self.ask_all(requests)?)
     }
 
     fn accept(
@@ -330,5 +333,39 @@ impl Device for Client {
         ballots: &[Ballot],
     ) -> Result<(), DeviceError> {
         done(self.ask(&Request::Synchronize(stream, peer, ballots.to_vec()))?)
+    }
+}
+
+impl AppendOnly for Client {
+    fn log_at(&self, place: u32) -> Result<Option<(LogId, End)>, DeviceError> {
+        expect!(self.ask(&Request::LogAt(place)), Log)
+    }
+
+    fn open_log(&mut self, log: LogId) -> Result<(), DeviceError> {
+        done(self.ask(&Request::OpenLog(log))?)
+    }
+
+    fn append(&mut self, log: LogId, entry: &Statement) -> Result<Attestation, DeviceError> {
+        expect!(self.ask(&Request::Append(log, *entry)), Attestation)
+    }
+
+    fn append_all(
+        &mut self,
+        log: LogId,
+        entries: &[Statement],
+    ) -> Result<Vec<Attestation>, DeviceError> {
+        attestations(self.ask_all(entries.iter().map(|entry| Request::Append(log, *entry)))?)
+    }
+
+    fn discard(&mut self) -> Result<(), DeviceError> {
+        done(self.ask(&Request::Discard)?)
+    }
+
+    fn seal(&mut self, ends: &[(LogId, End)]) -> Result<(), DeviceError> {
+        done(self.ask(&Request::Seal(ends.to_vec()))?)
+    }
+
+    fn sign_end(&self, log: LogId) -> Result<[u8; SIGNATURE_LEN], DeviceError> {
+        expect!(self.ask(&Request::SignEnd(log)), Signature)
     }
 }

@@ -7,6 +7,7 @@ use smt_attestation::{
 };
 
 use crate::error::DeviceError;
+use crate::statement::{End, LogId, Statement};
 
 /// The number under which a device knows a group's secret. The host names secrets, and never sees
 /// one. 0 is the device's own, which no other device has.
@@ -151,4 +152,60 @@ pub trait Device {
         peer: DeviceId,
         ballots: &[Ballot],
     ) -> Result<(), DeviceError>;
+}
+
+/// A device that remembers where append-only logs end, also after it has started again. It attests
+/// no two entries of one log under one sequence number that it seals or signs
+/// ([`crate::Logs`] says by which rules).
+pub trait AppendOnly: Device {
+    /// The sealed end of a log by its place, from 0; nothing behind the last one.
+    ///
+    /// # Errors
+    /// [`DeviceError::Log`], those of the way to the device.
+    fn log_at(&self, place: u32) -> Result<Option<(LogId, End)>, DeviceError>;
+
+    /// Opens the stream of a log, unless it is open. Its group is the device alone, formed in epoch
+    /// 1 whatever the epoch is now: entries of all epochs have one key.
+    ///
+    /// # Errors
+    /// [`DeviceError::Log`], [`DeviceError::Misuse`], those of the way to the device.
+    fn open_log(&mut self, log: LogId) -> Result<(), DeviceError>;
+
+    /// Attests the next entry of a log whose stream is open.
+    ///
+    /// # Errors
+    /// [`DeviceError::Log`], [`DeviceError::Misuse`], [`DeviceError::UnknownStream`], those of the
+    /// way to the device.
+    fn append(&mut self, log: LogId, entry: &Statement) -> Result<Attestation, DeviceError>;
+
+    /// Attests entries in their order. A device in another process works on them as a batch.
+    ///
+    /// # Errors
+    /// Those of [`AppendOnly::append`]. The first entries may be appended then.
+    fn append_all(
+        &mut self,
+        log: LogId,
+        entries: &[Statement],
+    ) -> Result<Vec<Attestation>, DeviceError> {
+        entries.iter().map(|entry| self.append(log, entry)).collect()
+    }
+
+    /// Forgets all entries that were appended and not sealed.
+    ///
+    /// # Errors
+    /// [`DeviceError::Log`], those of the way to the device.
+    fn discard(&mut self) -> Result<(), DeviceError>;
+
+    /// Seals logs up to their last entries, which are named: the device remembers them for ever
+    /// when this returns.
+    ///
+    /// # Errors
+    /// [`DeviceError::Log`], those of the way to the device.
+    fn seal(&mut self, ends: &[(LogId, End)]) -> Result<(), DeviceError>;
+
+    /// Signs the last entry of a log that is sealed up to it, for those who have no key.
+    ///
+    /// # Errors
+    /// [`DeviceError::Log`], [`DeviceError::Misuse`], those of the way to the device.
+    fn sign_end(&self, log: LogId) -> Result<[u8; SIGNATURE_LEN], DeviceError>;
 }

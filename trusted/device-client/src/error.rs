@@ -23,6 +23,24 @@ pub enum Fault {
     Limit,
 }
 
+/// Why a device does nothing for a log.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LogMisuse {
+    /// The device remembers no logs.
+    #[error("it remembers no logs: start it with `smt-trusted device run --memory`")]
+    NoMemory,
+    /// The entry is not the next one, or not the last one, of its log.
+    #[error("its log ends elsewhere: another process has appended, so open the memory again")]
+    NotNext,
+    /// The log is not sealed up to its last entry, or that entry is of an earlier start.
+    #[error("the log is not sealed up to an entry of this start: append, commit, then sign")]
+    NotSealed,
+    /// A sealing has failed.
+    #[error("its file or its TPM has failed, as it says on its standard error: restart it")]
+    Stopped,
+}
+
 /// Why a device did not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -33,6 +51,9 @@ pub enum DeviceError {
     /// The kernel refuses the message.
     #[error("the device refuses the message: {0:?}")]
     Refused(Refusal),
+    /// The device does nothing for the log.
+    #[error("the device refuses the log: {0}")]
+    Log(LogMisuse),
     /// The stream is not open.
     #[error("stream {} is not open: open it first", .0.0)]
     UnknownStream(StreamId),
@@ -75,11 +96,15 @@ impl DeviceError {
         match self {
             Self::Misuse(Misuse::Full | Misuse::EpochEnded) | Self::Busy => Fault::Limit,
             Self::Misuse(_)
+            | Self::Log(LogMisuse::NoMemory | LogMisuse::NotNext | LogMisuse::NotSealed)
             | Self::UnknownStream(_)
             | Self::UnknownSecret(_)
             | Self::TooLong(_) => Fault::Caller,
             Self::Refused(_) | Self::PeerTooLong(_) => Fault::Message,
-            Self::Missing { .. } | Self::Ended | Self::Protocol(_) => Fault::Device,
+            Self::Missing { .. }
+            | Self::Ended
+            | Self::Protocol(_)
+            | Self::Log(LogMisuse::Stopped) => Fault::Device,
             Self::System(_) => Fault::Environment,
         }
     }
@@ -88,6 +113,12 @@ impl DeviceError {
 impl From<Misuse> for DeviceError {
     fn from(misuse: Misuse) -> Self {
         Self::Misuse(misuse)
+    }
+}
+
+impl From<LogMisuse> for DeviceError {
+    fn from(misuse: LogMisuse) -> Self {
+        Self::Log(misuse)
     }
 }
 

@@ -2,23 +2,26 @@
 //! The kernel with its keys, in the caller's process.
 
 use smt_attestation::{
-    Attestation, Ballot, DeviceId, Group, GroupSecret, Header, Kernel, Misuse, PUBLIC_KEY_LEN,
-    Position, SIGNATURE_LEN, SigningKey, Start, Stream, StreamId,
+    Algorithm, Attestation, Ballot, DeviceId, Epoch, Group, GroupSecret, Header, Kernel, Member,
+    Misuse, PUBLIC_KEY_LEN, Position, SIGNATURE_LEN, SigningKey, Start, Stream, StreamId,
 };
 
-use crate::device::{Device, SecretNumber};
-use crate::error::DeviceError;
+use crate::device::{AppendOnly, Device, SecretNumber};
+use crate::error::{DeviceError, LogMisuse};
+use crate::logs::Logs;
+use crate::statement::{End, LogId, Statement, is_of_log};
 
 /// How many secrets a device has at most.
 const SECRETS: usize = 64;
 
-/// The attestation kernel with the keys that it needs. All of it is one value without pointers, so
-/// the device process can have it in memory of its choice.
+/// The attestation kernel with the keys that it needs, and the ends of logs. All keys are in one
+/// value without pointers, so the device process can have it in memory of its choice.
 pub struct Library<const STREAMS: usize, const PEERS: usize, const RECENT: usize> {
     own: Start,
     kernel: Kernel<STREAMS, PEERS, RECENT>,
     signing_key: SigningKey,
     secrets: [Option<(SecretNumber, GroupSecret)>; SECRETS],
+    logs: Option<Logs>,
 }
 
 impl<const STREAMS: usize, const PEERS: usize, const RECENT: usize>
@@ -28,7 +31,7 @@ impl<const STREAMS: usize, const PEERS: usize, const RECENT: usize>
     #[must_use]
     pub fn start(own: Start, signing_key: SigningKey) -> Self {
         let kernel = Kernel::start(own);
-        Self { own, kernel, signing_key, secrets: [const { None }; SECRETS] }
+        Self { own, kernel, signing_key, secrets: [const { None }; SECRETS], logs: None }
     }
 
     /// Gives the device a secret, under a number that it does not have yet.
@@ -44,6 +47,28 @@ impl<const STREAMS: usize, const PEERS: usize, const RECENT: usize>
         Ok(())
     }
 
+    /// Has the device remember logs, from the ends on that these have.
+    pub fn remember(&mut self, logs: Logs) {
+        self.logs = Some(logs);
+    }
+
+    /// Takes `end` for the sealed end of a log: a device in its user's process has no memory of its
+    /// own, and believes that user.
+    ///
+    /// # Errors
+    /// [`DeviceError::Log`], [`DeviceError::Misuse`].
+    pub fn restore_log(&mut self, log: LogId, end: End) -> Result<(), DeviceError> {
+        Ok(self.logs_mut()?.restore(log, end)?)
+    }
+
+    fn logs(&self) -> Result<&Logs, LogMisuse> {
+        self.logs.as_ref().ok_or(LogMisuse::NoMemory)
+    }
+
+    fn logs_mut(&mut self) -> Result<&mut Logs, LogMisuse> {
+        self.logs.as_mut().ok_or(LogMisuse::NoMemory)
+    }
+
     fn secret(&self, number: SecretNumber) -> Option<&GroupSecret> {
         self.secrets.iter().flatten().find(|it| it.0 == number).map(|it| &it.1)
     }
@@ -52,7 +77,15 @@ impl<const STREAMS: usize, const PEERS: usize, const RECENT: usize>
         self.kernel.stream(id).ok_or(DeviceError::UnknownStream(id))
     }
 
+    /// An open stream on which the host has messages attested and signed. Those of logs are none.
+    fn stream_of_messages(&self, id: StreamId) -> Result<&Stream<PEERS, RECENT>, DeviceError> {
+        if is_of_log(id) { Err(DeviceError::UnknownStream(id)) } else { self.stream(id) }
+    }
+
     fn stream_mut(&mut self, id: StreamId) -> Result<&mut Stream<PEERS, RECENT>, DeviceError> {
+        if is_of_log(id) {
+            return Err(DeviceError::UnknownStream(id));
+        }
         self.kernel.stream_mut(id).ok_or(DeviceError::UnknownStream(id))
     }
 }
@@ -69,6 +102,9 @@ impl<const STREAMS: usize, const PEERS: usize, const RECENT: usize> Device
     }
 
     fn open(&mut self, number: SecretNumber, group: &Group<'_>) -> Result<(), DeviceError> {
+        if is_of_log(group.stream) {
+            return Err(Misuse::Group.into());
+        }
         // Not by `secret`: the kernel changes while the secret is read.
         let found = self.secrets.iter().flatten().find(|it| it.0 == number);
         let (_, secret) = found.ok_or(DeviceError::UnknownSecret(number))?;
@@ -103,7 +139,7 @@ impl<const STREAMS: usize, const PEERS: usize, const RECENT: usize> Device
         counter: u64,
         message: &[u8],
     ) -> Result<[u8; SIGNATURE_LEN], DeviceError> {
-        Ok(self.signing_key.sign(self.stream(stream)?, counter, message)?)
+        Ok(self.signing_key.sign(self.stream_of_messages(stream)?, counter, message)?)
     }
 
     fn reissue(&self, stream: StreamId, counter: u64) -> Result<Attestation, DeviceError> {
@@ -149,3 +185,54 @@ impl<const STREAMS: usize, const PEERS: usize, const RECENT: usize> Device
         Ok(self.stream_mut(stream)?.synchronize(peer, ballots)?)
     }
 }
+
+impl<const STREAMS: usize, const PEERS: usize, const RECENT: usize> AppendOnly
+    for Library<STREAMS, PEERS, RECENT>
+{
+    fn log_at(&self, place: u32) -> Result<Option<(LogId, End)>, DeviceError> {
+        Ok(self.logs()?.at(place))
+    }
+
+    fn open_log(&mut self, log: LogId) -> Result<(), DeviceError> {
+        self.logs()?;
+        let stream = stream_of(log)?;
+        if self.kernel.stream(stream).is_some() {
+            return Ok(());
+        }
+        let found = self.secrets.iter().flatten().find(|it| it.0 == OWN_SECRET);
+        let (_, secret) = found.ok_or(DeviceError::UnknownSecret(OWN_SECRET))?;
+        let members = [Member { device: self.own.device, epoch: Epoch(1) }];
+        let algorithm = Algorithm::HmacSha256;
+        Ok(self.kernel.open(secret, &Group { stream, algorithm, quorum: 1, members: &members })?)
+    }
+
+    fn append(&mut self, log: LogId, entry: &Statement) -> Result<Attestation, DeviceError> {
+        self.logs_mut()?.judge(log, entry)?;
+        let id = stream_of(log)?;
+        let stream = self.kernel.stream_mut(id).ok_or(DeviceError::UnknownStream(id))?;
+        let attestation = stream.attest(&entry.encode())?;
+        self.logs_mut()?.push(log, entry)?;
+        Ok(attestation)
+    }
+
+    fn discard(&mut self) -> Result<(), DeviceError> {
+        self.logs_mut()?.discard()
+    }
+
+    fn seal(&mut self, ends: &[(LogId, End)]) -> Result<(), DeviceError> {
+        self.logs_mut()?.seal(ends)
+    }
+
+    fn sign_end(&self, log: LogId) -> Result<[u8; SIGNATURE_LEN], DeviceError> {
+        let entry = self.logs()?.sealed(log)?;
+        let stream = self.stream(stream_of(log)?)?;
+        Ok(self.signing_key.sign(stream, stream.sent(), &entry.encode())?)
+    }
+}
+
+fn stream_of(log: LogId) -> Result<StreamId, Misuse> {
+    log.stream().ok_or(Misuse::Group)
+}
+
+/// The secret that no other device has.
+const OWN_SECRET: SecretNumber = SecretNumber(0);

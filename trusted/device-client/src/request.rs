@@ -8,8 +8,9 @@ use smt_attestation::{
 
 use crate::MESSAGE_LEN_MAX;
 use crate::answer::Answer;
-use crate::device::{Device, SecretNumber};
+use crate::device::{AppendOnly, SecretNumber};
 use crate::error::DeviceError;
+use crate::statement::{End, LogId, STATEMENT_LEN, Statement};
 
 /// The most members of a group, and ballots of a request, that a frame may name.
 const LIST_MAX: usize = 256;
@@ -17,28 +18,40 @@ const LIST_MAX: usize = 256;
 /// A request of the host. Its first byte is its kind, in the order below from 1.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Request<'a> {
-    /// [`Device::attest`].
+    /// [`crate::Device::attest`].
     Attest(StreamId, &'a [u8]),
-    /// [`Device::check`].
+    /// [`crate::Device::check`].
     Check(StreamId, Attestation, &'a [u8]),
-    /// [`Device::accept`].
+    /// [`crate::Device::accept`].
     Accept(StreamId, Attestation, &'a [u8]),
-    /// [`Device::sign`], with the counter of the message.
+    /// [`crate::Device::sign`], with the counter of the message.
     Sign(StreamId, u64, &'a [u8]),
-    /// [`Device::reissue`].
+    /// [`crate::Device::reissue`].
     Reissue(StreamId, u64),
-    /// [`Device::sent`].
+    /// [`crate::Device::sent`].
     Sent(StreamId),
-    /// [`Device::position`].
+    /// [`crate::Device::position`].
     Position(StreamId, DeviceId),
-    /// [`Device::open`]: secret, stream, algorithm, quorum, members.
+    /// [`crate::Device::open`]: secret, stream, algorithm, quorum, members.
     Open(SecretNumber, StreamId, Algorithm, u32, Vec<Member>),
-    /// [`Device::vote`].
+    /// [`crate::Device::vote`].
     Vote(StreamId, Start, DeviceId),
-    /// [`Device::admit`].
+    /// [`crate::Device::admit`].
     Admit(StreamId, Start, Vec<Ballot>),
-    /// [`Device::synchronize`].
+    /// [`crate::Device::synchronize`].
     Synchronize(StreamId, DeviceId, Vec<Ballot>),
+    /// [`AppendOnly::log_at`].
+    LogAt(u32),
+    /// [`AppendOnly::open_log`].
+    OpenLog(LogId),
+    /// [`AppendOnly::append`].
+    Append(LogId, Statement),
+    /// [`AppendOnly::discard`].
+    Discard,
+    /// [`AppendOnly::seal`].
+    Seal(Vec<(LogId, End)>),
+    /// [`AppendOnly::sign_end`].
+    SignEnd(LogId),
 }
 
 impl<'a> Request<'a> {
@@ -97,6 +110,19 @@ impl<'a> Request<'a> {
                 put_message(out, 11, *stream, &peer.0.to_be_bytes(), &[]);
                 put_ballots(out, ballots);
             }
+            Self::LogAt(place) => put_message(out, 12, StreamId(*place), &[], &[]),
+            Self::OpenLog(log) => put_message(out, 13, StreamId(log.0), &[], &[]),
+            Self::Append(log, entry) => {
+                put_message(out, 14, StreamId(log.0), &entry.encode(), &[]);
+            }
+            Self::Discard => put_message(out, 15, StreamId(0), &[], &[]),
+            Self::Seal(ends) => {
+                put_message(out, 16, StreamId(0), &[], &[]);
+                for (log, end) in ends {
+                    put_log(out, *log, end);
+                }
+            }
+            Self::SignEnd(log) => put_message(out, 17, StreamId(log.0), &[], &[]),
         }
     }
 
@@ -128,13 +154,22 @@ impl<'a> Request<'a> {
             9 => Self::Vote(stream, start(fields)?, DeviceId(number(fields)?)),
             10 => Self::Admit(stream, start(fields)?, list(fields, ballot)?),
             11 => Self::Synchronize(stream, DeviceId(number(fields)?), list(fields, ballot)?),
+            12 => Self::LogAt(stream.0),
+            13 => Self::OpenLog(LogId(stream.0)),
+            14 => {
+                let entry = Statement::decode(&take::<STATEMENT_LEN>(fields)?)?;
+                Self::Append(LogId(stream.0), entry)
+            }
+            15 if stream.0 == 0 => Self::Discard,
+            16 if stream.0 == 0 => Self::Seal(list(fields, log)?),
+            17 => Self::SignEnd(LogId(stream.0)),
             _ => return None,
         };
         rest.is_empty().then_some(request)
     }
 
     /// Has a device do it.
-    pub fn ask(&self, device: &mut impl Device) -> Answer {
+    pub fn ask(&self, device: &mut impl AppendOnly) -> Answer {
         let done = |()| Answer::Done;
         let asked = match self {
             Self::Attest(stream, message) => {
@@ -167,13 +202,19 @@ impl<'a> Request<'a> {
             Self::Synchronize(stream, peer, ballots) => {
                 device.synchronize(*stream, *peer, ballots).map(done)
             }
+            Self::LogAt(place) => device.log_at(*place).map(Answer::Log),
+            Self::OpenLog(log) => device.open_log(*log).map(done),
+            Self::Append(log, entry) => device.append(*log, entry).map(Answer::Attestation),
+            Self::Discard => device.discard().map(done),
+            Self::Seal(ends) => device.seal(ends).map(done),
+            Self::SignEnd(log) => device.sign_end(*log).map(Answer::Signature),
         };
         asked.unwrap_or_else(|error| Answer::of_error(&error))
     }
 }
 
 /// Has a device do what the bytes of a request say, and writes the answer's bytes.
-pub fn answer_to(device: &mut impl Device, request: &[u8], answer: &mut Vec<u8>) {
+pub fn answer_to(device: &mut impl AppendOnly, request: &[u8], answer: &mut Vec<u8>) {
     answer.clear();
     let done = Request::decode(request).map_or(Answer::Malformed, |request| request.ask(device));
     done.encode(answer);
@@ -202,6 +243,18 @@ fn put_ballots(out: &mut Vec<u8>, ballots: &[Ballot]) {
 pub(crate) fn put_ballot(out: &mut Vec<u8>, ballot: &Ballot) {
     out.extend(ballot.vote.encode());
     out.extend(ballot.attestation.0);
+}
+
+/// A log and its end.
+pub(crate) fn put_log(out: &mut Vec<u8>, log: LogId, end: &End) {
+    out.extend(log.0.to_be_bytes());
+    out.extend(end.sequence.to_be_bytes());
+    out.extend(end.digest);
+}
+
+pub(crate) fn log(fields: &mut &[u8]) -> Option<(LogId, End)> {
+    let log = LogId(number(fields)?);
+    Some((log, End { sequence: long(fields)?, digest: take(fields)? }))
 }
 
 /// Takes `N` bytes off the front.
@@ -258,6 +311,8 @@ mod tests {
         let vote = Vote { newcomer, peer: DeviceId(6), peer_epoch: Epoch(7) };
         let ballots = vec![Ballot { vote, attestation }; 2];
         let members = vec![Member { device: DeviceId(1), epoch: Epoch(2) }; 3];
+        let kind = crate::statement::EntryKind::Tail;
+        let entry = Statement { kind, sequence: 14, context_hash: [1; 32], previous: [2; 32] };
         vec![
             Request::Attest(stream, b"message"),
             Request::Check(stream, attestation, b"message"),
@@ -270,6 +325,12 @@ mod tests {
             Request::Vote(stream, newcomer, DeviceId(12)),
             Request::Admit(stream, newcomer, ballots.clone()),
             Request::Synchronize(stream, DeviceId(13), ballots),
+            Request::LogAt(15),
+            Request::OpenLog(LogId(16)),
+            Request::Append(LogId(17), entry),
+            Request::Discard,
+            Request::Seal(vec![(LogId(18), entry.end()); 2]),
+            Request::SignEnd(LogId(19)),
         ]
     }
 

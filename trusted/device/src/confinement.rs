@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::os::fd::RawFd;
 
 use rustix::fs::{Gid, Uid};
 use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
@@ -82,17 +83,27 @@ pub fn hide() -> io::Result<()> {
     Ok(set_no_new_privs(true)?)
 }
 
+/// The open files that a process goes on to use.
+#[derive(Clone, Debug, Default)]
+pub struct Rights {
+    /// Files that are written and synced: those of the logs' ends.
+    pub files: Vec<RawFd>,
+    /// The way to the TPM.
+    pub tpm: Option<RawFd>,
+}
+
 /// Leaves the process only the system calls that [`crate::Server`] needs: any other one kills it.
-/// No file can be opened and no process started.
+/// No file can be opened and no process started. With files, these alone may be written at a place
+/// and synced; with a TPM, that alone may be read.
 ///
 /// # Errors
 /// The kernel has no seccomp.
-pub fn filter() -> io::Result<()> {
-    let program = program().map_err(io::Error::other)?;
+pub fn filter(rights: &Rights) -> io::Result<()> {
+    let program = program(rights).map_err(io::Error::other)?;
     apply_filter(&program).map_err(io::Error::other)
 }
 
-fn program() -> Result<BpfProgram, seccompiler::BackendError> {
+fn program(rights: &Rights) -> Result<BpfProgram, seccompiler::BackendError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
         ALLOWED.iter().map(|call| (*call, Vec::new())).collect();
     // Memory may be mapped, but never be run.
@@ -109,6 +120,21 @@ fn program() -> Result<BpfProgram, seccompiler::BackendError> {
         SeccompRule::new(vec![condition])
     };
     rules.insert(libc::SYS_fcntl, vec![only(libc::F_ADD_SEALS)?, only(libc::F_GETFD)?]);
+    let of = |file: &RawFd| {
+        let is_file = SeccompCmpOp::Eq;
+        let condition = SeccompCondition::new(0, SeccompCmpArgLen::Dword, is_file, *file as u64)?;
+        SeccompRule::new(vec![condition])
+    };
+    if !rights.files.is_empty() {
+        let files = rights.files.iter().map(of).collect::<Result<Vec<_>, _>>()?;
+        rules.insert(libc::SYS_pwrite64, files.clone());
+        rules.insert(libc::SYS_fdatasync, files);
+        // Nonces of files and of the TPM's sessions.
+        rules.insert(libc::SYS_getrandom, Vec::new());
+    }
+    if let Some(tpm) = &rights.tpm {
+        rules.insert(libc::SYS_read, vec![of(tpm)?]);
+    }
     let architecture: TargetArch = std::env::consts::ARCH.try_into()?;
     let (kill, allow) = (SeccompAction::KillProcess, SeccompAction::Allow);
     SeccompFilter::new(rules, kill, allow, architecture)?.try_into()
@@ -151,7 +177,7 @@ mod tests {
     /// How a child ends that takes the filter, and then does `then` and starts a program.
     fn end_of_child(then: fn()) -> ExitStatus {
         let mut command = Command::new("true");
-        let confined = move || filter().map(|()| then());
+        let confined = move || filter(&Rights::default()).map(|()| then());
         // SAFETY: between fork and exec the child allocates, which libc allows after a fork, and
         // makes system calls. It takes no other lock.
         unsafe { command.pre_exec(confined) };

@@ -3,7 +3,8 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -51,6 +52,30 @@ pub trait Files {
     /// # Errors
     /// Those of the disk.
     fn sync_names(&self) -> io::Result<()>;
+
+    /// A file that stays open, and is made if need be.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    fn slot(&self, name: &str) -> io::Result<Box<dyn Slot + Send>>;
+}
+
+/// A file of a length that never changes, which is written without being opened.
+pub trait Slot {
+    /// Writes all bytes of the file.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Makes the bytes durable.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    fn sync(&mut self) -> io::Result<()>;
+
+    /// The descriptor, if the file has one.
+    fn descriptor(&self) -> Option<RawFd>;
 }
 
 /// A folder that one process at a time has open.
@@ -132,5 +157,25 @@ impl Files for Folder {
 
     fn sync_names(&self) -> io::Result<()> {
         File::open(&self.path)?.sync_all()
+    }
+
+    fn slot(&self, name: &str) -> io::Result<Box<dyn Slot + Send>> {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600);
+        Ok(Box::new(options.open(self.path.join(name))?))
+    }
+}
+
+impl Slot for File {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.write_all_at(bytes, 0)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_data()
+    }
+
+    fn descriptor(&self) -> Option<RawFd> {
+        Some(self.as_raw_fd())
     }
 }

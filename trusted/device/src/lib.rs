@@ -15,14 +15,16 @@
 pub mod confinement;
 mod files;
 mod process;
+mod sealed_logs;
 mod secret_memory;
 mod server;
 mod session;
 mod store;
 pub mod tpm;
 
-pub use files::Files;
+pub use files::{Files, Slot};
 pub use process::{Core, RunError, RunOptions, run};
+pub use sealed_logs::SealedLogs;
 pub use secret_memory::{Secrecy, SecretBox, clear_stack};
 pub use server::Server;
 pub use session::Session;

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::Mode;
 use rustix::process::umask;
 use smt_attestation::Start;
-use smt_device_client::{Device, Library};
+use smt_device_client::{Device, Library, Logs};
 
-use crate::confinement::{self, Account};
+use crate::confinement::{self, Account, Rights};
 use crate::files::Files;
 use crate::secret_memory::{Secrecy, SecretBox, clear_stack};
 use crate::server::Server;
@@ -36,6 +36,9 @@ pub struct RunOptions {
     pub account: Option<Account>,
     /// The group whose members may connect. Without one, only the user itself.
     pub clients: Option<u32>,
+    /// Whether it remembers where append-only logs end. It keeps its files and the way to its TPM
+    /// open then, and the system calls for both.
+    pub memory: bool,
 }
 
 /// Why a device process ends. Each text begins with whose fault it is.
@@ -77,45 +80,53 @@ pub fn run(options: &RunOptions) -> Result<Infallible, RunError> {
         return Err(StoreError::Missing(options.directory.display().to_string()).into());
     }
     // The steps that only root may take come first.
-    let mut tpm =
-        options.tpm.as_deref().map(Transport::open).transpose().map_err(StoreError::from)?;
+    let tpm = options.tpm.as_deref().map(Transport::open).transpose().map_err(StoreError::from)?;
     let listener = listen(&options.socket, options.account, options.clients)?;
     if let Some(account) = options.account {
         account.assume().map_err(RunError::Confinement)?;
     }
     confinement::hide().map_err(RunError::Confinement)?;
     // The lock lives as long as the process: a second one would take another epoch.
-    let (mut core, _files) = start(&options.directory, tpm.as_mut())?;
-    drop(tpm);
-    clear_stack();
+    let Started { mut core, _files, rights } = start(&options.directory, tpm, options.memory)?;
+    clear_stack::<{ 2 << 20 }>();
     let Start { device, epoch, .. } = core.own();
     let secrecy = match core.secrecy() {
         Secrecy::Secret => "in secret memory",
         Secrecy::Locked => "in locked memory: this kernel has no memfd_secret",
     };
     let counter = if options.tpm.is_some() { "its TPM" } else { "a file, which can be restored" };
+    let memory = if options.memory { ", remembers logs by the same" } else { "" };
     eprintln!(
-        "smt-device: device {} in epoch {} by {counter}, keys {secrecy}, serves at {}",
+        "smt-device: device {} in epoch {} by {counter}{memory}, keys {secrecy}, serves at {}",
         device.0,
         epoch.0,
         options.socket.display()
     );
     let mut server = Server::new(listener).map_err(RunError::Serve)?;
-    confinement::filter().map_err(RunError::Confinement)?;
+    confinement::filter(&rights).map_err(RunError::Confinement)?;
     match server.run(&mut *core) {
         Ok(()) => unreachable!("it serves for ever"),
         Err(error) => Err(RunError::Serve(error)),
     }
 }
 
+/// A device that can serve.
+struct Started {
+    core: SecretBox<Core>,
+    _files: Box<dyn Files>,
+    /// The descriptors that it goes on to use.
+    rights: Rights,
+}
+
 /// Opens the device in its next epoch, with all its keys in secret memory.
 #[inline(never)]
 fn start(
     directory: &Path,
-    mut tpm: Option<&mut Transport>,
-) -> Result<(SecretBox<Core>, Box<dyn Files>), RunError> {
-    let mut store = Store::open(directory, tpm.as_deref_mut())?;
-    let epoch = store.next_epoch(tpm)?;
+    mut tpm: Option<Transport>,
+    has_memory: bool,
+) -> Result<Started, RunError> {
+    let mut store = Store::open(directory, tpm.as_mut())?;
+    let epoch = store.next_epoch(tpm.as_mut())?;
     let mut nonce = [0; 16];
     getrandom::fill(&mut nonce).map_err(|error| RunError::Memory(error.into()))?;
     let own = Start { device: store.device(), epoch, nonce };
@@ -125,7 +136,16 @@ fn start(
         // A store has 64 at most.
         core.add_secret(number, secret).map_err(|_| StoreError::SecretExists(number.0))?;
     }
-    Ok((core, store.into_files()))
+    let mut rights = Rights::default();
+    if has_memory {
+        let logs = store.open_logs(tpm)?;
+        (rights.files, rights.tpm) = logs.descriptors();
+        let ends = logs.ends().to_vec();
+        // A sealing has no more logs than a device has room for.
+        let logs = Logs::new(&ends, Some(Box::new(logs)));
+        core.remember(logs.map_err(|_| StoreError::Altered("memory"))?);
+    }
+    Ok(Started { core, _files: store.into_files(), rights })
 }
 
 fn listen(

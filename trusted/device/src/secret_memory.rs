@@ -53,6 +53,9 @@ impl<T> SecretBox<T> {
     }
 }
 
+// SAFETY: the box owns its value alone, as a `Box` does.
+unsafe impl<T: Send> Send for SecretBox<T> {}
+
 impl<T> Deref for SecretBox<T> {
     type Target = T;
 
@@ -108,10 +111,11 @@ fn locked_pages(size: usize) -> Result<NonNull<u8>, Errno> {
     NonNull::new(start.cast()).ok_or(Errno::NOMEM)
 }
 
-/// Overwrites what earlier calls have left on the stack: values that were moved leave copies.
+/// Overwrites what earlier calls have left on the stack, in so many bytes: values that were moved
+/// leave copies.
 #[inline(never)]
-pub fn clear_stack() {
-    let mut bytes = [0_u8; 2 << 20];
+pub fn clear_stack<const BYTES: usize>() {
+    let mut bytes = [0_u8; BYTES];
     zeroize::Zeroize::zeroize(&mut bytes[..]);
     std::hint::black_box(&mut bytes);
 }

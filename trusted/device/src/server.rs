@@ -7,7 +7,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
-use smt_device_client::{Corrupt, Device, Hello, Wake};
+use smt_device_client::{AppendOnly, Corrupt, Hello, Wake};
 
 use crate::session::Session;
 
@@ -45,7 +45,7 @@ impl Server {
     ///
     /// # Errors
     /// The operating system failed. A host can end its own connection at most.
-    pub fn run(&mut self, device: &mut impl Device) -> io::Result<()> {
+    pub fn run(&mut self, device: &mut impl AppendOnly) -> io::Result<()> {
         let hello = Hello { own: device.own(), public_key: device.public_key() };
         loop {
             // A host that always has requests keeps the device awake, and others may come.
@@ -63,7 +63,7 @@ impl Server {
     }
 
     /// One turn of each connection; whether there was a request.
-    fn serve(&mut self, device: &mut impl Device) -> bool {
+    fn serve(&mut self, device: &mut impl AppendOnly) -> bool {
         let mut has_served = false;
         self.connections.retain_mut(|Connection { session, wake }| {
             match session.serve(device, TURN) {

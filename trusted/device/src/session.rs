@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use smt_device_client::{Answer, Corrupt, Device, Reader, SharedMemory, Writer, answer_to};
+use smt_device_client::{Answer, AppendOnly, Corrupt, Reader, SharedMemory, Writer, answer_to};
 
 /// After how many answers the host sees them, while more are made.
 const ANSWERS_SHOWN: usize = 16;
@@ -44,7 +44,7 @@ impl Session {
     ///
     /// # Errors
     /// The host breaks the protocol of the rings. The connection ends.
-    pub fn serve(&mut self, device: &mut impl Device, most: usize) -> Result<usize, Corrupt> {
+    pub fn serve(&mut self, device: &mut impl AppendOnly, most: usize) -> Result<usize, Corrupt> {
         let mut served = 0;
         while served < most && self.answers.has_room(Answer::LEN_MAX)? {
             let Some(tag) = self.requests.next(&mut self.request)? else {

@@ -5,18 +5,23 @@
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
-//! | 0 | 16 | `SMT device v1`, zeros |
+//! | 0 | 16 | `SMT device v2`, zeros |
 //! | 16 | 4 | device |
 //! | 20 | 1 | 0 in clear, 1 sealed |
 //! | 21 | 32 | in clear: the root secret, and nothing more |
 //! | 21 | 4 | sealed: index of the TPM's counter |
-//! | 25 | 64 | the TPM's storage key |
-//! | 89 | 32 | the second secret, which the TPM asks for |
-//! | 121 | 2, n, 2, m | length and bytes of the sealed root secret, private and public part |
+//! | 25 | 4 | index of the TPM's register of the logs |
+//! | 29 | 64 | the TPM's storage key |
+//! | 93 | 32 | the second secret, which the TPM asks for |
+//! | 125 | 2, n, 2, m | length and bytes of the sealed root secret, private and public part |
+//!
+//! A file of version 1 has no index at 25. Such a device is read and runs, and remembers no logs.
 //!
 //! The file `state` has a nonce (24 bytes), and under XChaCha20-Poly1305 the epoch (8 bytes) and
 //! each group secret (number, 4 bytes; secret, 32 bytes). It is replaced as a whole. Its key
 //! follows from the root secret.
+//!
+//! The files `memory.0` and `memory.1` have the ends of logs (`sealed_logs.rs`).
 //!
 //! The file `certificate` has what the device's manufacturer states of it, if it does.
 //!
@@ -37,9 +42,12 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use crate::files::{Files, Folder};
-use crate::tpm::{Counter, POINT_LEN, Sealed, StorageKey, TpmError, Transport};
+use crate::sealed_logs::{self, RegisterPlace, SealedLogs, SealingKeys};
+use crate::tpm::{Counter, POINT_LEN, Register, Sealed, StorageKey, TpmError, Transport};
 
-const MAGIC: &[u8; 16] = b"SMT device v1\0\0\0";
+/// Each version with its first bytes. The file `state` is bound to them too.
+const MAGIC: &[u8; 16] = b"SMT device v2\0\0\0";
+const MAGIC_1: &[u8; 16] = b"SMT device v1\0\0\0";
 const NONCE_LEN: usize = 24;
 /// Bytes of a group secret with its number.
 const SECRET_LEN: usize = 36;
@@ -79,8 +87,21 @@ pub enum StoreError {
         /// The TPM's.
         tpm: u64,
     },
+    /// The logs' ends are not those that were sealed last.
+    #[error(
+        "the host: the files memory.0 and memory.1 are not those that the device wrote last, as \
+         its TPM knows: they were restored, altered, or are those of a copy; bring the last ones \
+         back, or make a new device"
+    )]
+    MemoryRestored,
+    /// The device was made without a memory.
+    #[error(
+        "your request: the device was made by an earlier version, and remembers no logs: make a \
+         new device, or leave --memory out"
+    )]
+    HasNoMemory,
     /// Another process has taken the epoch.
-    #[error("the host: a copy of this device started at the same time: only one may run")]
+    #[error("the host: a copy of this device runs at the same time: only one may")]
     Copied,
     /// A secret of that number is there.
     #[error("your request: the device has a secret {0} already, or 64 of them")]
@@ -103,6 +124,7 @@ pub struct Store {
     device: DeviceId,
     root: Zeroizing<[u8; 32]>,
     keeping: Keeping,
+    has_memory: bool,
     epoch: u64,
     secrets: Vec<(SecretNumber, Zeroizing<[u8; 32]>)>,
 }
@@ -115,6 +137,8 @@ enum Keeping {
 
 struct Seal {
     index: u32,
+    /// The register of the logs, which devices of version 1 do not have.
+    register: Option<u32>,
     point: [u8; POINT_LEN],
     second: Zeroizing<[u8; 32]>,
     sealed: Sealed,
@@ -147,6 +171,7 @@ impl Store {
             return Err(StoreError::Exists(files.place()));
         }
         let root = random()?;
+        let memory = sealed_logs::create(&*files, device, &derive(&root, b"SMT device mem  "))?;
         let (keeping, epoch) = match tpm {
             None => (Keeping::Clear, 0),
             Some(tpm) => {
@@ -156,12 +181,17 @@ impl Store {
                 let sealed = Sealed::seal(tpm, &key, &root, &second)?;
                 let counter = Counter::define(tpm, &second)?;
                 let (index, epoch) = (counter.index, counter.begin(tpm, &key)?);
+                let register = Register::define(tpm, &second)?;
+                register.begin(tpm, &key, &memory)?;
+                let register = Some(register.index);
                 tpm.let_go(&key)?;
                 let point = key.point();
-                (Keeping::Sealed(Box::new(Seal { index, point, second, sealed })), epoch)
+                let seal = Seal { index, register, point, second, sealed };
+                (Keeping::Sealed(Box::new(seal)), epoch)
             }
         };
-        let store = Self { files, device, root, keeping, epoch, secrets: Vec::new() };
+        let (has_memory, secrets) = (true, Vec::new());
+        let store = Self { files, device, root, keeping, has_memory, epoch, secrets };
         store.save()?;
         // Written last: without it there is no device, and the next try begins anew.
         store.write("keys", &store.keys())?;
@@ -186,14 +216,16 @@ impl Store {
             _ => error.into(),
         };
         let keys = files.read("keys").map_err(missing)?;
-        let (device, clear, keeping) = decode(&keys).ok_or(StoreError::Altered("keys"))?;
+        let Decoded { device, clear, keeping, has_memory } =
+            decode(&keys).ok_or(StoreError::Altered("keys"))?;
         let root = match (&keeping, tpm) {
             (Keeping::Clear, None) => clear,
             (Keeping::Sealed(seal), Some(tpm)) => seal.open(tpm)?,
             (Keeping::Clear, Some(_)) => return Err(StoreError::HasNoTpm),
             (Keeping::Sealed(_), None) => return Err(StoreError::NeedsTpm),
         };
-        let mut store = Self { files, device, root, keeping, epoch: 0, secrets: Vec::new() };
+        let (epoch, secrets) = (0, Vec::new());
+        let mut store = Self { files, device, root, keeping, has_memory, epoch, secrets };
         store.load()?;
         Ok(store)
     }
@@ -224,6 +256,27 @@ impl Store {
         let taken = counter.increment_from(tpm, &key, value)?.ok_or(StoreError::Copied)?;
         tpm.let_go(&key)?;
         Ok(Epoch(taken))
+    }
+
+    /// Finds the logs' ends that were sealed last. The TPM is at hand as long as they are.
+    ///
+    /// # Errors
+    /// [`StoreError::HasNoMemory`], [`StoreError::MemoryRestored`], [`StoreError::Altered`],
+    /// [`StoreError::Tpm`], [`StoreError::NeedsTpm`], [`StoreError::File`].
+    pub fn open_logs(&self, tpm: Option<Transport>) -> Result<SealedLogs, StoreError> {
+        let (mut register, mut secret) = (None, Zeroizing::new([0; 32]));
+        if !self.has_memory {
+            return Err(StoreError::HasNoMemory);
+        }
+        if let Keeping::Sealed(seal) = &self.keeping {
+            let mut tpm = tpm.ok_or(StoreError::NeedsTpm)?;
+            let key = seal.storage_key(&mut tpm)?;
+            let index = seal.register.ok_or(StoreError::HasNoMemory)?;
+            secret = seal.second.clone();
+            register = Some(RegisterPlace { tpm, key, index });
+        }
+        let keys = SealingKeys { cipher: self.derive(b"SMT device mem  "), register: secret };
+        SealedLogs::open(&*self.files, self.device, keys, register)
     }
 
     /// Gives the device a group's secret.
@@ -328,9 +381,7 @@ impl Store {
 
     /// A key for one purpose.
     fn derive(&self, purpose: &[u8; 16]) -> Zeroizing<[u8; 32]> {
-        let keyed = <Hmac<Sha256> as KeyInit>::new_from_slice(&*self.root);
-        let hmac = keyed.unwrap_or_else(|_| unreachable!("32 bytes fit")).chain_update(purpose);
-        Zeroizing::new(hmac.finalize().into_bytes().into())
+        derive(&self.root, purpose)
     }
 
     fn cipher(&self) -> XChaCha20Poly1305 {
@@ -375,10 +426,10 @@ impl Store {
         Ok(())
     }
 
-    /// Bound to the file: the device.
+    /// Bound to the file: the version and the device.
     fn aad(&self) -> [u8; 20] {
         let mut aad = [0; 20];
-        aad[..16].copy_from_slice(MAGIC);
+        aad[..16].copy_from_slice(if self.has_memory { MAGIC } else { MAGIC_1 });
         aad[16..].copy_from_slice(&self.device.0.to_be_bytes());
         aad
     }
@@ -394,6 +445,9 @@ impl Store {
             Keeping::Sealed(seal) => {
                 bytes.push(1);
                 bytes.extend(seal.index.to_be_bytes());
+                if let Some(register) = seal.register {
+                    bytes.extend(register.to_be_bytes());
+                }
                 bytes.extend(seal.point);
                 bytes.extend_from_slice(&*seal.second);
                 for part in [&seal.sealed.private, &seal.sealed.public] {
@@ -435,20 +489,33 @@ impl Seal {
     }
 }
 
-type Decoded = (DeviceId, Zeroizing<[u8; 32]>, Keeping);
+/// The file `keys`, without the root secret where that is sealed.
+struct Decoded {
+    device: DeviceId,
+    clear: Zeroizing<[u8; 32]>,
+    keeping: Keeping,
+    has_memory: bool,
+}
 
 fn decode(bytes: &[u8]) -> Option<Decoded> {
     let (magic, rest) = bytes.split_first_chunk::<16>()?;
     let (device, rest) = rest.split_first_chunk::<4>()?;
     let device = DeviceId(u32::from_be_bytes(*device));
     let (kind, rest) = rest.split_first()?;
-    if magic != MAGIC {
+    let has_memory = magic == MAGIC;
+    if !has_memory && magic != MAGIC_1 {
         return None;
     }
     if *kind == 0 {
-        return Some((device, Zeroizing::new(rest.try_into().ok()?), Keeping::Clear));
+        let clear = Zeroizing::new(rest.try_into().ok()?);
+        return Some(Decoded { device, clear, keeping: Keeping::Clear, has_memory });
     }
-    let (index, rest) = rest.split_first_chunk::<4>()?;
+    let (index, mut rest) = rest.split_first_chunk::<4>()?;
+    let mut register = None;
+    if has_memory {
+        let (index, after) = rest.split_first_chunk::<4>()?;
+        (register, rest) = (Some(u32::from_be_bytes(*index)), after);
+    }
     let (point, rest) = rest.split_first_chunk::<POINT_LEN>()?;
     let (second, mut rest) = rest.split_first_chunk::<32>()?;
     let mut part = || {
@@ -459,9 +526,18 @@ fn decode(bytes: &[u8]) -> Option<Decoded> {
     };
     let sealed = Sealed { private: part()?, public: part()? };
     let second = Zeroizing::new(*second);
-    let seal = Seal { index: u32::from_be_bytes(*index), point: *point, second, sealed };
+    let index = u32::from_be_bytes(*index);
+    let seal = Seal { index, register, point: *point, second, sealed };
+    let (clear, keeping) = (Zeroizing::new([0; 32]), Keeping::Sealed(Box::new(seal)));
     let is_whole = rest.is_empty() && *kind == 1;
-    is_whole.then(|| (device, Zeroizing::new([0; 32]), Keeping::Sealed(Box::new(seal))))
+    is_whole.then_some(Decoded { device, clear, keeping, has_memory })
+}
+
+/// A key for one purpose, from the root secret.
+fn derive(root: &[u8; 32], purpose: &[u8; 16]) -> Zeroizing<[u8; 32]> {
+    let keyed = <Hmac<Sha256> as KeyInit>::new_from_slice(root);
+    let hmac = keyed.unwrap_or_else(|_| unreachable!("32 bytes fit")).chain_update(purpose);
+    Zeroizing::new(hmac.finalize().into_bytes().into())
 }
 
 fn random() -> io::Result<Zeroizing<[u8; 32]>> {

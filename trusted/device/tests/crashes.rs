@@ -7,7 +7,7 @@ mod disk;
 use disk::{Lie, ModelFiles};
 use smt_attestation::DeviceId;
 use smt_device::{Store, StoreError};
-use smt_device_client::SecretNumber;
+use smt_device_client::{End, LogId, Sealing, SecretNumber};
 use smt_simulation::Random;
 use zeroize::Zeroizing;
 
@@ -21,6 +21,10 @@ struct Acknowledged {
     secrets: Vec<u32>,
     /// The last certificate that was stored.
     certificate: u8,
+    /// The sequence number up to which a log is sealed.
+    sealed: u64,
+    /// The one that was to be sealed when the device died, or the same.
+    sealing: u64,
 }
 
 /// A promise that the device has broken.
@@ -36,6 +40,10 @@ fn live(files: &ModelFiles, told: &mut Acknowledged, random: &mut Random) -> Res
     }
 }
 
+fn end_of_log(sequence: u64) -> (LogId, End) {
+    (LogId(7), End { sequence, digest: [sequence as u8; 32] })
+}
+
 /// A promise that it breaks, or the error that ends it.
 fn steps(
     files: &ModelFiles,
@@ -49,6 +57,14 @@ fn steps(
         opened => opened?,
     };
     told.is_made = true;
+    let mut logs = store.open_logs(None)?;
+    let sealed = logs.ends().first().map_or(0, |(_, end)| end.sequence);
+    let is_whole = logs.ends().iter().all(|it| *it == end_of_log(sealed));
+    if !is_whole || ![told.sealed, told.sealing].contains(&sealed) {
+        let lost = format!("log 7 is sealed up to {sealed}, and not to {}", told.sealed);
+        return Ok(Some(Broken(lost)));
+    }
+    (told.sealed, told.sealing) = (sealed, sealed);
     // A device has 63 secrets of groups at most.
     for _ in 0..60 {
         let has = |number| store.secrets().any(|(it, _)| it == SecretNumber(number));
@@ -65,7 +81,11 @@ fn steps(
         {
             return Ok(Some(Broken("its certificate is lost or torn".to_owned())));
         }
-        if random.chance(10) && stored < u8::MAX {
+        if random.chance(30) {
+            told.sealing = told.sealed + 1;
+            logs.seal(&[end_of_log(told.sealing)])?;
+            told.sealed = told.sealing;
+        } else if random.chance(10) && stored < u8::MAX {
             store.write_certificate(&[stored + 1; CERTIFICATE_LEN])?;
             told.certificate = stored + 1;
         } else if random.chance(60) || told.secrets.len() > 50 {
@@ -92,6 +112,7 @@ struct Counts {
     crashes: u32,
     torn: u32,
     epochs: u64,
+    sealed: u64,
 }
 
 /// Lives and crashes of so many devices, on a disk that does what `lie` says.
@@ -111,6 +132,7 @@ fn campaign(seeds: std::ops::Range<u64>, lie: Lie) -> Result<Counts, Broken> {
         files.crashes_after(u32::MAX);
         live(&files, &mut told, &mut random).map_err(of_seed)?;
         counts.epochs += told.epoch;
+        counts.sealed += told.sealed;
     }
     Ok(counts)
 }
@@ -122,6 +144,7 @@ fn a_crash_at_any_step_takes_back_nothing_that_was_told_and_the_device_starts_ag
     let counts = campaign(first..first + 500, Lie::Nothing).unwrap();
     println!("{counts:?}");
     assert!(counts.crashes >= 6_000 && counts.torn > 1_000 && counts.epochs > 5_000, "{counts:?}");
+    assert!(counts.sealed > 5_000, "{counts:?}");
 }
 
 /// The same as a device that leaves a sync out: the campaign would see it.

@@ -17,6 +17,7 @@ fn a_hostile_host_gets_no_counter_twice_and_no_key() {
     assert!(report.refused > operations / 50 && report.malformed > operations / 500, "{report}");
     assert!(report.dropped > 10 && report.starts > 5 && report.damaged > 1, "{report}");
     assert!(report.changed > operations / 100, "{report}");
+    assert!(report.sealed > operations / 2_000 && report.signed_ends > 0, "{report}");
     if report.has_tpm {
         assert!(report.restored > 1 && report.broken_off > 0, "{report}");
     } else {

@@ -4,7 +4,7 @@
 use std::hint::black_box;
 
 use smt_a2m::{A2m, Disk, Durability, LogId, Memory, OwnDevice, Storage};
-use smt_device_client::Device;
+use smt_device_client::AppendOnly;
 use smt_report::Table;
 
 use crate::machine::Processes;
@@ -12,9 +12,8 @@ use crate::systems::{EMULATED, busy_wait, library};
 use crate::times::{Times, told};
 use crate::{Failure, Report};
 
-/// The log in memory, and another one on disk: the device counts what it has attested for each.
-const IN_MEMORY: LogId = LogId(1);
-const ON_DISK: LogId = LogId(2);
+/// The log of each memory.
+const LOG: LogId = LogId(1);
 /// Bytes of a context: with its attestation and statement, an entry has what the paper's has.
 const CONTEXT: [u8; 64] = [7; 64];
 const BATCH: usize = 1024;
@@ -38,8 +37,8 @@ pub(crate) fn table_3(
     let rounds = (200 / less).max(3);
     let mut rows = Vec::new();
     // A round of the library is followed by one of the device, so both see the same machine.
-    let mut own = Log::open(IN_MEMORY, library(), Memory::default())?;
-    let mut device = Log::open(IN_MEMORY, processes.device()?, Memory::default())?;
+    let mut own = Log::new(A2m::open_own(library(), Memory::default())?);
+    let mut device = Log::new(A2m::open_with(processes.device()?, Memory::default())?);
     for _ in 0..rounds {
         own.round()?;
         device.round()?;
@@ -56,8 +55,10 @@ pub(crate) fn table_3(
             .collect(),
     ));
     let disk = |name: &str| Disk::open(&processes.place(name), Durability::Anchored);
-    let mut own = Log::open(ON_DISK, library(), disk("library")?)?;
-    let mut device = Log::open(ON_DISK, processes.device()?, disk("device")?)?;
+    let mut own = Log::new(A2m::open_own(library(), disk("library")?)?);
+    // A device has one memory.
+    let other = processes.other_device()?;
+    let mut device = Log::new(A2m::open_with(other.connect()?, disk("device")?)?);
     for _ in 0..rounds / 4 + 1 {
         own.round()?;
         device.round()?;
@@ -74,33 +75,31 @@ pub(crate) fn table_3(
 }
 
 struct Log<S, D> {
-    log: LogId,
     memory: A2m<S, D>,
     appends: Times,
     lookups: Times,
     sequence: u64,
 }
 
-impl<S: Storage, D: Device> Log<S, D> {
-    fn open(log: LogId, device: D, storage: S) -> Result<Self, Failure> {
-        let memory = A2m::open_with(device, storage)?;
+impl<S: Storage, D: AppendOnly> Log<S, D> {
+    fn new(memory: A2m<S, D>) -> Self {
         let [appends, lookups] = [(); 2].map(|()| Times::of_batches(BATCH));
-        Ok(Self { log, memory, appends, lookups, sequence: 2 })
+        Self { memory, appends, lookups, sequence: 2 }
     }
 
     fn round(&mut self) -> Result<(), Failure> {
         let contexts = [&CONTEXT[..]; BATCH];
         self.appends.time(|| -> Result<(), Failure> {
-            self.memory.append_all(self.log, &contexts)?;
+            self.memory.append_all(LOG, &contexts)?;
             Ok(self.memory.commit()?)
         })?;
         let first = self.sequence;
         self.sequence += BATCH as u64;
         let last = self.sequence;
-        let (log, memory) = (self.log, &self.memory);
+        let memory = &self.memory;
         self.lookups.time(|| -> Result<(), Failure> {
             (first..last).try_for_each(|it| {
-                black_box(memory.lookup(log, it)?);
+                black_box(memory.lookup(LOG, it)?);
                 Ok(())
             })
         })
@@ -119,14 +118,14 @@ impl<S: Storage, D: Device> Log<S, D> {
 
 /// One append at a time by the library, after a busy wait.
 fn emulated(name: &str, wait: u64, count: usize) -> Result<(String, Vec<String>), Failure> {
-    let mut memory: A2m<Memory, OwnDevice> = A2m::open_with(library(), Memory::default())?;
+    let mut memory: A2m<Memory, OwnDevice> = A2m::open_own(library(), Memory::default())?;
     let [mut appends, mut lookups] = [(); 2].map(|()| Times::of_batches(1));
     for number in 0..count as u64 {
         appends.time(|| {
             busy_wait(wait);
-            memory.append(IN_MEMORY, &CONTEXT)
+            memory.append(LOG, &CONTEXT)
         })?;
-        lookups.time(|| memory.lookup(IN_MEMORY, number + 2))?;
+        lookups.time(|| memory.lookup(LOG, number + 2))?;
     }
     let values = [1e6 / appends.mean(), 1e6 / lookups.mean(), appends.mean(), lookups.mean()];
     Ok((format!("{name}, one at a time, mean"), values.map(told).to_vec()))

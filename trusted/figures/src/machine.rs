@@ -43,6 +43,11 @@ impl Processes {
         Ok(self.device.connect()?)
     }
 
+    /// Another device, for another memory.
+    pub(crate) fn other_device(&self) -> Result<DeviceProcess, Failure> {
+        Ok(DeviceProcess::start(&std::env::current_exe()?, 2, None)?)
+    }
+
     pub(crate) fn server(&self) -> Result<Server, Failure> {
         Ok(Server::connect(&self.server)?)
     }

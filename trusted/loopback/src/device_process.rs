@@ -18,7 +18,8 @@ use zeroize::Zeroizing;
 /// Those of [`smt_device::run`].
 pub fn run_device(directory: &Path) -> Result<(), RunError> {
     let (directory, socket) = (directory.to_path_buf(), directory.join("socket"));
-    let options = RunOptions { directory, socket, tpm: None, account: None, clients: None };
+    let (tpm, account, clients, memory) = (None, None, None, true);
+    let options = RunOptions { directory, socket, tpm, account, clients, memory };
     match smt_device::run(&options)? {}
 }
 

@@ -7,6 +7,7 @@ mod certification;
 mod epochs;
 mod event_log;
 mod interface;
+mod memory;
 mod process;
 mod rights;
 mod service;

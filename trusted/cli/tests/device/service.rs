@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use smt_a2m::{A2m, A2mError, LogId, Memory, verify_tail};
 use smt_attestation::{
     ATTESTATION_LEN, Attestation, DeviceId, Misuse, Progress, Refusal, StreamId, verify_signature,
 };
@@ -220,54 +219,6 @@ fn a_device_that_is_killed_gives_no_counter_twice() {
     }
     let epochs: std::collections::BTreeSet<u64> = given.keys().map(|place| place.0).collect();
     assert_eq!(epochs.len(), 20);
-}
-
-#[test]
-fn a_memory_goes_on_in_the_epoch_of_a_device_that_still_runs() {
-    let directory = Directory::new();
-    let path = device(&directory, "1");
-    let _process = start(&path, &[]);
-    let log = LogId(7);
-    let mut memory = A2m::open_with(connect(&path), Memory::default()).unwrap();
-    memory.append(log, b"a").unwrap();
-    let entries = memory.append_all(log, &[b"b", b"c", b"d"]).unwrap();
-    for entry in &entries {
-        assert_eq!(memory.verified_lookup(log, entry.statement.sequence).unwrap(), *entry);
-    }
-    let storage = std::mem::take(memory.storage_mut());
-    let mut again = A2m::open_with(connect(&path), storage).unwrap();
-    let tail = again.tail(log, b"nonce").unwrap();
-    assert_eq!(tail.entry.statement.sequence, 6);
-    assert!(verify_tail(&again.public_key(), log, b"nonce", &tail));
-}
-
-#[test]
-fn a_log_without_its_last_entries_is_refused_while_the_device_runs() {
-    let directory = Directory::new();
-    let path = device(&directory, "1");
-    let _process = start(&path, &[]);
-    let log = LogId(7);
-    let mut memory = A2m::open_with(connect(&path), Memory::default()).unwrap();
-    memory.append(log, b"a").unwrap();
-    // The host keeps nothing of it.
-    let rolled_back = A2m::open_with(connect(&path), Memory::default()).unwrap();
-    let mut rolled_back = rolled_back;
-    assert!(matches!(rolled_back.append(log, b"b"), Err(A2mError::RolledBack(_))));
-}
-
-#[test]
-fn a_memory_stores_no_entry_whose_counter_is_not_the_next_one() {
-    let directory = Directory::new();
-    let path = device(&directory, "1");
-    let _process = start(&path, &[]);
-    let log = LogId(7);
-    let mut memory = A2m::open_with(connect(&path), Memory::default()).unwrap();
-    memory.append(log, b"a").unwrap();
-    // Another process has the device attest on the stream of this log.
-    connect(&path).attest(StreamId(log.0), b"of another process").unwrap();
-    assert!(matches!(memory.append(log, b"b"), Err(A2mError::Misplaced { .. })));
-    assert!(matches!(memory.lookup(log, 3), Err(A2mError::Beyond { .. })));
-    assert!(matches!(memory.append(log, b"c"), Err(A2mError::Stopped)));
 }
 
 #[test]

@@ -19,6 +19,7 @@ pub(super) const FLUSH_CONTEXT: Code = Code(0x165, "TPM2_FlushContext");
 pub(super) const START_AUTH_SESSION: Code = Code(0x176, "TPM2_StartAuthSession");
 pub(super) const NV_DEFINE_SPACE: Code = Code(0x12a, "TPM2_NV_DefineSpace");
 pub(super) const NV_INCREMENT: Code = Code(0x134, "TPM2_NV_Increment");
+pub(super) const NV_EXTEND: Code = Code(0x136, "TPM2_NV_Extend");
 pub(super) const NV_READ_PUBLIC: Code = Code(0x169, "TPM2_NV_ReadPublic");
 pub(super) const POLICY_SECRET: Code = Code(0x151, "TPM2_PolicySecret");
 pub(super) const ACTIVATE_CREDENTIAL: Code = Code(0x147, "TPM2_ActivateCredential");

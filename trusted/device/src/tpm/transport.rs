@@ -4,6 +4,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
@@ -52,6 +53,15 @@ impl Transport {
             return Ok(Self::Unix(socket));
         }
         Ok(Self::Device(OpenOptions::new().read(true).write(true).open(place)?))
+    }
+
+    /// The descriptor that commands go through.
+    pub(crate) fn descriptor(&self) -> RawFd {
+        match self {
+            Self::Device(file) => file.as_raw_fd(),
+            Self::Tcp(socket) => socket.as_raw_fd(),
+            Self::Unix(socket) => socket.as_raw_fd(),
+        }
     }
 
     /// Sends a command and returns the response, whose header says its size.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A disk in memory of which a crash keeps what was synced, and any part of the rest.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
-use std::rc::Rc;
+use std::os::fd::RawFd;
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use smt_device::Files;
+use smt_device::{Files, Slot};
 use smt_simulation::Random;
 use zeroize::Zeroizing;
 
@@ -26,7 +26,7 @@ pub(crate) enum Lie {
 
 /// The files, shared by all who have them open.
 #[derive(Clone)]
-pub(crate) struct ModelFiles(Rc<RefCell<Disk>>);
+pub(crate) struct ModelFiles(Arc<Mutex<Disk>>);
 
 #[derive(Default)]
 struct Disk {
@@ -55,16 +55,20 @@ enum Change {
 
 impl ModelFiles {
     pub(crate) fn new(lie: Lie) -> Self {
-        Self(Rc::new(RefCell::new(Disk { lie, ..Disk::default() })))
+        Self(Arc::new(Mutex::new(Disk { lie, ..Disk::default() })))
+    }
+
+    fn disk(&self) -> MutexGuard<'_, Disk> {
+        self.0.lock().unwrap()
     }
 
     pub(crate) fn crashes_after(&self, steps: u32) {
-        self.0.borrow_mut().left = steps;
+        self.disk().left = steps;
     }
 
     /// Leaves what a crash leaves. True if something was lost or torn.
     pub(crate) fn crash(&self, random: &mut Random) -> bool {
-        let disk = &mut *self.0.borrow_mut();
+        let disk = &mut *self.disk();
         let kept = random.below(disk.changes.len() as u64 + 1) as usize;
         let mut is_torn = kept < disk.changes.len();
         let mut names = disk.durable_names.clone();
@@ -82,7 +86,7 @@ impl ModelFiles {
 
     /// The disk, if the process lives. Each step may be its last, done or not.
     fn step<T>(&self, step: impl FnOnce(&mut Disk) -> io::Result<T>) -> io::Result<T> {
-        let disk = &mut *self.0.borrow_mut();
+        let disk = &mut *self.disk();
         if disk.left == 0 {
             return Err(io::ErrorKind::Interrupted.into());
         }
@@ -145,11 +149,11 @@ impl Files for ModelFiles {
     }
 
     fn exists(&self, name: &str) -> bool {
-        self.0.borrow().names.contains_key(name)
+        self.disk().names.contains_key(name)
     }
 
     fn read(&self, name: &str) -> io::Result<Zeroizing<Vec<u8>>> {
-        let mut disk = self.0.borrow_mut();
+        let mut disk = self.disk();
         Ok(Zeroizing::new(disk.file(name)?.current.clone()))
     }
 
@@ -194,5 +198,29 @@ impl Files for ModelFiles {
             }
             Ok(())
         })
+    }
+
+    fn slot(&self, name: &str) -> io::Result<Box<dyn Slot + Send>> {
+        Ok(Box::new(ModelSlot { files: self.clone(), name: name.to_owned() }))
+    }
+}
+
+/// A file of a model that stays open.
+struct ModelSlot {
+    files: ModelFiles,
+    name: String,
+}
+
+impl Slot for ModelSlot {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.files.write(&self.name, bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.files.sync(&self.name)
+    }
+
+    fn descriptor(&self) -> Option<RawFd> {
+        None
     }
 }

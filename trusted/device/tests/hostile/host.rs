@@ -10,7 +10,10 @@ use smt_attestation::{
 };
 use smt_device::Session;
 use smt_device_client::layout::{ANSWERS, ANSWERS_READ, REQUESTS, REQUESTS_WRITTEN, WORDS};
-use smt_device_client::{Answer, Device, Reader, Request, SecretNumber, SharedMemory, Writer};
+use smt_device_client::{
+    Answer, Device, End, EntryKind, LogId, Reader, Request, SecretNumber, SharedMemory, Statement,
+    Writer,
+};
 use smt_simulation::Random;
 
 use super::sight::Sight;
@@ -21,6 +24,8 @@ use super::{any_start, group_secret};
 const STREAM: StreamId = StreamId(1);
 /// The group of sound requests, by which the host sees that the device works.
 const SOUND: StreamId = StreamId(9);
+/// Logs that the host appends to. One more is sealed soundly.
+const LOGS: usize = 2;
 /// Messages of the other member that are kept to be sent again.
 const SENT_MAX: usize = 20_000;
 
@@ -37,6 +42,8 @@ pub(crate) struct Host {
     pub(crate) malformed: u64,
     /// Words that were changed outside of the device's accesses.
     pub(crate) changed: u64,
+    /// The end of each log of the host's, as the host believes, and the sealed one.
+    logs: [[End; 2]; LOGS],
     /// Attestations that the device has given.
     attested: Vec<Attestation>,
     tag: u32,
@@ -70,6 +77,7 @@ impl Host {
             next: 0,
             malformed: 0,
             changed: 0,
+            logs: [[End::default(); 2]; LOGS],
             attested: Vec::new(),
             tag: 0,
             body: Vec::new(),
@@ -107,7 +115,8 @@ impl Host {
         let stream = StreamId(random.below(2) as u32 + 1);
         let length = random.below(200) as usize;
         let message: Vec<u8> = (0..length).map(|_| random.next_u64() as u8).collect();
-        match random.below(16) {
+        match random.below(20) {
+            16..20 => self.log_request(random, out),
             0 => {
                 let mut members = members().to_vec();
                 members[0].epoch = Epoch(1 + random.below(own.epoch.0));
@@ -142,6 +151,55 @@ impl Host {
                 Request::Synchronize(stream, DeviceId(2), ballots).encode(out);
             }
             _ => out.extend((0..random.below(64)).map(|_| random.next_u64() as u8)),
+        }
+    }
+
+    /// A request for a log: mostly the next entry, sometimes one over an older end, on the log's
+    /// own stream too. A start of the device makes the host go back to the sealed end.
+    fn log_request(&mut self, random: &mut Random, out: &mut Vec<u8>) {
+        let number = random.below(LOGS as u64) as usize;
+        let log = LogId(number as u32);
+        let [appended, sealed] = &mut self.logs[number];
+        let kind = if random.chance(50) { EntryKind::Tail } else { EntryKind::Data };
+        let next = |end: &End, random: &mut Random| {
+            let (context_hash, previous) = ([random.next_u64() as u8; 32], end.digest);
+            Statement { kind, sequence: end.sequence + 1, context_hash, previous }
+        };
+        match random.below(32) {
+            0..12 => {
+                let entry = next(appended, random);
+                *appended = entry.end();
+                Request::Append(log, entry).encode(out);
+            }
+            12..14 => Request::Append(log, next(sealed, random)).encode(out),
+            14..16 => Request::OpenLog(log).encode(out),
+            16 => Request::OpenLog(LogId(random.next_u64() as u32)).encode(out),
+            17..20 => {
+                *appended = *sealed;
+                Request::Discard.encode(out);
+            }
+            // Each sealing is a write of the TPM, so it is rare.
+            20..22 if random.chance(30) => {
+                Request::Seal(vec![(log, *appended)]).encode(out);
+            }
+            22 if random.chance(10) => {
+                Request::Seal(vec![(log, *sealed), (LogId(9), *sealed)]).encode(out);
+            }
+            23..26 => Request::SignEnd(log).encode(out),
+            26 => Request::LogAt(random.below(4) as u32).encode(out),
+            27 => {
+                let members = vec![Member { device: DeviceId(1), epoch: Epoch(1) }];
+                let (stream, algorithm) = (log.stream().unwrap(), Algorithm::HmacSha256);
+                Request::Open(SecretNumber(0), stream, algorithm, 1, members).encode(out);
+            }
+            28..30 => {
+                let entry = next(sealed, random).encode();
+                Request::Attest(log.stream().unwrap(), &entry).encode(out);
+            }
+            _ => {
+                let entry = next(sealed, random).encode();
+                Request::Sign(log.stream().unwrap(), random.below(8), &entry).encode(out);
+            }
         }
     }
 
@@ -200,6 +258,9 @@ impl Host {
             match Answer::decode(&body) {
                 Some(Answer::Attestation(it)) if self.attested.len() < 1000 => {
                     self.attested.push(it);
+                }
+                Some(Answer::Log(Some((log, end)))) if (log.0 as usize) < LOGS => {
+                    self.logs[log.0 as usize] = [end; 2];
                 }
                 Some(Answer::Malformed) => self.malformed += 1,
                 Some(Answer::Refused(Refusal::Gap { expected })) => self.goes_on_at(expected),
@@ -274,6 +335,36 @@ impl Host {
         let is_known = is_first && answer == Answer::Refused(Refusal::NotNewer);
         assert!(answer == Answer::Done || is_known, "{answer:?}");
         self.next = self.sent.len();
+    }
+
+    /// A log goes on from where the device says that it ends: it is appended to, sealed and signed.
+    pub(crate) fn seals_an_entry(&mut self, session: &mut Session, device: &mut Witness) {
+        let log = LogId(LOGS as u32);
+        let is_it = |answer: &Answer| matches!(answer, Answer::Log(Some((it, _))) if *it == log);
+        let all = (0..=LOGS as u32).map(|place| self.ask(session, device, &Request::LogAt(place)));
+        let found = all.into_iter().find(is_it);
+        let end = match found {
+            Some(Answer::Log(Some((_, end)))) => end,
+            _ => End::default(),
+        };
+        let (kind, sequence, previous) = (EntryKind::Tail, end.sequence + 1, end.digest);
+        let entry = Statement { kind, sequence, context_hash: [7; 32], previous };
+        assert_eq!(self.ask(session, device, &Request::OpenLog(log)), Answer::Done);
+        let appended = self.ask(session, device, &Request::Append(log, entry));
+        assert!(matches!(appended, Answer::Attestation(_)), "{appended:?}");
+        let sealed = self.ask(session, device, &Request::Seal(vec![(log, entry.end())]));
+        assert_eq!(sealed, Answer::Done);
+        let signed = self.ask(session, device, &Request::SignEnd(log));
+        assert!(matches!(signed, Answer::Signature(_)), "{signed:?}");
+    }
+
+    /// The logs of a device that has started end where they were sealed.
+    pub(crate) fn finds_the_logs(&mut self, session: &mut Session, device: &mut Witness) {
+        for number in 0..LOGS {
+            let open = Request::OpenLog(LogId(number as u32));
+            assert_eq!(self.ask(session, device, &open), Answer::Done);
+            self.logs[number] = [device.sealed_end(LogId(number as u32)); 2];
+        }
     }
 
     fn open(&mut self, session: &mut Session, device: &mut Witness, stream: StreamId) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The ground under a device: its files, its TPM and the way to it. The host owns all of that.
 
+use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use sha2::Sha256;
 use smt_attestation::{DeviceId, Start};
 use smt_device::tpm::Transport;
 use smt_device::{Core, Store, StoreError};
-use smt_device_client::SecretNumber;
+use smt_device_client::{Logs, SecretNumber};
 use smt_simulation::Random;
 use smt_test_machine::Tpm;
 use zeroize::Zeroizing;
@@ -32,6 +33,8 @@ pub(crate) enum Trick {
 pub(crate) struct Machine {
     root: PathBuf,
     has_tpm: bool,
+    /// The TPM since its last power-on, which comes before each start of the device.
+    running: RefCell<Option<Tpm>>,
 }
 
 impl Drop for Machine {
@@ -46,10 +49,9 @@ impl Machine {
         let root = std::env::temp_dir().join(name);
         let _ = std::fs::remove_dir_all(&root);
         std::fs::create_dir_all(root.join("tpm")).unwrap();
-        let mut machine = Self { root, has_tpm: true };
+        let mut machine = Self { root, has_tpm: true, running: RefCell::default() };
         machine.has_tpm = Tpm::start(&machine.root.join("tpm")).is_some();
-        let tpm = machine.tpm();
-        let mut way = tpm.as_ref().map(way_to);
+        let mut way = machine.tpm().map(|socket| way_to(&socket));
         let mut store = Store::create(&machine.device(), DeviceId(1), way.as_mut()).unwrap();
         store.add_secret(SecretNumber(1), Zeroizing::new(SECRET)).unwrap();
         machine
@@ -75,14 +77,24 @@ impl Machine {
 
     /// Starts the device as its process does.
     pub(crate) fn start(&self, nonce: [u8; 16]) -> Result<Box<Core>, StoreError> {
-        let tpm = self.tpm();
-        start(&self.device(), tpm.as_ref().map(way_to), nonce)
+        self.start_in(&self.device(), nonce)
+    }
+
+    fn start_in(&self, directory: &Path, nonce: [u8; 16]) -> Result<Box<Core>, StoreError> {
+        let way = self.tpm().map(|socket| way_to(&socket));
+        start(directory, way, nonce)
     }
 
     /// Starts the copy of that name.
     pub(crate) fn start_copy(&self, name: &str, nonce: [u8; 16]) -> Result<Box<Core>, StoreError> {
-        let tpm = self.tpm();
-        start(&self.root.join(name), tpm.as_ref().map(way_to), nonce)
+        self.start_in(&self.root.join(name), nonce)
+    }
+
+    /// Puts the files of the logs' ends of a copy in the place of the newest ones.
+    pub(crate) fn restore_memory(&self, name: &str) {
+        for file in ["memory.0", "memory.1"] {
+            std::fs::copy(self.root.join(name).join(file), self.device().join(file)).unwrap();
+        }
     }
 
     /// Starts the device with a trick on the way to its TPM.
@@ -91,19 +103,21 @@ impl Machine {
         random: &mut Random,
         trick: Trick,
     ) -> Result<Box<Core>, StoreError> {
-        let tpm = self.tpm().unwrap();
+        let socket = self.tpm().unwrap();
         let (ours, theirs) = UnixStream::pair().unwrap();
-        let (place, socket) = (random.below(EXCHANGES), tpm.socket.clone());
+        let place = random.below(EXCHANGES);
         let between = std::thread::spawn(move || stand_between(theirs, &socket, place, trick));
         let started = start(&self.device(), Some(Transport::Unix(ours)), random.nonce());
-        between.join().unwrap();
+        // A device that has started keeps the way open until it is killed.
+        if started.is_err() {
+            between.join().unwrap();
+        }
         started
     }
 
     /// The secrets that the host must not see. The root secret is known where no TPM seals it.
     pub(crate) fn secrets(&self) -> Vec<[u8; 32]> {
-        let tpm = self.tpm();
-        let mut way = tpm.as_ref().map(way_to);
+        let mut way = self.tpm().map(|socket| way_to(&socket));
         let store = Store::open(&self.device(), way.as_mut()).unwrap();
         let mut all = vec![SECRET, *store.hardware_seed()];
         if !self.has_tpm {
@@ -120,8 +134,15 @@ impl Machine {
         entries.flat_map(|entry| std::fs::read(entry.path()).unwrap()).collect()
     }
 
-    fn tpm(&self) -> Option<Tpm> {
-        self.has_tpm.then(|| Tpm::start(&self.root.join("tpm")).unwrap())
+    /// The socket of the TPM, which is switched off and on again.
+    fn tpm(&self) -> Option<String> {
+        let mut running = self.running.borrow_mut();
+        // One process at a time has the TPM's state.
+        *running = None;
+        if self.has_tpm {
+            *running = Tpm::start(&self.root.join("tpm"));
+        }
+        running.as_ref().map(|tpm| tpm.socket.clone())
     }
 }
 
@@ -134,20 +155,23 @@ fn start(
     let epoch = store.next_epoch(way.as_mut())?;
     let own = Start { device: store.device(), epoch, nonce };
     let mut core = Box::new(Core::start(own, store.signing_key()));
+    let logs = store.open_logs(way)?;
+    let ends = logs.ends().to_vec();
+    core.remember(Logs::new(&ends, Some(Box::new(logs))).unwrap());
     for (number, secret) in store.secrets() {
         core.add_secret(number, secret).unwrap();
     }
     Ok(core)
 }
 
-/// The way to a TPM that runs for one start of the device: a broken start leaves objects in it,
-/// which the next power-on takes away.
-fn way_to(tpm: &Tpm) -> Transport {
-    Transport::open(&tpm.socket).unwrap()
+/// The way to a TPM that runs as long as one start of the device: a broken start leaves objects in
+/// it, which the next power-on takes away.
+fn way_to(socket: &str) -> Transport {
+    Transport::open(socket).unwrap()
 }
 
 /// The exchanges of a start with its TPM, and one more.
-const EXCHANGES: u64 = 18;
+const EXCHANGES: u64 = 22;
 
 fn stand_between(mut device: UnixStream, tpm: &str, place: u64, trick: Trick) {
     let mut tpm = UnixStream::connect(tpm).unwrap();

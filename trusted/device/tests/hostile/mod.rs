@@ -80,6 +80,7 @@ impl Search {
             2 if self.machine.has_tpm() => self.restore(),
             3 if self.machine.has_tpm() => self.copy(),
             4 if self.machine.has_tpm() => self.trick(),
+            5 if self.machine.has_tpm() => self.restore_memory(),
             _ => match self.random.below(10_000) {
                 0..5 => self.reconnect(),
                 5..200 => self.host.change(&mut self.random),
@@ -141,6 +142,7 @@ impl Search {
         self.sight.sees(&self.device.public_key());
         self.reconnect();
         self.host.opens_and_attests(&mut self.session, &mut self.device);
+        self.host.finds_the_logs(&mut self.session, &mut self.device);
         // Some starts are left to the host from their first request on.
         if self.random.chance(75) {
             self.host.opens_the_group(&mut self.session, &mut self.device);
@@ -191,6 +193,30 @@ impl Search {
             other => panic!("restored files: {:?}", other.map(|core| core.own())),
         }
         self.machine.restore("newest");
+        self.cure();
+    }
+
+    /// Starts with the logs' ends of an earlier sealing, and with no such files.
+    fn restore_memory(&mut self) {
+        self.machine.save("older");
+        // A sealing may have failed with its TPM, and a connection may be broken: another start.
+        self.restart();
+        self.host.seals_an_entry(&mut self.session, &mut self.device);
+        self.kill();
+        self.machine.save("newest");
+        self.machine.restore_memory("older");
+        match self.machine.start(self.random.nonce()) {
+            Err(StoreError::MemoryRestored) => self.report.restored += 1,
+            other => panic!("restored logs: {:?}", other.map(|core| core.own())),
+        }
+        for file in ["memory.0", "memory.1"] {
+            std::fs::remove_file(self.machine.device().join(file)).unwrap();
+        }
+        match self.machine.start(self.random.nonce()) {
+            Err(StoreError::MemoryRestored) => self.report.restored += 1,
+            other => panic!("removed logs: {:?}", other.map(|core| core.own())),
+        }
+        self.machine.restore_memory("newest");
         self.cure();
     }
 

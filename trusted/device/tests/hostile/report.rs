@@ -11,6 +11,10 @@ pub(crate) struct Report {
     pub(crate) attested: u64,
     /// Messages taken.
     pub(crate) accepted: u64,
+    /// Logs that were sealed, each time.
+    pub(crate) sealed: u64,
+    /// Ends of logs that were signed.
+    pub(crate) signed_ends: u64,
     /// Requests that the kernel refused.
     pub(crate) refused: u64,
     /// Requests that are none.
@@ -35,12 +39,14 @@ impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             out,
-            "{} operations: attested {}, accepted {}, refused {}, malformed {}, words changed {}, \
+            "{} operations: attested {}, accepted {}, sealed {}, ends signed {}, refused {}, malformed {}, words changed {}, \
              connections closed {}, starts {}, refused files: damaged {}, restored or copied {}; \
              starts broken off at the TPM {}",
             self.operations,
             self.attested,
             self.accepted,
+            self.sealed,
+            self.signed_ends,
             self.refused,
             self.malformed,
             self.changed,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The device with a record of what its kernel does, where no host can reach.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use smt_attestation::{
@@ -8,7 +9,9 @@ use smt_attestation::{
     Start, StreamId, verify_signature,
 };
 use smt_device::Core;
-use smt_device_client::{Device, DeviceError, SecretNumber};
+use smt_device_client::{
+    AppendOnly, Device, DeviceError, End, LogId, SecretNumber, Statement, is_of_log,
+};
 
 use super::Report;
 
@@ -18,6 +21,8 @@ pub(crate) struct History {
     epochs: BTreeSet<Epoch>,
     /// The last message that was taken of each peer's epoch in a stream.
     taken: BTreeMap<(StreamId, DeviceId, Epoch), u64>,
+    /// Each entry that was sealed, of all starts.
+    sealed: BTreeMap<(LogId, u64), Statement>,
 }
 
 impl History {
@@ -26,6 +31,8 @@ impl History {
         let epoch = device.own().epoch;
         assert!(self.epochs.insert(epoch), "epoch {} was there before", epoch.0);
         device.taken_before.clone_from(&self.taken);
+        device.sealed.clone_from(&self.sealed);
+        device.judge_ends();
     }
 }
 
@@ -37,21 +44,39 @@ pub(crate) struct Witness {
     /// those before.
     taken: BTreeMap<(StreamId, DeviceId, Epoch), u64>,
     taken_before: BTreeMap<(StreamId, DeviceId, Epoch), u64>,
+    /// Each entry that was sealed, in this start and in those before.
+    sealed: BTreeMap<(LogId, u64), Statement>,
+    /// The entries that were appended since the last sealing of their log.
+    appended: BTreeMap<LogId, Vec<Statement>>,
     counts: Report,
+    signed_ends: Cell<u64>,
 }
 
 impl Witness {
     pub(crate) fn new(core: Box<Core>) -> Self {
         let (given, taken, taken_before) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { core, given, taken, taken_before, counts: Report::default() }
+        let (sealed, appended, counts) = (BTreeMap::new(), BTreeMap::new(), Report::default());
+        Self {
+            core,
+            given,
+            taken,
+            taken_before,
+            sealed,
+            appended,
+            counts,
+            signed_ends: Cell::new(0),
+        }
     }
 
     /// Ends this start of the device.
     pub(crate) fn hand_over(&mut self, history: &mut History, report: &mut Report) {
         history.taken.append(&mut self.taken);
+        history.sealed.append(&mut self.sealed);
         report.attested += self.counts.attested;
         report.accepted += self.counts.accepted;
         report.refused += self.counts.refused;
+        report.sealed += self.counts.sealed;
+        report.signed_ends += self.signed_ends.take();
         self.counts = Report::default();
     }
 
@@ -90,6 +115,36 @@ impl Witness {
         assert!(again.claim().unwrap().counter <= given, "a counter that was never given");
     }
 
+    /// The last entry of a log that was sealed.
+    pub(crate) fn sealed_end(&self, log: LogId) -> End {
+        let all = self.sealed.range((log, 0)..=(log, u64::MAX));
+        all.last().map_or(End::default(), |(_, entry)| entry.end())
+    }
+
+    /// The device has started with the ends that were sealed last.
+    fn judge_ends(&self) {
+        let mut ends: BTreeMap<LogId, End> = BTreeMap::new();
+        for (log, _) in self.sealed.keys() {
+            ends.insert(*log, self.sealed_end(*log));
+        }
+        let known = (0..).map_while(|place| self.core.log_at(place).unwrap()).collect();
+        assert_eq!(ends, known, "a sealed log was rolled back");
+    }
+
+    /// All entries up to an end are sealed, and none of them has a place that was given before.
+    fn seals(&mut self, log: LogId, end: End) {
+        let entries = self.appended.remove(&log).unwrap_or_default();
+        let mut last = self.sealed_end(log);
+        for entry in entries {
+            assert_eq!(entry.previous, last.digest, "a sealed log does not continue itself");
+            let before = self.sealed.insert((log, entry.sequence), entry);
+            assert_eq!(before, None, "a sequence number was sealed twice");
+            last = entry.end();
+        }
+        assert_eq!(last, end, "another end was sealed than the last entry");
+        self.counts.sealed += 1;
+    }
+
     fn count<T>(&mut self, result: Result<T, DeviceError>) -> Result<T, DeviceError> {
         self.counts.refused += u64::from(result.is_err());
         result
@@ -112,6 +167,8 @@ impl Device for Witness {
 
     fn attest(&mut self, stream: StreamId, message: &[u8]) -> Result<Attestation, DeviceError> {
         let attested = self.core.attest(stream, message);
+        let is_entry = attested.is_ok() && is_of_log(stream);
+        assert!(!is_entry, "a message was attested on the stream of a log");
         if let Ok(attestation) = &attested {
             self.gave(attestation, stream, message);
         }
@@ -147,6 +204,7 @@ impl Device for Witness {
         message: &[u8],
     ) -> Result<[u8; SIGNATURE_LEN], DeviceError> {
         let signature = self.core.sign(stream, counter, message)?;
+        assert!(!is_of_log(stream), "an entry was signed as a message");
         let attestation = self.core.reissue(stream, counter)?;
         self.signed(&attestation, message, &signature);
         Ok(signature)
@@ -201,5 +259,59 @@ impl Device for Witness {
     ) -> Result<(), DeviceError> {
         let learned = self.core.synchronize(stream, peer, ballots);
         self.count(learned)
+    }
+}
+
+impl AppendOnly for Witness {
+    fn log_at(&self, place: u32) -> Result<Option<(LogId, End)>, DeviceError> {
+        self.core.log_at(place)
+    }
+
+    fn open_log(&mut self, log: LogId) -> Result<(), DeviceError> {
+        self.core.open_log(log)
+    }
+
+    fn append(&mut self, log: LogId, entry: &Statement) -> Result<Attestation, DeviceError> {
+        let appended = self.core.append(log, entry);
+        if let Ok(attestation) = &appended {
+            self.gave(attestation, log.stream().unwrap(), &entry.encode());
+            let all = self.appended.entry(log).or_default();
+            let last = all.last().map(Statement::end);
+            let last = last.unwrap_or_else(|| self.sealed_end(log));
+            assert_eq!(entry.sequence, last.sequence + 1, "an entry is not the next one");
+            assert_eq!(entry.previous, last.digest, "an entry is not the next one");
+            self.appended.entry(log).or_default().push(*entry);
+        }
+        self.count(appended)
+    }
+
+    fn discard(&mut self) -> Result<(), DeviceError> {
+        let discarded = self.core.discard();
+        if discarded.is_ok() {
+            self.appended.clear();
+        }
+        self.count(discarded)
+    }
+
+    fn seal(&mut self, ends: &[(LogId, End)]) -> Result<(), DeviceError> {
+        let sealed = self.core.seal(ends);
+        if sealed.is_ok() {
+            let named: BTreeMap<_, _> = ends.iter().copied().collect();
+            named.into_iter().for_each(|(log, end)| self.seals(log, end));
+        }
+        self.count(sealed)
+    }
+
+    fn sign_end(&self, log: LogId) -> Result<[u8; SIGNATURE_LEN], DeviceError> {
+        let signature = self.core.sign_end(log)?;
+        let (_, entry) = self.sealed.range((log, 0)..=(log, u64::MAX)).last().unwrap();
+        let stream = log.stream().unwrap();
+        let counter = self.core.sent(stream)?.unwrap();
+        let attestation = self.core.reissue(stream, counter)?;
+        let header = attestation.header_bytes();
+        let is_sealed = verify_signature(&self.public_key(), &header, &entry.encode(), &signature);
+        assert!(is_sealed, "an entry was signed that is not the sealed end of its log");
+        self.signed_ends.set(self.signed_ends.get() + 1);
+        Ok(signature)
     }
 }
