@@ -90,8 +90,8 @@ impl<S: Storage> A2m<S> {
 
 impl<S: Storage, D: AppendOnly> A2m<S, D> {
     /// Audits all that `storage` has against what the device has sealed, in any of its epochs. The
-    /// storage must have all that was sealed. Entries behind it were never committed: they are removed, and the
-    /// device forgets that it has appended them.
+    /// storage must have all that was sealed. Entries behind it were never committed: they are
+    /// removed, and the device forgets that it has appended them.
     ///
     /// # Errors
     /// [`A2mError::NotSealed`] for a storage that was rolled back, those of [`A2m::open`], and

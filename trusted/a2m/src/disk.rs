@@ -91,11 +91,11 @@ impl Disk {
             other => A2mError::Storage(other.into()),
         })?;
         let length = log.metadata()?.len();
-        let anchor = match fs::read(directory.join("anchor")) {
-            Ok(bytes) => Anchor::decode(&bytes).ok_or(A2mError::Anchor)?,
-            // Without an anchor nothing was ever committed.
+        let (anchor, is_new) = match fs::read(directory.join("anchor")) {
+            Ok(bytes) => (Anchor::decode(&bytes).ok_or(A2mError::Anchor)?, false),
+            // Without an anchor nothing was ever appended.
             Err(error) if error.kind() == io::ErrorKind::NotFound && length == 0 => {
-                Anchor::default()
+                (Anchor::default(), true)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(A2mError::Anchor),
             Err(error) => return Err(error.into()),
@@ -104,6 +104,9 @@ impl Disk {
         let directory = directory.to_path_buf();
         let mut disk = Self { directory, log, anchor, durability, end, records, entries };
         disk.recover(length)?;
+        if is_new {
+            disk.save_anchor()?;
+        }
         Ok(disk)
     }
 

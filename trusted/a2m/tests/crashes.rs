@@ -2,6 +2,8 @@
 //! Crashes of a memory on disk, at each place where its files can be caught: `CRASHES` of them.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod sealed;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,6 +11,8 @@ use std::path::{Path, PathBuf};
 use smt_a2m::{A2m, Disk, Durability, Entry, Identity, LogId};
 use smt_attestation::{DeviceId, GroupSecret, SigningKey};
 use smt_simulation::Random;
+
+use sealed::{ENDLESS, Sealed};
 
 /// Bytes that a disk writes at once.
 const SECTOR: usize = 512;
@@ -19,6 +23,18 @@ impl Drop for Directory {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
+}
+
+/// A directory that is removed at the end.
+fn new_directory(name: &str) -> Directory {
+    let name = format!("smt-a2m-crashes-{}-{name}", std::process::id());
+    let directory = Directory(std::env::temp_dir().join(name));
+    fs::create_dir_all(&directory.0).unwrap();
+    directory
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|it| it.parse().ok())
 }
 
 fn open(directory: &Path) -> A2m<Disk> {
@@ -87,12 +103,10 @@ fn crash(directory: &Path, synced: &[Vec<u8>; 2], random: &mut Random) -> bool {
 
 #[test]
 fn a_crash_takes_back_no_entry_that_was_told_and_no_counter_is_given_twice() {
-    let number = |name| std::env::var(name).ok().and_then(|it| it.parse::<u64>().ok());
     let (crashes, seed) = (number("CRASHES").unwrap_or(60), number("SMT_SEED").unwrap_or(1));
     println!("SMT_SEED={seed}");
     let mut random = Random::new(seed);
-    let name = format!("smt-a2m-crashes-{}", std::process::id());
-    let directory = Directory(std::env::temp_dir().join(name));
+    let directory = new_directory("own");
     let (mut told, mut torn) = (Told::default(), 0);
     for number in 0..crashes {
         // A log does not grow without end, so that each crash is as quick as the first.
@@ -120,6 +134,43 @@ fn a_crash_takes_back_no_entry_that_was_told_and_no_counter_is_given_twice() {
     told.is_there(&open(&directory.0));
     println!("{crashes} crashes, {torn} of them tore the log");
     assert!(torn > crashes / 4, "{torn} of {crashes}");
+}
+
+/// Over a device that remembers: it dies with its host, and in a sealing, which comes when the log
+/// is on the disk.
+#[test]
+fn a_crash_takes_back_no_entry_that_a_device_remembers() {
+    let (crashes, seed) = (number("CRASHES").unwrap_or(60), number("SMT_SEED").unwrap_or(2));
+    println!("SMT_SEED={seed}");
+    let mut random = Random::new(seed);
+    let (directory, sealed) = (new_directory("device"), Sealed::default());
+    let open = || {
+        let disk = Disk::open(&directory.0, Durability::Anchored).unwrap();
+        A2m::open_with(sealed.start(ENDLESS, true), disk).unwrap()
+    };
+    let (mut told, mut torn, mut died) = (Told::default(), 0, 0);
+    for _ in 0..crashes {
+        let mut memory = open();
+        told.is_there(&memory);
+        for _ in 0..random.below(3) {
+            let entries = append(&mut memory, &mut random);
+            memory.commit().unwrap();
+            told.tell(entries);
+        }
+        let files = || ["log", "anchor"].map(|name| fs::read(directory.0.join(name)));
+        let synced = files();
+        append(&mut memory, &mut random);
+        if random.chance(50) {
+            sealed.dies_next(random.chance(50));
+            assert!(memory.commit().is_err());
+            died += 1;
+        } else if let [Ok(log), Ok(anchor)] = synced {
+            torn += u64::from(crash(&directory.0, &[log, anchor], &mut random));
+        }
+    }
+    told.is_there(&open());
+    println!("{crashes} crashes, {torn} of them tore the log, {died} came in a sealing");
+    assert!(torn > crashes / 6 && died > crashes / 4, "{torn}, {died} of {crashes}");
 }
 
 fn append(memory: &mut A2m<Disk>, random: &mut Random) -> Vec<Entry> {

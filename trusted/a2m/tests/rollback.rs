@@ -2,64 +2,22 @@
 //! Hosts that restore files of a memory, over a device that remembers across its starts.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod sealed;
+
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
-use std::{fs, io};
 
 use smt_a2m::{A2m, A2mError, Disk, Durability, End, LogId, OwnDevice, Tail, verify_tail};
-use smt_attestation::{
-    Algorithm, DeviceId, Epoch, Group, GroupSecret, Member, SigningKey, Start, StreamId,
-};
+use smt_attestation::{Algorithm, DeviceId, Epoch, Group, Member, SigningKey, Start, StreamId};
 use smt_device_client::{
-    AppendOnly, Device, DeviceError, EntryKind, LogMisuse, Logs, Sealing, SecretNumber, Statement,
+    AppendOnly, Device, DeviceError, EntryKind, LogMisuse, SecretNumber, Statement,
 };
 use smt_simulation::Random;
 
+use sealed::{ENDLESS, Sealed};
+
 const LOG: LogId = LogId(1);
-/// Sealings that succeed, for a device that never fails.
-const ENDLESS: u64 = u64::MAX;
-
-/// The memory of a device whose host cannot restore it. The process may die in a sealing.
-#[derive(Clone, Default)]
-struct Sealed(Arc<Mutex<SealedState>>);
-
-#[derive(Default)]
-struct SealedState {
-    epoch: u64,
-    ends: Vec<(LogId, End)>,
-    /// Sealings until the one in which the process dies.
-    left: u64,
-    /// Whether the last sealing became durable.
-    is_durable: bool,
-}
-
-impl Sealing for Sealed {
-    fn seal(&mut self, ends: &[(LogId, End)]) -> io::Result<()> {
-        let mut state = self.0.lock().unwrap();
-        let dies = state.left == 0;
-        if !dies || state.is_durable {
-            state.ends = ends.to_vec();
-        }
-        state.left = state.left.saturating_sub(1);
-        if dies { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
-    }
-}
-
-impl Sealed {
-    /// Starts the device in its next epoch, which dies in one of its next sealings.
-    fn start(&self, left: u64, is_durable: bool) -> OwnDevice {
-        let mut state = self.0.lock().unwrap();
-        (state.epoch, state.left, state.is_durable) = (state.epoch + 1, left, is_durable);
-        let nonce = [state.epoch as u8; 16];
-        let own = Start { device: DeviceId(1), epoch: Epoch(state.epoch), nonce };
-        let mut device = OwnDevice::start(own, SigningKey::new(&[9; 32]));
-        device.add_secret(SecretNumber(0), GroupSecret::new([8; 32])).unwrap();
-        device.remember(Logs::new(&state.ends, Some(Box::new(self.clone()))).unwrap());
-        device
-    }
-}
-
 struct Directory(PathBuf);
 
 impl Drop for Directory {

@@ -169,15 +169,20 @@ const ALLOWED: &[i64] = &[
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::io::Read;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::FileExt;
     use std::os::unix::process::{CommandExt, ExitStatusExt};
     use std::process::{Command, ExitStatus};
+    use std::sync::Arc;
 
     use super::*;
 
     /// How a child ends that takes the filter, and then does `then` and starts a program.
-    fn end_of_child(then: fn()) -> ExitStatus {
+    fn end_of_child(rights: Rights, then: impl Fn() + Send + Sync + 'static) -> ExitStatus {
         let mut command = Command::new("true");
-        let confined = move || filter(&Rights::default()).map(|()| then());
+        let confined = move || filter(&rights).map(|()| then());
         // SAFETY: between fork and exec the child allocates, which libc allows after a fork, and
         // makes system calls. It takes no other lock.
         unsafe { command.pre_exec(confined) };
@@ -191,17 +196,51 @@ mod tests {
 
     #[test]
     fn a_process_with_the_filter_is_killed_when_it_starts_a_program() {
-        assert_eq!(end_of_child(|| ()).signal(), Some(libc::SIGSYS));
+        assert_eq!(end_of_child(Rights::default(), || ()).signal(), Some(libc::SIGSYS));
     }
 
     #[test]
     fn a_process_with_the_filter_is_killed_when_it_opens_a_file() {
-        assert_eq!(end_of_child(end).code(), Some(7));
+        assert_eq!(end_of_child(Rights::default(), end).code(), Some(7));
         let open = || {
             drop(std::fs::File::open("/dev/null"));
             end();
         };
-        assert_eq!(end_of_child(open).signal(), Some(libc::SIGSYS));
+        assert_eq!(end_of_child(Rights::default(), open).signal(), Some(libc::SIGSYS));
+    }
+
+    #[test]
+    fn a_process_with_the_filter_writes_and_reads_its_own_files_alone() {
+        let file = || {
+            let mut options = std::fs::OpenOptions::new();
+            Arc::new(options.read(true).write(true).open("/dev/null").unwrap())
+        };
+        let (own, tpm, other) = (file(), file(), file());
+        let (files, tpm_file) = (vec![own.as_raw_fd()], Some(tpm.as_raw_fd()));
+        let rights = Rights { files, tpm: tpm_file };
+        let reads = |file: &File| {
+            let _ = (&*file).read(&mut [0; 8]);
+        };
+        let writes = |file: &File| {
+            let _ = file.write_all_at(b"bytes", 0).and_then(|()| file.sync_data());
+        };
+        let status = |then: Box<dyn Fn() + Send + Sync>| {
+            end_of_child(rights.clone(), move || {
+                then();
+                end();
+            })
+        };
+        let (file, at) = (own.clone(), tpm.clone());
+        let allowed = move || {
+            writes(&file);
+            reads(&at);
+        };
+        assert_eq!(status(Box::new(allowed)).code(), Some(7));
+        let (not_own, not_tpm) = (other.clone(), own.clone());
+        assert_eq!(status(Box::new(move || writes(&not_own))).signal(), Some(libc::SIGSYS));
+        assert_eq!(status(Box::new(move || writes(&tpm))).signal(), Some(libc::SIGSYS));
+        assert_eq!(status(Box::new(move || reads(&not_tpm))).signal(), Some(libc::SIGSYS));
+        assert_eq!(status(Box::new(move || reads(&other))).signal(), Some(libc::SIGSYS));
     }
 
     #[test]

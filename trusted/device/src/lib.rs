@@ -6,7 +6,9 @@
 //! 2. [`run`] opens it, takes the next epoch ([`Store::next_epoch`]), gives up all rights that it
 //!    does not need ([`confinement`]), has its keys in memory that nobody else reads
 //!    ([`SecretBox`]), and serves hosts over rings ([`Server`]).
-//! 3. Hosts use it through `smt-device-client`.
+//! 3. A device that remembers logs finds where they end ([`Store::open_logs`]), and seals each new
+//!    end ([`SealedLogs`]).
+//! 4. Hosts use it through `smt-device-client`.
 //!
 //! The host writes requests while the device reads them, stops when it likes, and owns the device's
 //! files and the way to its TPM. All of that is refused, or ends its own connection.
