@@ -109,7 +109,7 @@ impl<S: Storage, D: AppendOnly> A2m<S, D> {
         }
         let is_longer = memory.audit(Some(&sealed))?;
         for (log, end) in &sealed {
-            let stored = memory.chains.get(log).map_or(End::default(), |chain| chain.end);
+            let stored = memory.chains.get(log).map_or_else(End::default, |chain| chain.end);
             if stored != *end {
                 let (log, sealed, stored) = (log.0, end.sequence, stored.sequence);
                 return Err(A2mError::NotSealed { log, sealed, stored });

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use smt_a2m::{A2m, A2mError, Disk, Durability, End, LogId, OwnDevice, Tail, verify_tail};
+use smt_a2m::{A2m, A2mError, Disk, Durability, End, LogId, Memory, OwnDevice, Tail, verify_tail};
 use smt_attestation::{Algorithm, DeviceId, Epoch, Group, Member, SigningKey, Start, StreamId};
 use smt_device_client::{
     AppendOnly, Device, DeviceError, EntryKind, LogMisuse, SecretNumber, Statement,
@@ -129,6 +129,37 @@ fn a_device_that_runs_on_is_asked_for_what_it_has_sealed() {
     assert_eq!(memory.verified_lookup(LOG, 4).unwrap(), entry);
 }
 
+/// The memory is killed before its first commit, and there was no file before.
+#[test]
+fn a_memory_that_was_killed_before_its_first_commit_opens() {
+    let (directory, sealed) = (Directory::new("first"), Sealed::default());
+    let mut memory = directory.open(sealed.start(ENDLESS, true)).unwrap();
+    memory.append(LOG, b"not committed").unwrap();
+    drop(memory);
+    let mut memory = directory.open(sealed.start(ENDLESS, true)).unwrap();
+    assert_eq!(memory.logs().count(), 0);
+    assert_eq!(memory.append(LOG, b"again").unwrap().statement.sequence, 2);
+}
+
+/// Both entries are genuine, and have one sequence number.
+#[test]
+fn an_entry_that_was_discarded_does_not_verify_in_the_place_of_another() {
+    let sealed = Sealed::default();
+    let mut memory = A2m::open_with(sealed.start(ENDLESS, true), Memory::default()).unwrap();
+    memory.append(LOG, b"committed").unwrap();
+    memory.commit().unwrap();
+    let discarded = memory.append(LOG, b"discarded").unwrap();
+    let storage = std::mem::take(memory.storage_mut());
+    let mut memory = A2m::open_with(sealed.start(ENDLESS, true), storage).unwrap();
+    memory.append(LOG, b"").unwrap();
+    memory.commit().unwrap();
+    let sequence = discarded.statement.sequence;
+    assert!(memory.verified_lookup(LOG, sequence).is_ok());
+    *memory.storage_mut().entry_mut(LOG, sequence).unwrap() = discarded;
+    let looked_up = memory.verified_lookup(LOG, sequence);
+    assert!(matches!(looked_up, Err(A2mError::Misplaced { .. })));
+}
+
 /// The host drives the device itself, with requests in any order.
 mod a_host_of_its_own_requests {
     use super::*;
@@ -189,8 +220,7 @@ mod a_host_of_its_own_requests {
         let group = Group { stream, algorithm, quorum: 1, members: &members };
         device.open(SecretNumber(0), &group).unwrap();
         let mut memory =
-            A2m::open_with(Sealed::default().start(ENDLESS, true), smt_a2m::Memory::default())
-                .unwrap();
+            A2m::open_with(Sealed::default().start(ENDLESS, true), Memory::default()).unwrap();
         memory.append(LOG, b"a").unwrap();
         let mut forged = memory.tail(LOG, b"nonce").unwrap();
         let statement = forged.entry.statement.encode();

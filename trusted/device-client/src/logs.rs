@@ -91,7 +91,7 @@ impl Logs {
     /// [`LogMisuse::Stopped`], [`LogMisuse::NotNext`], [`Misuse::Full`].
     pub(crate) fn judge(&mut self, log: LogId, statement: &Statement) -> Result<(), DeviceError> {
         self.judge_running()?;
-        let appended = self.slot(log)?.map_or(End::default(), |it| it.appended);
+        let appended = self.slot(log)?.map_or_else(End::default, |it| it.appended);
         let is_next = appended.sequence.checked_add(1) == Some(statement.sequence)
             && statement.previous == appended.digest;
         if is_next { Ok(()) } else { Err(LogMisuse::NotNext.into()) }
@@ -100,7 +100,7 @@ impl Logs {
     /// Appends a statement that was judged and attested.
     pub(crate) fn push(&mut self, log: LogId, statement: &Statement) -> Result<(), DeviceError> {
         let slot = self.slot(log)?;
-        let sealed = slot.map_or(End::default(), |it| it.sealed);
+        let sealed = slot.map_or_else(End::default, |it| it.sealed);
         let (appended, last) = (statement.end(), Some(*statement));
         *slot = Some(Log { id: log, sealed, appended, last });
         Ok(())

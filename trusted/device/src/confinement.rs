@@ -203,7 +203,7 @@ mod tests {
     fn a_process_with_the_filter_is_killed_when_it_opens_a_file() {
         assert_eq!(end_of_child(Rights::default(), end).code(), Some(7));
         let open = || {
-            drop(std::fs::File::open("/dev/null"));
+            drop(File::open("/dev/null"));
             end();
         };
         assert_eq!(end_of_child(Rights::default(), open).signal(), Some(libc::SIGSYS));

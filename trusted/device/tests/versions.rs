@@ -22,7 +22,7 @@ fn write_version_1(directory: &Path) {
     std::fs::create_dir_all(directory).unwrap();
     let keys = [&head[..], &[0], &ROOT].concat();
     std::fs::write(directory.join("keys"), keys).unwrap();
-    let keyed = <Hmac<Sha256> as hmac::KeyInit>::new_from_slice(&ROOT).unwrap();
+    let keyed = <Hmac<Sha256> as KeyInit>::new_from_slice(&ROOT).unwrap();
     let key = keyed.chain_update(b"SMT device state").finalize().into_bytes();
     let clear = [&6_u64.to_be_bytes()[..], &1_u32.to_be_bytes(), &[7; 32]].concat();
     let payload = Payload { msg: &clear, aad: &head };

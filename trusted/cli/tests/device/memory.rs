@@ -5,6 +5,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use smt_a2m::{A2m, A2mError, LogId, Memory};
 use smt_device_client::{AppendOnly, Device, DeviceError, LogMisuse};
@@ -266,7 +268,7 @@ fn two_processes_with_one_memory_lose_no_entry_of_each_other() {
 #[test]
 fn kill_9_of_the_device_loses_nothing_that_was_acknowledged() {
     let number = |name| std::env::var(name).ok().and_then(|it| it.parse::<u64>().ok());
-    let seed = number("SMT_SEED").unwrap_or(u64::from(std::process::id()));
+    let seed = number("SMT_SEED").unwrap_or_else(|| u64::from(std::process::id()));
     let kills = number("KILLS").unwrap_or(6);
     println!("SMT_SEED={seed}");
     let mut random = Random::new(seed);
@@ -284,14 +286,22 @@ fn kill_9_of_the_device_loses_nothing_that_was_acknowledged() {
                 let entry = memory.verified_lookup(log, *sequence).unwrap();
                 assert_eq!(entry.context, found.as_bytes(), "an acknowledged entry is lost");
             }
-            // The kill comes while commits are under way.
+            // The kill comes while commits are under way, at any place of one.
             let (process, _tpm) = host.running.take().unwrap();
-            let wait = std::time::Duration::from_micros(random.below(60_000));
-            let killer = std::thread::spawn(move || {
-                std::thread::sleep(wait);
-                drop(process);
+            let (commits, spins) = (random.below(30), random.below(1_000_000));
+            let round = Arc::new(AtomicU64::new(0));
+            let killer = std::thread::spawn({
+                let round = round.clone();
+                move || {
+                    while round.load(Ordering::Relaxed) < commits {
+                        std::thread::yield_now();
+                    }
+                    (0..spins).for_each(|_| std::hint::spin_loop());
+                    drop(process);
+                }
             });
-            for round in 0.. {
+            loop {
+                let round = round.fetch_add(1, Ordering::Relaxed);
                 let text = format!("{} {round}", acknowledged.len());
                 let Ok(entry) = memory.append(log, text.as_bytes()) else {
                     break;

@@ -103,8 +103,16 @@ impl Witness {
         self.counts.attested += 1;
     }
 
+    /// A message of the host is attested on no stream of a log.
+    fn gave_message(&mut self, attestation: &Attestation, stream: StreamId, message: &[u8]) {
+        assert!(!is_of_log(stream), "a message was attested on the stream of a log");
+        self.gave(attestation, stream, message);
+    }
+
     /// A signature is by the device's key, over what it has attested.
     fn signed(&self, attestation: &Attestation, message: &[u8], signature: &[u8; SIGNATURE_LEN]) {
+        let stream = attestation.claim().unwrap().stream;
+        assert!(!is_of_log(stream), "an entry was signed as a message");
         let header = attestation.header_bytes();
         assert!(verify_signature(&self.public_key(), &header, message, signature));
     }
@@ -118,7 +126,7 @@ impl Witness {
     /// The last entry of a log that was sealed.
     pub(crate) fn sealed_end(&self, log: LogId) -> End {
         let all = self.sealed.range((log, 0)..=(log, u64::MAX));
-        all.last().map_or(End::default(), |(_, entry)| entry.end())
+        all.last().map_or_else(End::default, |(_, entry)| entry.end())
     }
 
     /// The device has started with the ends that were sealed last.
@@ -129,6 +137,30 @@ impl Witness {
         }
         let known = (0..).map_while(|place| self.core.log_at(place).unwrap()).collect();
         assert_eq!(ends, known, "a sealed log was rolled back");
+    }
+
+    /// An entry is over the last one of its log.
+    fn appends(&mut self, attestation: &Attestation, log: LogId, entry: &Statement) {
+        self.gave(attestation, log.stream().unwrap(), &entry.encode());
+        let sealed = self.sealed_end(log);
+        let all = self.appended.entry(log).or_default();
+        let last = all.last().map_or(sealed, Statement::end);
+        assert_eq!(entry.sequence, last.sequence + 1, "an entry is not the next one");
+        assert_eq!(entry.previous, last.digest, "an entry is not the next one");
+        all.push(*entry);
+    }
+
+    /// A signature is over the sealed end of a log.
+    fn signed_end(&self, log: LogId, signature: &[u8; SIGNATURE_LEN]) {
+        let sealed = self.sealed.range((log, 0)..=(log, u64::MAX)).last();
+        let stream = log.stream().unwrap();
+        let counter = self.core.sent(stream).unwrap().unwrap();
+        let header = self.core.reissue(stream, counter).unwrap().header_bytes();
+        let is_sealed = sealed.is_some_and(|(_, entry)| {
+            verify_signature(&self.public_key(), &header, &entry.encode(), signature)
+        });
+        assert!(is_sealed, "an entry was signed that is not the sealed end of its log");
+        self.signed_ends.set(self.signed_ends.get() + 1);
     }
 
     /// All entries up to an end are sealed, and none of them has a place that was given before.
@@ -167,10 +199,8 @@ impl Device for Witness {
 
     fn attest(&mut self, stream: StreamId, message: &[u8]) -> Result<Attestation, DeviceError> {
         let attested = self.core.attest(stream, message);
-        let is_entry = attested.is_ok() && is_of_log(stream);
-        assert!(!is_entry, "a message was attested on the stream of a log");
         if let Ok(attestation) = &attested {
-            self.gave(attestation, stream, message);
+            self.gave_message(attestation, stream, message);
         }
         self.count(attested)
     }
@@ -204,7 +234,6 @@ impl Device for Witness {
         message: &[u8],
     ) -> Result<[u8; SIGNATURE_LEN], DeviceError> {
         let signature = self.core.sign(stream, counter, message)?;
-        assert!(!is_of_log(stream), "an entry was signed as a message");
         let attestation = self.core.reissue(stream, counter)?;
         self.signed(&attestation, message, &signature);
         Ok(signature)
@@ -274,13 +303,7 @@ impl AppendOnly for Witness {
     fn append(&mut self, log: LogId, entry: &Statement) -> Result<Attestation, DeviceError> {
         let appended = self.core.append(log, entry);
         if let Ok(attestation) = &appended {
-            self.gave(attestation, log.stream().unwrap(), &entry.encode());
-            let all = self.appended.entry(log).or_default();
-            let last = all.last().map(Statement::end);
-            let last = last.unwrap_or_else(|| self.sealed_end(log));
-            assert_eq!(entry.sequence, last.sequence + 1, "an entry is not the next one");
-            assert_eq!(entry.previous, last.digest, "an entry is not the next one");
-            self.appended.entry(log).or_default().push(*entry);
+            self.appends(attestation, log, entry);
         }
         self.count(appended)
     }
@@ -304,14 +327,7 @@ impl AppendOnly for Witness {
 
     fn sign_end(&self, log: LogId) -> Result<[u8; SIGNATURE_LEN], DeviceError> {
         let signature = self.core.sign_end(log)?;
-        let (_, entry) = self.sealed.range((log, 0)..=(log, u64::MAX)).last().unwrap();
-        let stream = log.stream().unwrap();
-        let counter = self.core.sent(stream)?.unwrap();
-        let attestation = self.core.reissue(stream, counter)?;
-        let header = attestation.header_bytes();
-        let is_sealed = verify_signature(&self.public_key(), &header, &entry.encode(), &signature);
-        assert!(is_sealed, "an entry was signed that is not the sealed end of its log");
-        self.signed_ends.set(self.signed_ends.get() + 1);
+        self.signed_end(log, &signature);
         Ok(signature)
     }
 }
