@@ -322,3 +322,40 @@ fn kill_9_of_the_device_loses_nothing_that_was_acknowledged() {
         assert!(connect(&host.device()).own().epoch.0 > kills);
     }
 }
+
+/// Kills of the memory's command at any moment, over a device that runs on. Another command then
+/// finds all that the killed ones have printed.
+#[test]
+fn kill_9_of_the_memory_loses_nothing_that_was_acknowledged() {
+    let number = |name| std::env::var(name).ok().and_then(|it| it.parse::<u64>().ok());
+    let seed = number("SMT_SEED").unwrap_or_else(|| u64::from(std::process::id()));
+    println!("SMT_SEED={seed}");
+    let mut random = Random::new(seed);
+    let mut host = Host::new(false).unwrap();
+    host.start();
+    let (socket, memory) = (host.socket(), host.directory.path("memory"));
+    let (mut acknowledged, mut killed) = (Vec::new(), 0);
+    for round in 0..number("KILLS").unwrap_or(20) {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_smt-trusted"))
+            .args(["a2m", "append", &memory, "1", &format!("text {round}"), "--device", &socket])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let output = child.stdout.take().unwrap();
+        (0..random.below(2_000_000)).for_each(|_| std::hint::spin_loop());
+        child.kill().unwrap();
+        let is_whole = child.wait().unwrap().success();
+        let text = std::io::read_to_string(output).unwrap();
+        killed += u32::from(!is_whole);
+        if let Ok(sequence) = text.trim().parse::<u64>() {
+            acknowledged.push((sequence.to_string(), format!("text {round}\n")));
+        }
+    }
+    println!("{killed} killed, {} acknowledged", acknowledged.len());
+    host.succeeds(&["append", "1", "after all"]);
+    for (sequence, text) in acknowledged {
+        assert_eq!(host.succeeds(&["lookup", "1", &sequence]), text);
+    }
+    host.verified_tail("nonce", None);
+}
