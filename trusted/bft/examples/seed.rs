@@ -7,10 +7,15 @@ use smt_bft::sim::{Scenario, run};
 
 fn main() -> ExitCode {
     let Some(Ok(seed)) = std::env::args().nth(1).map(|it| it.parse::<u64>()) else {
-        eprintln!("usage: seed NUMBER");
+        eprintln!("usage: seed NUMBER [plan] [logs]");
         return ExitCode::FAILURE;
     };
-    let scenario = Scenario::of_seed(seed);
+    let has = |word: &str| std::env::args().skip(2).any(|it| it == word);
+    let mut scenario = match has("plan") {
+        true => Scenario::with_plan(seed),
+        false => Scenario::of_seed(seed),
+    };
+    scenario.has_logs = has("logs");
     let outcome = run(&scenario);
     println!("{scenario:#?}\n{outcome:#?}");
     if outcome.violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -7,7 +7,7 @@
 use smt_attestation::Kind;
 use smt_replica::{Attested, Service};
 
-use crate::message::{Batch, Checkpoint, Statement, decode, fits_statement};
+use crate::message::{Batch, Checkpoint, Reference, Statement, decode, fits_statement};
 use crate::replica::Replica;
 use crate::track::{Track, WANTED_MAX};
 
@@ -36,12 +36,27 @@ impl<S: Service> Replica<S> {
         loop {
             let keys: Vec<_> = self.streams.keys().copied().collect();
             let before: u64 = self.streams.values().map(|it| it.track.counter).sum();
+            keys.iter().for_each(|key| self.open_missed_views(*key));
             for key in keys {
                 while self.take_next(key) {}
             }
             if self.streams.values().map(|it| it.track.counter).sum::<u64>() == before {
                 return;
             }
+        }
+    }
+
+    /// Opens views whose NEW-VIEW came before the checkpoint from which on a stream is followed.
+    fn open_missed_views(&mut self, key: (u32, u64)) {
+        let Some(stream) = self.streams.get(&key).filter(|it| it.begun() > 0) else {
+            return;
+        };
+        let is_missed = |it: &(&u64, &Vec<Reference>)| !self.views.contains_key(it.0);
+        let missed: Vec<_> = stream.track.opened.iter().filter(is_missed).collect();
+        let missed: Vec<_> = missed.into_iter().map(|it| (*it.0, it.1.clone())).collect();
+        let place = Place { device: key.0, epoch: key.1, counter: stream.track.counter };
+        for (view, votes) in missed {
+            self.judge_new_view(place, view, &votes);
         }
     }
 
@@ -140,7 +155,13 @@ impl<S: Service> Replica<S> {
                 track.promised = view;
                 Verdict::Taken
             }
-            Some(Statement::NewView { view, votes }) => self.judge_new_view(place, view, &votes),
+            Some(Statement::NewView { view, votes }) => {
+                let verdict = self.judge_new_view(place, view, &votes);
+                if verdict == Verdict::Taken {
+                    track.open(view, votes);
+                }
+                verdict
+            }
             Some(Statement::Enter { view, opening }) => {
                 self.judge_enter(track, place, (view, opening, it))
             }

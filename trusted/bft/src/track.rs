@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use smt_replica::{Attested, Digest};
 
+use crate::message::Reference;
 use crate::stream_checkpoint::{StreamCheckpoints, StreamState};
 
 /// How many VIEW-CHANGEs of a sender are remembered. A NEW-VIEW may refer to one long after its
@@ -15,6 +16,8 @@ const CHANGES: usize = 2 * WANTED_MAX as usize;
 /// How many views a sender may want without having entered one. Timeouts double: a correct replica
 /// does not come that far.
 pub(crate) const WANTED_MAX: u32 = 1024;
+/// How many NEW-VIEWs of a sender are remembered that it has not entered: the latest views.
+const OPENED: usize = 16;
 /// How many statements may wait for an earlier one.
 const AHEAD: u64 = 1024;
 /// Bytes of the statements that may wait for an earlier one, or for what they refer to.
@@ -36,6 +39,9 @@ pub(crate) struct Track {
     pub(crate) wanted: u32,
     /// Its last VIEW-CHANGEs, by view.
     pub(crate) changes: BTreeMap<u64, Change>,
+    /// Its NEW-VIEWs for views after the one that it has entered. Others may stand in these views
+    /// already, and who follows the stream from a checkpoint on has the NEW-VIEW from here.
+    pub(crate) opened: BTreeMap<u64, Vec<Reference>>,
     /// Its last CHECKPOINT.
     pub(crate) checkpoint: u64,
     /// It has said what no correct replica says; nothing more of it is taken.
@@ -61,6 +67,7 @@ impl Default for Track {
             ballots: BTreeMap::new(),
             wanted: 0,
             changes: BTreeMap::new(),
+            opened: BTreeMap::new(),
             checkpoint: 0,
             is_faulty: false,
             nonce: None,
@@ -104,6 +111,7 @@ impl Track {
         chain: Digest,
     ) {
         self.at = Some((view, start.unwrap_or(0)));
+        self.opened = self.opened.split_off(&view.saturating_add(1));
         (self.opening, self.chain) = (opening, chain);
         self.is_exact = start.is_some();
         self.promised = self.promised.max(view);
@@ -111,6 +119,16 @@ impl Track {
         // A vote for a newcomer counts in one view. The next opening has admitted the newcomer, or
         // its members vote again.
         self.ballots = BTreeMap::new();
+    }
+
+    /// Remembers a NEW-VIEW.
+    pub(crate) fn open(&mut self, view: u64, votes: Vec<Reference>) {
+        if self.at.is_none_or(|at| at.0 < view) {
+            self.opened.entry(view).or_insert(votes);
+        }
+        while self.opened.len() > OPENED {
+            self.opened.pop_first();
+        }
     }
 
     /// Remembers a VIEW-CHANGE.

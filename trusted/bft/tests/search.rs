@@ -19,6 +19,26 @@ fn no_seed_violates_a_property() {
     }
 }
 
+/// Up to f liars follow a plan of several steps together. Without logs, then with them.
+#[test]
+fn liars_who_work_together_violate_nothing_and_all_others_catch_up() {
+    let first = std::env::var("SMT_BFT_SEED").map_or(0, |it| it.parse().unwrap());
+    let count = std::env::var("SMT_BFT_COUNT").map_or(400, |it| it.parse().unwrap());
+    for (has_logs, count) in [(false, count), (true, count / 4)] {
+        let mut report = Report::default();
+        for seed in first..first + count {
+            let mut scenario = Scenario::with_plan(seed);
+            scenario.has_logs = has_logs;
+            report.add(seed, run(&scenario));
+        }
+        println!("{report}");
+        assert_eq!(report.violations(), []);
+        if count >= 400 {
+            assert_eq!(report.rare(), []);
+        }
+    }
+}
+
 /// A device that restarted wanted hundreds of views. Replicas forgot its earlier VIEW-CHANGEs at
 /// different times, and one took a correct leader, whose NEW-VIEW referred to one, for faulty.
 #[test]

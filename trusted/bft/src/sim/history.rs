@@ -26,6 +26,8 @@ pub enum Violation {
     LogRefused(u32),
     /// A request had no answer long after the network became honest.
     Stuck(u32, u64),
+    /// A correct replica had not caught up with the others long after the network became honest.
+    Behind(u32),
 }
 
 /// A correct client's operation.
@@ -78,6 +80,11 @@ impl History {
     /// A replica's log was refused after a crash of its disk.
     pub(crate) fn log_refused(&mut self, device: u32) {
         self.violations.push(Violation::LogRefused(device));
+    }
+
+    /// A correct replica has not caught up.
+    pub(crate) fn behind(&mut self, device: u32) {
+        self.violations.push(Violation::Behind(device));
     }
 
     pub(crate) fn is_violated(&self) -> bool {

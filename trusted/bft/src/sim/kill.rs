@@ -9,7 +9,7 @@ use smt_replica::AnyService;
 use crate::replica::{Identity, Replica};
 use crate::sim::group::{identity, reply_key, secret};
 use crate::sim::report::Event;
-use crate::sim::world::{HONEST, Happening, Node, World};
+use crate::sim::world::{Happening, Node, World};
 
 impl World<'_> {
     /// Plans kills of any one, and of all at once.
@@ -20,7 +20,7 @@ impl World<'_> {
                 true => all.clone(),
                 false => vec![all[self.kills.below(all.len() as u64) as usize]],
             };
-            let at = 100 + self.kills.below(HONEST);
+            let at = 100 + self.kills.below(self.scenario.course.honest);
             for device in &killed {
                 let until = at + 1 + self.kills.below(400);
                 self.schedule.at(until, Happening::Resume(*device));
@@ -83,7 +83,11 @@ impl World<'_> {
         self.nodes[device as usize] = Node::Killed(disk);
         self.seen[device as usize] = 0;
         self.events.insert(Event::Kill);
-        if self.nodes.iter().all(|it| matches!(it, Node::Killed(_) | Node::Liar(_))) {
+        if self
+            .nodes
+            .iter()
+            .all(|it| matches!(it, Node::Killed(_) | Node::Liar(_) | Node::Together))
+        {
             self.events.insert(Event::KillOfAll);
         }
     }
@@ -109,7 +113,7 @@ impl World<'_> {
         durable.heal_disk();
         self.events.insert(Event::NewLog);
         let now = self.schedule.now();
-        if now < HONEST && self.kills.chance(30) {
+        if now < self.scenario.course.honest && self.kills.chance(30) {
             self.events.insert(Event::KillAtNewLog);
             match self.kills.chance(50) {
                 true => self.crash_disk(device, old),

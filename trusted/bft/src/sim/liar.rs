@@ -404,7 +404,7 @@ impl Liar {
 }
 
 /// Has a statement attested, and tells nobody.
-fn attest(core: &mut Replica<AnyService>, statement: &Statement) -> Option<Attested> {
+pub(crate) fn attest(core: &mut Replica<AnyService>, statement: &Statement) -> Option<Attested> {
     let body = encode(statement);
     let attestation = core.device.attest(&body)?;
     let counter = attestation.claim()?.counter;
@@ -453,7 +453,7 @@ pub(crate) fn restart_keeping_state<S: Service + Default>(core: &mut Replica<S>,
     core.streams.insert((core.own, start.epoch.0), stream);
 }
 
-fn wrong_snapshot(snapshot: &[u8]) -> Vec<u8> {
+pub(crate) fn wrong_snapshot(snapshot: &[u8]) -> Vec<u8> {
     // The service's bytes come first, after their length.
     let mut wrong = snapshot.to_vec();
     if let Some(byte) = wrong.get_mut(8) {

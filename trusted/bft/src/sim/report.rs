@@ -6,6 +6,7 @@ use std::fmt;
 
 use crate::sim::attack::Attack;
 use crate::sim::history::Violation;
+use crate::sim::step::StepName;
 use crate::sim::world::Outcome;
 
 /// Something that a search must have tried.
@@ -41,6 +42,13 @@ pub enum Event {
     KillAtNewLog,
     /// A device issued again what it had given before its host was killed.
     Reissue,
+    /// Liars who work together took this step.
+    Step(StepName),
+    /// It changed what a correct replica did.
+    StepBit(StepName),
+    /// All correct replicas caught up, and went on without those that stopped for good and without
+    /// liars.
+    Closing,
 }
 
 impl Event {
@@ -66,6 +74,19 @@ impl Event {
         ];
         let kills = kills.into_iter().filter(move |_| has_logs);
         Attack::ALL.into_iter().map(Self::Attack).chain(others).chain(kills)
+    }
+}
+
+impl Event {
+    /// All that only runs have in which liars work together. Clients see a wrong answer, and no
+    /// correct replica does.
+    fn of_plans() -> impl Iterator<Item = Self> {
+        let bites = StepName::ALL.into_iter().filter(|it| {
+            let is_answer = matches!(it, StepName::AnswerWrong | StepName::AnswerAlike);
+            !is_answer
+        });
+        let steps = StepName::ALL.into_iter().map(Self::Step);
+        steps.chain(bites.map(Self::StepBit)).chain([Self::Closing])
     }
 }
 
@@ -98,22 +119,39 @@ impl Report {
         self.count(Event::Kill) > 0
     }
 
+    fn has_plans(&self) -> bool {
+        StepName::ALL.into_iter().any(|it| self.count(Event::Step(it)) > 0)
+    }
+
+    /// All that is counted in runs like these.
+    fn all(&self) -> impl Iterator<Item = Event> {
+        let has_plans = self.has_plans();
+        let of_plans = Event::of_plans().filter(move |_| has_plans);
+        let others = Event::all(self.has_logs());
+        others.filter(move |it| !has_plans || !matches!(it, Event::Attack(_))).chain(of_plans)
+    }
+
     /// The violations, by seed.
     pub fn violations(&self) -> &[(u64, Vec<Violation>)] {
         &self.violations
     }
 
-    /// The events of less than 1 % of the runs: the search does not try it enough.
+    /// The events of less than 1 % of the runs, and the steps of plans that no run had: the search
+    /// does not try it enough.
     pub fn rare(&self) -> Vec<Event> {
-        let all = Event::all(self.has_logs());
-        all.filter(|event| self.count(*event) * 100 < self.runs).collect()
+        let is_rare = |event: &Event| match event {
+            Event::StepBit(_) => false,
+            Event::Step(_) => self.count(*event) == 0,
+            _ => self.count(*event) * 100 < self.runs,
+        };
+        self.all().filter(is_rare).collect()
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:<34} {:>8} {:>7}", "in the runs", "runs", "%")?;
-        for event in Event::all(self.has_logs()) {
+        for event in self.all() {
             let (name, count) = (format!("{event:?}"), self.count(event));
             let percent = count as f64 * 100.0 / self.runs.max(1) as f64;
             writeln!(f, "{name:<34} {count:>8} {percent:>7.1}")?;

@@ -5,6 +5,8 @@ use smt_replica::ServiceKind;
 use smt_simulation::Random;
 
 use crate::sim::attack::Attack;
+use crate::sim::course::Course;
+use crate::sim::plan::Plan;
 
 /// A run.
 #[derive(Clone, Debug)]
@@ -29,6 +31,10 @@ pub struct Scenario {
     /// Whether logs that were begun anew take the place of others before they are durable: what
     /// they must not do.
     pub replaces_before_sync: bool,
+    /// The plan of liars that work together, if any do.
+    pub plan: Option<Plan>,
+    /// Lengths and sizes.
+    pub(crate) course: Course,
 }
 
 impl Scenario {
@@ -47,6 +53,8 @@ impl Scenario {
             has_logs: false,
             sends_before_sync: false,
             replaces_before_sync: false,
+            plan: None,
+            course: Course::default(),
         };
         let mut faulty: Vec<u32> = (0..replicas).collect();
         while faulty.len() > (replicas / 2) as usize {

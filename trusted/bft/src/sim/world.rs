@@ -14,21 +14,17 @@ use smt_simulation::{Bounds, Fate, Network, Random, Schedule};
 use crate::client::Client;
 use crate::message::Message;
 use crate::replica::{Output, Replica};
+use crate::sim::closing::Effects;
+use crate::sim::coalition::{Coalition, Lie};
 use crate::sim::group::{CLIENTS, LIAR_CLIENT, client_key, group, identity};
 use crate::sim::history::{History, Operation, Violation};
 use crate::sim::liar::{Liar, To};
 use crate::sim::report::Event;
 use crate::sim::scenario::Scenario;
 
-/// When the network becomes honest, and when a run is given up.
-pub(super) const HONEST: u64 = 3000;
-const END: u64 = 60_000;
 /// How long a run goes on when all have their answers, and how long a tick is.
 const SETTLE: u64 = 800;
 const TICK: u64 = 20;
-/// Operations of a client while the network is bad, and after.
-const BAD_OPERATIONS: usize = 9;
-const OPERATIONS: usize = 12;
 
 /// The outcome of a run.
 #[derive(Clone, Debug)]
@@ -44,6 +40,8 @@ pub(super) enum Node {
     /// A correct replica with a log on a disk.
     Durable(Box<Logged<Replica<AnyService>, ModelDisk>>),
     Liar(Box<Liar>),
+    /// A liar of the coalition.
+    Together,
     Down,
     /// A replica that was killed, and its disk as the crash has left it.
     Killed(ModelDisk),
@@ -51,17 +49,18 @@ pub(super) enum Node {
 
 impl Node {
     /// The correct replica that this node is, if it runs.
-    fn correct(&self) -> Option<&Replica<AnyService>> {
+    pub(super) fn correct(&self) -> Option<&Replica<AnyService>> {
         match self {
             Self::Correct(replica) => Some(replica),
             Self::Durable(durable) => Some(durable.node()),
-            Self::Liar(_) | Self::Down | Self::Killed(_) => None,
+            Self::Liar(_) | Self::Together | Self::Down | Self::Killed(_) => None,
         }
     }
 }
 
 pub(super) enum Happening {
     Message(To, Option<u32>, Vec<u8>),
+    Lie(Lie),
     Tick,
     Crash(u32),
     Restart(u32),
@@ -78,12 +77,12 @@ pub fn run(scenario: &Scenario) -> Outcome {
 pub(super) struct World<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) group: Arc<Group>,
-    random: Random,
+    pub(super) random: Random,
     pub(super) schedule: Schedule<Happening>,
     network: Network,
     pub(super) nodes: Vec<Node>,
     pub(super) epochs: Vec<u64>,
-    clients: Vec<Process<Client>>,
+    pub(super) clients: Vec<Process<Client>>,
     pub(super) history: History,
     has_liar_client: bool,
     pub(super) events: BTreeSet<Event>,
@@ -93,6 +92,14 @@ pub(super) struct World<'a> {
     pub(super) devices: BTreeMap<(u32, u64), OutlivingDevice>,
     /// How much of each replica's own history was looked at.
     pub(super) seen: Vec<usize>,
+    /// Liars that work together.
+    pub(super) coalition: Option<Coalition>,
+    /// The lies that each replica has heard, and what they have changed there.
+    pub(super) effects: Vec<Effects>,
+    /// Operations of a client, in all.
+    pub(super) operations: usize,
+    /// Whether the last part of the run has begun.
+    pub(super) is_closing: bool,
 }
 
 impl<'a> World<'a> {
@@ -107,9 +114,15 @@ impl<'a> World<'a> {
         if scenario.seed / 2 % 2 == 1 {
             group.options.retained = 1;
         }
+        group.options = scenario.course.options.unwrap_or(group.options);
         let group = Arc::new(group);
         let n = scenario.replicas;
-        let bounds = Bounds { nodes: n, cuts: 4, cut: 1200, honest_from: HONEST };
+        let bounds = Bounds {
+            nodes: n,
+            cuts: 4,
+            cut: scenario.course.cut,
+            honest_from: scenario.course.honest,
+        };
         let network = Network::draw(&bounds, &mut random);
         let mut world = Self {
             scenario,
@@ -128,6 +141,10 @@ impl<'a> World<'a> {
             kills: Random::new(scenario.seed ^ 0xd15c),
             devices: BTreeMap::new(),
             seen: vec![0; n as usize],
+            coalition: scenario.plan.as_ref().map(|it| Coalition::new(it, n, scenario.seed)),
+            effects: vec![Effects::default(); n as usize],
+            operations: scenario.course.operations,
+            is_closing: false,
             random,
         };
         for device in 0..n {
@@ -140,6 +157,10 @@ impl<'a> World<'a> {
             world.schedule.at(at, Happening::Crash(device));
             world.schedule.at(until, Happening::Restart(device));
         }
+        for it in &scenario.course.crashes {
+            world.schedule.at(it.at, Happening::Crash(it.device));
+            world.schedule.at(it.until, Happening::Restart(it.device));
+        }
         if scenario.has_logs {
             world.plan_kills();
         }
@@ -147,7 +168,7 @@ impl<'a> World<'a> {
         world
     }
 
-    fn replica(&mut self, device: u32) -> Option<Replica<AnyService>> {
+    pub(super) fn replica(&mut self, device: u32) -> Option<Replica<AnyService>> {
         let epoch = Epoch(self.epochs[device as usize]);
         let start = Start { device: DeviceId(device), epoch, nonce: self.random.nonce() };
         self.replica_of(start)
@@ -160,6 +181,9 @@ impl<'a> World<'a> {
     }
 
     fn node(&mut self, device: u32) -> Node {
+        if self.scenario.plan.as_ref().is_some_and(|it| it.liars.contains(&device)) {
+            return self.liar_of_the_coalition(device);
+        }
         let lies = self.scenario.liars.iter().any(|it| it.0 == device);
         if self.scenario.has_logs && !lies {
             return self.durable(device, ModelDisk::default());
@@ -186,16 +210,20 @@ impl<'a> World<'a> {
             match happening {
                 Happening::Tick => self.tick(),
                 Happening::Message(to, from, bytes) => self.deliver(&to, from, &bytes),
+                Happening::Lie(lie) => self.deliver_lie(&lie),
                 Happening::Crash(device) => self.crash(device),
                 Happening::Restart(device) => self.restart(device),
                 Happening::Kill(devices) => devices.into_iter().for_each(|it| self.kill(it)),
                 Happening::Resume(device) => self.resume(device),
             }
             let is_done = done_at.is_some_and(|at| self.schedule.now() > at + SETTLE);
-            if is_done || self.schedule.now() > END || self.history.is_violated() {
+            if is_done
+                || self.schedule.now() > self.scenario.course.end
+                || self.history.is_violated()
+            {
                 break;
             }
-            if done_at.is_none() && self.is_done() {
+            if done_at.is_none() && self.is_done() && !self.closes() {
                 done_at = Some(self.schedule.now());
             }
         }
@@ -203,8 +231,9 @@ impl<'a> World<'a> {
     }
 
     fn is_done(&self) -> bool {
-        self.schedule.now() > HONEST
-            && self.clients.iter().all(|it| !it.is_waiting() && it.begun == OPERATIONS)
+        self.schedule.now() > self.scenario.course.quiet()
+            && self.clients.iter().all(|it| !it.is_waiting() && it.begun == self.operations)
+            && self.behind().is_none()
     }
 
     fn finish(mut self) -> Outcome {
@@ -221,6 +250,7 @@ impl<'a> World<'a> {
                 self.events.insert(Event::Attack(liar.attack));
             }
         }
+        self.finish_plan();
         let violations = self.history.judge(self.scenario.service);
         Outcome { events: self.events, violations }
     }
@@ -231,15 +261,19 @@ impl<'a> World<'a> {
                 Node::Correct(replica) => replica.tick(),
                 Node::Durable(durable) => durable.tick(),
                 Node::Liar(liar) => liar.tick(),
-                Node::Down | Node::Killed(_) => {}
+                Node::Together | Node::Down | Node::Killed(_) => {}
             }
             self.flush(device);
             self.begin_log_anew(device as u32);
         }
+        self.coalition_tick();
         for process in 0..self.clients.len() {
             self.client_tick(process);
         }
-        if self.has_liar_client && self.schedule.now() < HONEST && self.random.chance(15) {
+        if self.has_liar_client
+            && self.schedule.now() < self.scenario.course.honest
+            && self.random.chance(15)
+        {
             self.lie_as_client();
         }
         self.schedule.at(self.schedule.now() + TICK, Happening::Tick);
@@ -247,7 +281,9 @@ impl<'a> World<'a> {
 
     fn client_tick(&mut self, process: usize) {
         let (client, count) = (self.clients[process].number, self.clients[process].begun);
-        let may = count < BAD_OPERATIONS || (self.schedule.now() > HONEST && count < OPERATIONS);
+        let is_honest = self.schedule.now() > self.scenario.course.honest;
+        let may =
+            count < self.scenario.course.bad_operations || (is_honest && count < self.operations);
         let operation = self.operation(client, count);
         let begins = may && self.random.chance(25);
         let nonce = self.random.nonce();
@@ -293,7 +329,7 @@ impl<'a> World<'a> {
         }
     }
 
-    fn deliver(&mut self, to: &To, from: Option<u32>, bytes: &[u8]) {
+    pub(super) fn deliver(&mut self, to: &To, from: Option<u32>, bytes: &[u8]) {
         match to {
             To::Replica(device) => {
                 let device = *device as usize;
@@ -301,6 +337,7 @@ impl<'a> World<'a> {
                     Node::Correct(replica) => replica.receive(bytes),
                     Node::Durable(durable) => durable.receive(bytes),
                     Node::Liar(liar) => liar.receive(from, bytes),
+                    Node::Together => return self.tell_coalition(device as u32, from, bytes),
                     Node::Down | Node::Killed(_) => return,
                 }
                 // Inputs of a replica with a log become durable some at a time.
@@ -343,6 +380,7 @@ impl<'a> World<'a> {
             (metrics.reissued > 0, Event::Reissue),
         ];
         self.events.extend(happened.into_iter().filter(|it| it.0).map(|it| it.1));
+        self.look_for_effects(device);
     }
 
     fn flush(&mut self, device: usize) {
@@ -363,7 +401,7 @@ impl<'a> World<'a> {
                 let sent = liar.outputs();
                 sent.into_iter().for_each(|(to, bytes)| self.send(to, Some(own), bytes));
             }
-            Node::Down | Node::Killed(_) => {}
+            Node::Together | Node::Down | Node::Killed(_) => {}
         }
     }
 
@@ -389,6 +427,9 @@ impl<'a> World<'a> {
             (To::Replica(to), Some(from)) => Some((*to, from)),
             _ => None,
         };
+        if pair.is_some_and(|pair| self.coalition.as_mut().is_some_and(|it| it.parts(pair))) {
+            return;
+        }
         match self.network.send(self.schedule.now(), pair, &mut self.random) {
             Fate::Cut => {
                 self.events.insert(Event::Partition);

@@ -19,16 +19,20 @@ pub(crate) struct SimArguments {
     /// Replicas have logs on disks that lose and tear, and are killed
     #[arg(long)]
     logs: bool,
+    /// Liars work together by plans of several steps
+    #[arg(long)]
+    plans: bool,
 }
 
 impl SimArguments {
     pub(crate) fn run(self) -> Result<(), CommandError> {
         let mut report = Report::default();
         for seed in self.seed..self.seed.saturating_add(self.count) {
-            let scenario = match self.logs {
-                true => Scenario::with_logs(seed),
+            let mut scenario = match self.plans {
+                true => Scenario::with_plan(seed),
                 false => Scenario::of_seed(seed),
             };
+            scenario.has_logs = self.logs;
             report.add(seed, run(&scenario));
         }
         let violations = report.violations().len();

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Runs that violated a property once, with the smallest plan that did.
+
+use smt_replica::Options;
+
+use crate::sim::course::{Course, Crash};
+use crate::sim::plan::Plan;
+use crate::sim::scenario::Scenario;
+use crate::sim::step::{By, Led, Step, Until};
+use crate::sim::world::run;
+
+// The leader's NEW-VIEW came before a stable checkpoint of its stream, and its ENTER after. A
+// replica that followed the stream from there waited for the NEW-VIEW, which was not kept, and the
+// two that had entered the view were too few to prove how it begins.
+#[test]
+fn a_new_view_before_a_checkpoint_is_known_to_one_that_follows_the_stream_from_there() {
+    let steps = vec![
+        Step::Part(vec![0, 0, 1, 0, 0]),
+        Step::Follow(vec![0, 1, 2, 3]),
+        Step::Wait(38),
+        Step::Follow(vec![0, 2]),
+        Step::Wait(31),
+        Step::Ask(0),
+        Step::Want { by: By::All, of: 0, led: Led::By(0), ahead: 0 },
+        Step::Until(0, Until::Opens),
+        Step::Commit { by: By::One(4), of: 1, is_newest: true },
+    ];
+    let options = Options {
+        batch: 2,
+        operation: 1024,
+        interval: 3,
+        window: 6,
+        pipeline: 6,
+        retained: 1,
+        timeout: 8,
+    };
+    let course = Course {
+        honest: 6712,
+        end: 156_712,
+        options: Some(options),
+        crashes: [(2566, 4014), (6064, 6166)]
+            .map(|(at, until)| Crash { device: 1, at, until })
+            .to_vec(),
+        has_to_catch_up: true,
+        ..Course::default()
+    };
+    let plan = Some(Plan { liars: vec![4], steps });
+    let (liars, crashes) = (Vec::new(), Vec::new());
+    let of_seed = Scenario::of_seed(2741);
+    let scenario = Scenario { replicas: 5, liars, crashes, plan, course, ..of_seed };
+    assert_eq!(run(&scenario).violations, []);
+}
