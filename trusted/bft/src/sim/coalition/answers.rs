@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Liars and clients.
 
-use smt_replica::{Reply, ReplyProof};
+use smt_replica::{AnyService, Digest, Proof, Reply, Standing};
 
-use crate::ledger::Answer;
 use crate::message::Message;
+use crate::replica::Replica;
 use crate::sim::coalition::{Coalition, Correct, Lie};
 use crate::sim::group::CLIENTS;
 use crate::sim::liar::To;
 use crate::sim::step::{By, StepName};
+
+/// Number and digest of a request, and an answer to it.
+type Answer = (u64, Digest, Vec<u8>);
 
 impl Coalition {
     /// Gives one replica alone a request of the client whose key liars have.
@@ -24,15 +27,15 @@ impl Coalition {
         let name = if of.is_some() { StepName::AnswerAlike } else { StepName::AnswerWrong };
         for client in CLIENTS {
             let answer = match of {
-                Some(of) => correct[of as usize].and_then(|it| it.ledger.answer(client)).cloned(),
+                Some(of) => correct[of as usize].and_then(|it| last_answer(client, it)),
                 None => wrong_answer(client, correct),
             };
-            let Some(Answer { number, request, result }) = answer else {
+            let Some((number, request, result)) = answer else {
                 continue;
             };
             for member in self.members.values() {
                 let (replica, view) = (member.own(), member.core.metrics.view);
-                let (result, proof) = (result.clone(), ReplyProof::default());
+                let (result, proof) = (Ok(result.clone()), Proof::default());
                 let reply = Reply { replica, view, client, number, request, result, proof };
                 let reply = reply.sign(&member.core.reply_key);
                 let (to, bytes) = (To::Client(client), Message::Reply(reply).encode());
@@ -43,10 +46,19 @@ impl Coalition {
     }
 }
 
+/// The answer of a replica to the request of a client that it executed last.
+fn last_answer(client: u32, replica: &Replica<AnyService>) -> Option<Answer> {
+    let executed = replica.history.iter().rev().flat_map(|it| it.1.iter().rev());
+    let request = { executed }.find(|it| it.client == client)?;
+    match replica.ledger.standing(request) {
+        Standing::Answered(answer) => Some((request.number, request.digest(), answer.clone())),
+        Standing::New | Standing::Refused(_) => None,
+    }
+}
+
 /// The wrong answer to a request that waits.
 fn wrong_answer(client: u32, correct: &Correct<'_>) -> Option<Answer> {
-    let pending = correct.iter().flatten().find_map(|it| it.pending.get(&client))?;
-    let request = &pending.request;
-    let result = b"wrong".to_vec();
-    Some(Answer { number: request.number, request: request.digest(), result })
+    let mut pending = correct.iter().flatten().flat_map(|it| it.pending.iter());
+    let request = &pending.find(|it| it.request.client == client)?.request;
+    Some((request.number, request.digest(), b"wrong".to_vec()))
 }

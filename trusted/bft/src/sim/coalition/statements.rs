@@ -119,7 +119,7 @@ impl Coalition {
         if !self.members.contains_key(&leader) {
             return;
         }
-        let waiting: Vec<Request> = of.pending.values().map(|it| it.request.clone()).collect();
+        let waiting: Vec<Request> = of.pending.iter().map(|it| it.request.clone()).collect();
         let is_own = waiting.is_empty() || self.random.chance(20);
         let mut requests = if is_own { vec![self.own_request()] } else { waiting };
         requests.truncate(of.group.options.batch);
