@@ -119,9 +119,9 @@ impl Course {
             window,
             pipeline: if random.chance(50) { 1 } else { window },
             retained: if random.chance(60) || is_long { 1 } else { 1500 },
-            timeout: 4 + random.below(9) as u32,
+            timeout: 3 + random.below(6) as u32,
         };
-        let honest = if is_long { 16_000 } else { 3000 + random.below(4000) };
+        let honest = if is_long { 16_000 } else { 5000 + random.below(5000) };
         Self {
             honest,
             end: honest + 150_000,

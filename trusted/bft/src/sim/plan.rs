@@ -155,10 +155,10 @@ impl Writer<'_> {
         } else if self.random.chance(30) {
             self.steps.push(Step::Follow(Vec::new()));
         }
-        let led = match self.random.below(3) {
+        let led = match self.random.below(5) {
             0 => Led::By(of),
-            1 => Led::ByLiar,
-            _ => Led::ByAny,
+            1 => Led::ByAny,
+            _ => Led::ByLiar,
         };
         let ahead = if self.random.chance(80) { 0 } else { self.random.below(4) };
         let by = if self.random.chance(80) { By::All } else { self.by() };
