@@ -100,9 +100,10 @@ impl Coalition {
         self.members.insert(device, Member::new(core, self.replicas));
     }
 
-    /// Liars say nothing more.
+    /// Liars say nothing more, and cut nobody off.
     pub(crate) fn fall_silent(&mut self) {
         self.is_silent = true;
+        self.parts.clear();
     }
 
     /// Whether two replicas are cut off from each other.
@@ -133,9 +134,6 @@ impl Coalition {
             self.sent.clear();
             return Vec::new();
         }
-        if !may_part {
-            self.parts.clear();
-        }
         self.remember(correct);
         let devices: Vec<u32> = self.members.keys().copied().collect();
         for device in devices {
@@ -157,6 +155,9 @@ impl Coalition {
             self.waited = 0;
             self.steps.pop_front();
             self.take(step, correct);
+        }
+        if !may_part {
+            self.parts.clear();
         }
         self.outputs()
     }
