@@ -121,7 +121,7 @@ impl<S: Service> Ledger<S> {
         self.table.is_new(request)
     }
 
-    /// What is known of a request.
+    /// The word on a request.
     pub(crate) fn standing(&self, request: &Request) -> Standing<'_, Vec<u8>> {
         self.table.standing(request)
     }

@@ -29,7 +29,7 @@ pub(crate) fn fits_statement(operations: impl Iterator<Item = usize>) -> bool {
 /// Bytes of a request beside its operation, at most.
 const REQUEST_REST: usize = 110 + 32 * REQUEST_WAY_MAX;
 
-/// Bytes of a statement at most. What orders no requests is far below the rest.
+/// Bytes of a statement at most. One that orders no requests is far below the rest.
 pub(crate) fn statement_bytes_max(options: &Options) -> usize {
     let operations = options.operation.max(BATCH_BYTES_MAX);
     let rest = STATED_MAX * 64;

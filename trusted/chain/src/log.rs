@@ -130,7 +130,7 @@ impl<S: Service + Clone> Log<S> {
         self.state.table.is_new(request)
     }
 
-    /// What is known of a request, of which no more than `committed` entries may be the reason.
+    /// The word on a request, of which no more than `committed` entries may be the reason.
     /// Nothing while a later one is: it may be left behind with its configuration.
     pub(crate) fn standing(&self, request: &Request, committed: u64) -> Option<Standing<'_, u64>> {
         let last = self.state.table.last(request.client);

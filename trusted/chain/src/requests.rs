@@ -20,7 +20,7 @@ impl<S: Service + Clone> Node<S> {
         }
     }
 
-    /// What is known of a request by what was answered here. Nothing of one that may be executed.
+    /// The word on a request by what was answered here. Nothing of one that may be executed.
     pub(crate) fn standing(&self, request: &Request) -> Option<Standing<'_, u64>> {
         self.logs.get(&self.committed.0)?.standing(request, self.replied)
     }

@@ -56,7 +56,7 @@ struct Call {
 }
 
 impl Call {
-    /// What f + 1 nodes say alike. Of what they say of the client's newest session, the least.
+    /// The word that f + 1 nodes give alike, with the earliest of the newest sessions in it.
     fn result(&self, quorum: usize) -> Option<Result<Vec<u8>, Refusal>> {
         let said = self.said.values().map(without_newest);
         let of_quorum = said.clone().find(|it| {

@@ -4,7 +4,7 @@
 //! A client's processes have a session each, and a session has several requests in progress
 //! (as RIFL's, Lee et al., SOSP 2015, whose leases are here the sessions that were used last).
 //! A request's number has its session in the upper bits and its place in the session below
-//! ([`session_of`]). What a table says of a request follows from the requests that were executed
+//! ([`session_of`]). The word of a table on a request follows from the requests that were executed
 //! before, and from nothing else: all nodes with the same log say the same.
 //!
 //! All is bounded: of each client 8 sessions are open, and 256 that are over are known by name. The
@@ -69,7 +69,7 @@ pub struct Refusal {
     pub newest: u64,
 }
 
-/// What a table says of a request.
+/// The word of a table on a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Standing<'a, T> {
     /// It was not executed, and may be.
@@ -129,7 +129,7 @@ impl<T> Default for Sessions<T> {
 }
 
 impl<T> ClientTable<T> {
-    /// What there is to say of a request.
+    /// The word on a request.
     #[must_use]
     pub fn standing(&self, request: &Request) -> Standing<'_, T> {
         match self.0.get(&request.client) {
@@ -144,7 +144,7 @@ impl<T> ClientTable<T> {
         matches!(self.standing(request), Standing::New)
     }
 
-    /// The value of the request of a client that was executed last. What the table says of the
+    /// The value of the request of a client that was executed last. The word of the table on the
     /// client's requests follows from this one and those before.
     #[must_use]
     pub fn last(&self, client: u32) -> Option<&T> {

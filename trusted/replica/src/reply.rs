@@ -14,8 +14,8 @@ use crate::signed_together::{KnownRoots, Proof, WAY_MAX};
 /// The kind of what is signed.
 const REPLIES: &str = "replies";
 
-/// What a node says of a request. Its host signs it, and no device attests it: it is no statement on the order of
-/// requests, and takes no counter of the stream.
+/// The word of a node on a request. Its host signs it, and no device attests it: it is no statement
+/// on the order of requests, and takes no counter of the stream.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Reply {
     /// The node.

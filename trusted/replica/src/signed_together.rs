@@ -80,7 +80,7 @@ fn root(kind: &str, top: &Digest) -> Digest {
 }
 
 /// Roots whose signatures were verified, so that each is verified once: those of requests and
-/// replies that came together. What is genuine does not depend on it.
+/// replies that came together. It does not change what is genuine.
 #[derive(Debug, Default)]
 pub struct KnownRoots(Mutex<VecDeque<(PublicKey, Digest, SignatureBytes)>>);
 

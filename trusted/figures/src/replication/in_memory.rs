@@ -15,8 +15,8 @@ use crate::Failure;
 /// Bytes on their way to a replica.
 type Arriving = VecDeque<(Sender, Vec<u8>)>;
 
-/// Has clients make requests, of which so many are in progress, `count` times as many in all. Returns
-/// how many messages replicas got.
+/// Has clients make requests, of which so many are in progress, `count` times as many in all.
+/// Returns how many messages replicas got.
 ///
 /// # Errors
 /// A device fails, or a request stays without an answer.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a table says of requests.
+//! The word of a table on requests.
 
 use super::*;
 use crate::signed_together::Proof;
