@@ -124,6 +124,25 @@ mod tests {
         assert_eq!(nodes.nodes[0].accusation(), None);
     }
 
+    // Once, it waited while the client's last request was not committed, which a client with requests
+    // under way can have at each tick: the node accused one configuration after the other.
+    #[test]
+    fn a_request_that_is_refused_makes_no_node_accuse_while_its_client_has_others_under_way() {
+        let mut nodes = Together::new(3);
+        nodes.request(40, 3);
+        for number in 41..44 + 2 * u64::from(nodes.timeout()) {
+            // It is ordered, and is not committed before the tick.
+            nodes.is_cut = true;
+            nodes.request(number, 1);
+            nodes.request(1, 3);
+            nodes.is_cut = false;
+            nodes.tick();
+            assert_eq!(nodes.nodes[0].accusation(), None, "{number}");
+            assert_eq!(nodes.nodes[0].metrics().committed, number - 39);
+        }
+        assert!(nodes.nodes[0].pending.is_empty());
+    }
+
     #[test]
     fn a_node_that_may_freeze_no_other_configuration_is_silent_and_no_liar() {
         let mut nodes = Together::new(1);

@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use smt_replica::{Digest, Request, Service, Standing};
+use smt_replica::{Digest, Request, Service};
 
 use crate::configuration::Configuration;
 use crate::digest::digest;
 use crate::shared::Shared;
-use crate::state::{Base, State};
+use crate::state::{Base, State, Table};
 
 /// An executed request.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -130,17 +130,13 @@ impl<S: Service + Clone> Log<S> {
         self.state.table.is_new(request)
     }
 
-    /// The word on a request, of which no more than `committed` entries may be the reason.
-    /// Nothing while a later one is: it may be left behind with its configuration.
-    pub(crate) fn standing(&self, request: &Request, committed: u64) -> Option<Standing<'_, u64>> {
-        let last = self.state.table.last(request.client);
-        let standing = self.state.table.standing(request);
-        let is_committed = match standing {
-            Standing::New => false,
-            Standing::Answered(place) => *place <= committed,
-            Standing::Refused(_) => last.is_none_or(|place| *place <= committed),
-        };
-        is_committed.then_some(standing)
+    /// The places of the executed requests of all clients, up to one that is not left out.
+    pub(crate) fn table_at(&self, place: u64) -> Table {
+        let mut table = self.base.state.table.clone();
+        for (at, entry) in (self.base.place + 1..=place).zip(&self.entries) {
+            table.note(&entry.request, at, entry.answer.len());
+        }
+        table
     }
 
     /// Executes a request at the next place.

@@ -14,6 +14,7 @@ use crate::configuration::Configuration;
 use crate::late::Accused;
 use crate::log::Log;
 use crate::message::{Message, Statement, encode};
+use crate::state::Table;
 use crate::track::{Stream, Track};
 
 /// After so many ticks the head hears again of a request that waits.
@@ -87,6 +88,9 @@ pub struct Node<S> {
     pub(crate) committed: (u64, u64),
     /// The place up to which clients have had their replies.
     pub(crate) replied: u64,
+    /// The places of requests up to there. A log has executed others after them, which may be left
+    /// behind with its configuration.
+    pub(crate) answered: Table,
     pub(crate) waited: u32,
     /// The last accusation.
     pub(crate) accused: Option<Accused>,
@@ -140,6 +144,7 @@ impl<S: Service + Clone> Node<S> {
             pending: PendingRequests::default(),
             committed: (0, 0),
             replied: 0,
+            answered: Table::default(),
             waited: 0,
             accused: None,
             known: KnownRoots::default(),

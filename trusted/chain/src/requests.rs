@@ -22,7 +22,8 @@ impl<S: Service + Clone> Node<S> {
 
     /// The word on a request by what was answered here. Nothing of one that may be executed.
     pub(crate) fn standing(&self, request: &Request) -> Option<Standing<'_, u64>> {
-        self.logs.get(&self.committed.0)?.standing(request, self.replied)
+        let standing = self.answered.standing(request);
+        (standing != Standing::New).then_some(standing)
     }
 
     /// Whether a request was answered here, or is not executed any more.
@@ -79,6 +80,7 @@ impl<S: Service + Clone> Node<S> {
                 break;
             };
             self.replied += 1;
+            self.answered.note(&entry.request, self.replied, entry.answer.len());
             replies.push(self.reply_to(&entry.request, Ok(entry.answer.clone())));
             #[cfg(feature = "sim")]
             if self.group.keeps_history {

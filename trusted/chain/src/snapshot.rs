@@ -84,6 +84,8 @@ impl<S: Service + Clone> Node<S> {
         }
         self.device.restore(snapshot.device)?;
         self.logs = logs;
+        let log = self.logs.get(&snapshot.committed.0);
+        self.answered = log.map(|it| it.table_at(snapshot.replied)).unwrap_or_default();
         self.streams = snapshot.streams.into_owned();
         self.configurations = snapshot.configurations.into_owned();
         self.made = snapshot.made;

@@ -11,7 +11,7 @@ use crate::log::Entry;
 use crate::shared::Shared;
 
 /// The places of the executed requests of all clients. The operator has formed their list.
-type Table = ClientTable<u64>;
+pub(crate) type Table = ClientTable<u64>;
 
 /// Service and exactly-once table.
 #[derive(Clone, Debug)]

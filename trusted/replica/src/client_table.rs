@@ -144,15 +144,6 @@ impl<T> ClientTable<T> {
         matches!(self.standing(request), Standing::New)
     }
 
-    /// The value of the request of a client that was executed last. The word of the table on the
-    /// client's requests follows from this one and those before.
-    #[must_use]
-    pub fn last(&self, client: u32) -> Option<&T> {
-        let sessions = self.0.get(&client)?;
-        let mut ran = sessions.open.values().flat_map(|it| it.ran.values());
-        ran.find(|it| it.used == sessions.uses)?.value.as_ref()
-    }
-
     /// Notes that a request was executed whose answer has so many bytes. Returns the values of the
     /// answers that are kept no longer.
     pub fn note(&mut self, request: &Request, value: T, bytes: usize) -> Vec<T> {

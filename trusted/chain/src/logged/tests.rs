@@ -278,9 +278,11 @@ fn a_log_that_was_begun_anew_has_the_node_as_it_was_and_the_inputs_that_wait() {
     assert_eq!(open(0, old).unwrap().node_mut().snapshot(), before);
     head.commit().unwrap();
     let after = head.node_mut().snapshot();
+    let answered = head.node().answered.clone();
     let again = open(0, head.into_disk()).unwrap();
     assert_eq!((again.replayed(), again.node().snapshot()), (1, after));
     assert_eq!(again.node().own_track().counter, 11, "it has ordered what waited");
+    assert_eq!(again.node().answered, answered);
 }
 
 // Once, all entries stayed in memory, and the log on disk had each input since the beginning.
