@@ -59,13 +59,14 @@ impl Proof {
     }
 
     /// The hash that the signature covers, if the message has this one. Nothing if the way is
-    /// longer than one of `way_max` hashes.
+    /// longer than one of `way_max` hashes, or has sides beyond its end.
     fn root(&self, kind: &str, message: Digest, way_max: usize) -> Option<Digest> {
+        let is_way = self.way.len() <= way_max.min(WAY_MAX) && self.sides >> self.way.len() == 0;
         let sides = (0..WAY_MAX).map(|level| self.sides >> level & 1 == 1);
         let top = self.way.iter().zip(sides).fold(message, |below, (beside, is_right)| {
             if is_right { above(kind, *beside, below) } else { above(kind, below, *beside) }
         });
-        (self.way.len() <= way_max.min(WAY_MAX)).then(|| root(kind, &top))
+        is_way.then(|| root(kind, &top))
     }
 }
 
@@ -150,6 +151,9 @@ mod tests {
         beside[1][0] ^= 1;
         let changed = [
             Proof { sides: 3, ..good.clone() },
+            // Beyond the way: else a signed message would have a form for each number.
+            Proof { sides: good.sides | 1 << good.way.len(), ..good.clone() },
+            Proof { sides: good.sides | 1 << 31, ..good.clone() },
             Proof { way: beside, ..good.clone() },
             Proof { way: Vec::new(), ..good.clone() },
             Proof { signature: [[1; 32]; 2], ..good.clone() },
