@@ -6,7 +6,7 @@ use std::iter::Peekable;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use smt_mesh::{Arrival, Mesh, Place, SessionError, messages};
-use smt_replica::{Completion, Refusal, RefusalReason};
+use smt_replica::{Completion, Refusal, RefusalReason, is_last_of_session};
 
 /// The last session that there is.
 const SESSION_MAX: u64 = (1 << 42) - 1;
@@ -273,7 +273,12 @@ impl<P: ClientProtocol> Caller<P> {
         if self.session.is_none() {
             self.session = Some(self.begin_session()?);
         }
-        Ok(self.protocol.submit(nonce()?, operation.to_vec()))
+        let number = self.protocol.submit(nonce()?, operation.to_vec());
+        // What comes after the last number of a session is in another one.
+        if number.is_some_and(is_last_of_session) {
+            self.session = None;
+        }
+        Ok(number)
     }
 
     /// Begins a session that is later than all of this client. The clock is no more than a guess:

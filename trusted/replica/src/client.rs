@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ed25519_dalek::SigningKey;
 
-use crate::client_table::{IN_PROGRESS_MAX, Refusal, first_number};
+use crate::client_table::{IN_PROGRESS_MAX, Refusal, first_number, is_last_of_session};
 use crate::digest::Digest;
 use crate::group::Group;
 use crate::reply::Reply;
@@ -98,7 +98,8 @@ impl Client {
     }
 
     /// Begins a request, with random bytes as its nonce, and returns its number. Nothing if
-    /// [`IN_PROGRESS_MAX`] are in progress, or so many were begun after one that is.
+    /// [`IN_PROGRESS_MAX`] are in progress, or so many were begun after one that is, or the session
+    /// has had its last number ([`is_last_of_session`]).
     pub fn submit(&mut self, nonce: [u8; 16], operation: Vec<u8>) -> Option<u64> {
         self.has_room().then(|| self.send(self.last + 1, nonce, operation))
     }
@@ -107,7 +108,8 @@ impl Client {
     #[must_use]
     pub fn has_room(&self) -> bool {
         let oldest = self.in_progress.first_key_value();
-        oldest.is_none_or(|it| self.last + 1 < it.0 + IN_PROGRESS_MAX)
+        !is_last_of_session(self.last)
+            && oldest.is_none_or(|it| self.last - it.0 + 1 < IN_PROGRESS_MAX)
     }
 
     fn send(&mut self, number: u64, nonce: [u8; 16], operation: Vec<u8>) -> u64 {

@@ -45,6 +45,12 @@ pub fn first_number(session: u64) -> u64 {
     session << PLACE_BITS
 }
 
+/// Whether no further number is in the session of this one.
+#[must_use]
+pub fn is_last_of_session(number: u64) -> bool {
+    session_of(number) != session_of(number.wrapping_add(1))
+}
+
 /// Why a request is not executed.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub enum RefusalReason {

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use super::*;
-use crate::client_table::RefusalReason;
+use crate::client_table::{RefusalReason, is_last_of_session, session_of};
 use crate::group::Options;
 
 fn node_key(node: u32) -> SigningKey {
@@ -100,6 +100,23 @@ fn no_request_is_begun_that_would_make_one_in_progress_too_low() {
     client.give_up(first + 2);
     let begun = { std::iter::from_fn(|| client.submit([0; 16], Vec::new())) }.count();
     assert_eq!(begun, 3);
+}
+
+// Once, the numbers went on in the next session, which another process may have.
+#[test]
+fn no_request_is_begun_beyond_the_last_place_of_a_session() {
+    for session in [5, first_number(1) - 1, session_of(u64::MAX)] {
+        let mut client = client();
+        client.begin_session([0; 16], session);
+        let last = first_number(session) + (first_number(1) - 1);
+        client.last = last - 2;
+        client.in_progress.clear();
+        let begun = std::iter::from_fn(|| client.submit([0; 16], Vec::new()));
+        assert!(begun.eq([last - 1, last]), "session {session}");
+        assert!(is_last_of_session(last) && !is_last_of_session(last - 1));
+        client.begin_session([0; 16], 6);
+        assert_eq!(client.submit([0; 16], Vec::new()), Some(first_number(6) + 1));
+    }
 }
 
 #[test]
