@@ -124,8 +124,8 @@ mod tests {
         assert_eq!(nodes.nodes[0].accusation(), None);
     }
 
-    // Once, it waited while the client's last request was not committed, which a client with requests
-    // under way can have at each tick: the node accused one configuration after the other.
+    // Once, it waited while the client's last request was not committed, which a client with
+    // requests under way can have at each tick: the node accused one configuration after the other.
     #[test]
     fn a_request_that_is_refused_makes_no_node_accuse_while_its_client_has_others_under_way() {
         let mut nodes = Together::new(3);

@@ -274,7 +274,7 @@ impl<P: ClientProtocol> Caller<P> {
             self.session = Some(self.begin_session()?);
         }
         let number = self.protocol.submit(nonce()?, operation.to_vec());
-        // What comes after the last number of a session is in another one.
+        // The number after the last one of a session is in another one.
         if number.is_some_and(is_last_of_session) {
             self.session = None;
         }
