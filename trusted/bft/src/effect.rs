@@ -38,13 +38,15 @@ impl<S: Service> Replica<S> {
     }
 
     /// A request that was executed has its answer again, and one that never will be is refused. An
-    /// asker has one answer in each tick, so that a client has as many as it has requests in
-    /// progress.
+    /// asker has one answer in each tick: a client has as many as the table keeps, and refusals of
+    /// as many requests as may be in progress.
     fn effect_of_request(&self, request: &Request) -> Effect {
-        let asker = Asker::Client(request.client, request.number % IN_PROGRESS_MAX);
+        let (client, number) = (request.client, request.number);
         match self.ledger.standing(request) {
-            Standing::Answered(_) => Effect::Answer(asker),
-            Standing::Refused(_) if self.is_genuine(request) => Effect::Answer(asker),
+            Standing::Answered(_) => Effect::Answer(Asker::Executed(client, number)),
+            Standing::Refused(_) if self.is_genuine(request) => {
+                Effect::Answer(Asker::Refused(client, number % IN_PROGRESS_MAX))
+            }
             Standing::New if self.is_wanted(request) && self.is_genuine(request) => Effect::Change,
             Standing::New | Standing::Refused(_) => Effect::Nothing,
         }

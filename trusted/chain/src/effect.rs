@@ -35,13 +35,15 @@ impl<S: Service + Clone> Node<S> {
     }
 
     /// A request that was answered has its answer again, and one that never will be executed is
-    /// refused. An asker has one answer in each tick, so that a client has as many as it has
-    /// requests in progress.
+    /// refused. An asker has one answer in each tick: a client has as many as the table keeps,
+    /// and refusals of as many requests as may be in progress.
     fn effect_of_request(&self, request: &Request) -> Effect {
-        let asker = Asker::Client(request.client, request.number % IN_PROGRESS_MAX);
+        let (client, number) = (request.client, request.number);
         match self.standing(request) {
-            Some(Standing::Answered(_)) => Effect::Answer(asker),
-            Some(_) if self.is_genuine(request) => Effect::Answer(asker),
+            Some(Standing::Answered(_)) => Effect::Answer(Asker::Executed(client, number)),
+            Some(_) if self.is_genuine(request) => {
+                Effect::Answer(Asker::Refused(client, number % IN_PROGRESS_MAX))
+            }
             None if self.is_wanted(request) && self.is_genuine(request) => Effect::Change,
             Some(_) | None => Effect::Nothing,
         }

@@ -8,8 +8,12 @@ use smt_attestor::{Attested, Attestor, AttestorError};
 pub enum Asker {
     /// A node, by its number.
     Node(u32),
-    /// A client, by its number, about the request with this number.
-    Client(u32, u64),
+    /// A client, by its number, about its executed request with this number. Anybody may send such
+    /// a request again, which takes no other one's answer.
+    Executed(u32, u64),
+    /// A client, by its number, about requests that are refused: one of
+    /// [`crate::IN_PROGRESS_MAX`] places for their numbers.
+    Refused(u32, u64),
 }
 
 /// The most that comes of a message.

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use smt_attestor::Attestor;
-use smt_replica::{Attested, Counter, RefusalReason, Request};
+use smt_replica::{Attested, Counter, RefusalReason, Request, first_number};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -54,6 +54,13 @@ fn said(by: &mut Core, statement: &Statement) -> (Attested, Vec<u8>) {
 fn executed() -> [Core; 2] {
     let [mut leader, mut follower] = [0, 1].map(|it| open(group(3), it));
     leader.receive(&request(8));
+    exchange(&mut leader, &mut follower);
+    assert_eq!((leader.node().metrics().executed, follower.node().metrics().executed), (1, 1));
+    [leader, follower]
+}
+
+/// The leader orders what has come, and both execute it.
+fn exchange(leader: &mut Core, follower: &mut Core) {
     for _ in 0..3 {
         for output in leader.commit().unwrap() {
             if let Output::Replica(1, bytes) | Output::Replicas(bytes) = output {
@@ -66,8 +73,6 @@ fn executed() -> [Core; 2] {
             }
         }
     }
-    assert_eq!((leader.node().metrics().executed, follower.node().metrics().executed), (1, 1));
-    [leader, follower]
 }
 
 fn request(bytes: usize) -> Vec<u8> {
@@ -230,6 +235,21 @@ fn a_request_that_was_executed_is_answered_once_in_each_tick_and_lets_no_log_gro
     let forged = Request { operation: vec![9], ..signed };
     assert_eq!(replies(&Message::Request(forged).encode()), []);
     assert_eq!(leader.log_length(), length);
+}
+
+// Once, both had one place among the questions, and the last one had the answer: a liar that sent an
+// old request again and again kept the client from the answer to its new one.
+#[test]
+fn an_executed_request_has_its_answer_again_whatever_other_request_of_its_client_comes_again() {
+    let [mut leader, mut follower] = executed();
+    let new = Request::sign(&client_key(1), 1, first_number(1) + 1, ([0; 16], vec![0; 8]));
+    let new = Message::Request(new).encode();
+    leader.receive(&new);
+    exchange(&mut leader, &mut follower);
+    assert_eq!(leader.node().metrics().executed, 2);
+    [&new, &request(8)].iter().for_each(|it| leader.receive(it));
+    let outputs = leader.commit().unwrap();
+    assert_eq!(outputs.iter().filter(|it| matches!(it, Output::Client(1, _))).count(), 2);
 }
 
 #[test]

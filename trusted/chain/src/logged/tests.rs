@@ -6,7 +6,7 @@ use smt_attestation::{Epoch, SigningKey, Start};
 use smt_attestor::Attested;
 use smt_attestor::OutlivingDevice;
 use smt_journal::{Journal, JournalError, LogBytes, ModelDisk, SnapshotLog};
-use smt_replica::{KeyValue, RefusalReason, Request};
+use smt_replica::{KeyValue, RefusalReason, Request, first_number};
 
 use super::*;
 use crate::accusation::{Accusation, Made};
@@ -102,6 +102,22 @@ fn a_request_that_was_answered_is_answered_once_in_each_tick_however_often_it_co
     assert!(matches!(first.as_slice(), [Ok(_)]) && first == again, "{first:?}");
     // Another request under its number, which no correct client makes.
     assert_eq!(replies(9), [Err((RefusalReason::NumberIsUsed, false))]);
+}
+
+// Once, both had one place among the questions, and the last one had the answer: a liar that sent an
+// old request again and again kept the client from the answer to its new one.
+#[test]
+fn an_executed_request_has_its_answer_again_whatever_other_request_of_its_client_comes_again() {
+    let mut nodes: Vec<Core> = (0..3).map(|it| open(it, ModelDisk::default()).unwrap()).collect();
+    let [old, new] = [1, first_number(1) + 1].map(|number| request(1, number, 8));
+    for request in [&old, &new] {
+        nodes[0].receive(request);
+        settle(&mut nodes);
+    }
+    let head = &mut nodes[0];
+    [&new, &old].iter().for_each(|it| head.receive(it));
+    let outputs = head.commit().unwrap();
+    assert_eq!(outputs.iter().filter(|it| matches!(it, Output::Client(1, _))).count(), 2);
 }
 
 #[test]
