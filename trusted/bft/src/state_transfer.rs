@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use smt_replica::{Attested, Digest, Service};
+use smt_replica::{Attested, Digest, REQUEST_WAY_MAX, Request, Service};
 
 use crate::ledger::{extend, state_digest};
 use crate::message::{Batch, Checkpoint, Message, Opening, State, Statement, decode};
@@ -36,6 +36,12 @@ pub(crate) struct Proved {
 fn is_of_view(opening: &Opening, it: &StreamState) -> bool {
     let is_member = opening.epochs.get(it.device as usize) <= Some(&it.epoch);
     is_member && it.track.at.is_none_or(|at| at.0 <= opening.view)
+}
+
+/// Whether the proof of a request is no longer than that of any client. The hash of a log does not
+/// cover it: a longer one would take the memory of all to whom the state goes on.
+fn has_short_way(request: &Request) -> bool {
+    request.proof.way.len() <= REQUEST_WAY_MAX
 }
 
 /// Whether the sender of a stream stands in a view that begins like this.
@@ -96,6 +102,7 @@ impl<S: Service> Replica<S> {
             && self.fits_all(&state.checkpoints)
             && state.streams.len() <= self.streams_max()
             && state.streams.iter().all(|it| it.proof.len() <= most && self.fits_all(&it.proof))
+            && state.log.iter().flat_map(|it| it.iter()).all(has_short_way)
             && self.fits_all(&state.enters)
             && self.fits_all(&state.proof);
         if !is_shaped || !self.is_of_use(state) {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use smt_attestation::DeviceId;
+use smt_replica::REQUEST_WAY_MAX;
 
 use super::Cluster;
 use super::steps::{
@@ -20,9 +21,16 @@ fn give(cluster: &mut Cluster, to: usize, state: State) {
 /// leader's stream. Returns whether 2 takes the state, and whether a request is answered then
 /// without the liar.
 fn after_a_state_of(change: impl FnOnce(&Cluster, &mut State, StreamState)) -> (bool, bool) {
+    after_requests_and_a_state_of(60, change)
+}
+
+fn after_requests_and_a_state_of(
+    requests: u32,
+    change: impl FnOnce(&Cluster, &mut State, StreamState),
+) -> (bool, bool) {
     let mut cluster = small(3);
     let mut old = None;
-    for _ in 0..60 {
+    for _ in 0..requests {
         assert!(request(&mut cluster, &|from, to| from != 2 && to != 2, &[]));
         let streams = state_of(&cluster, 0).streams.into_iter();
         old = old.or_else(|| streams.into_iter().find(|it| it.device == 0));
@@ -60,6 +68,20 @@ fn a_state_whose_streams_are_far_beyond_its_checkpoint_is_refused() {
         state.log = history.take(end as usize).map(|it| it.1.clone()).collect();
     };
     assert_eq!(after_a_state_of(without_checkpoint), (false, true));
+}
+
+// The hash of a log does not cover the proofs of its requests: the replica kept them, and gave them
+// on to others.
+#[test]
+fn a_state_whose_log_has_a_request_with_a_proof_that_is_too_long_is_refused() {
+    for (hashes, is_taken) in [(REQUEST_WAY_MAX, true), (REQUEST_WAY_MAX + 1, false)] {
+        let long = |_: &Cluster, state: &mut State, _| {
+            let last = Arc::make_mut(state.log.last_mut().unwrap());
+            last[0].proof.way = vec![[7; 32]; hashes];
+        };
+        // The log goes two batches beyond the checkpoint.
+        assert_eq!(after_requests_and_a_state_of(59, long), (is_taken, true), "{hashes}");
+    }
 }
 
 /// 1 and 2 lie, and 0 and 3 have gone from view 0 to view 5. 2 enters view 1, which nobody has
