@@ -157,6 +157,30 @@ impl Calls {
     fn oldest(&self) -> Option<Instant> {
         self.in_progress.values().map(|it| it.began).min()
     }
+
+    /// Takes the end of a request. One that did not run is made again. A refusal ends the session.
+    fn end<E: From<CallError>>(
+        &mut self,
+        (completion, members): (Completion, &'static str),
+        session: &mut Option<u64>,
+        mut answered: impl FnMut(usize, Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Some(call) = self.in_progress.remove(&completion.number) else {
+            return Ok(());
+        };
+        let refusal = match completion.result {
+            Ok(answer) => return answered(call.place, answer),
+            Err(refusal) => refusal,
+        };
+        *session = None;
+        match refusal.may_have_run {
+            true => Err(CallError::Refused { members, refusal }.into()),
+            false => {
+                self.again.push_back((call.place, call.operation));
+                Ok(())
+            }
+        }
+    }
 }
 
 impl<P: ClientProtocol> Caller<P> {
@@ -208,7 +232,9 @@ impl<P: ClientProtocol> Caller<P> {
             }
             let ended = self.step(calls.oldest()).map_err(E::from).and_then(|completions| {
                 let mut completions = completions.into_iter();
-                completions.try_for_each(|it| self.end(it, &mut calls, &mut answered))
+                completions.try_for_each(|it| {
+                    calls.end((it, P::MEMBERS), &mut self.session, &mut answered)
+                })
             });
             if ended.is_err() {
                 break ended;
@@ -241,29 +267,6 @@ impl<P: ClientProtocol> Caller<P> {
             }));
         }
         Ok(())
-    }
-
-    /// Takes the end of a request. One that did not run is made again.
-    fn end<E: From<CallError>>(
-        &mut self,
-        completion: Completion,
-        calls: &mut Calls,
-        mut answered: impl FnMut(usize, Vec<u8>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let Some(call) = calls.in_progress.remove(&completion.number) else {
-            return Ok(());
-        };
-        match completion.result {
-            Ok(answer) => answered(call.place, answer),
-            Err(refusal) if refusal.may_have_run => {
-                Err(CallError::Refused { members: P::MEMBERS, refusal }.into())
-            }
-            Err(_) => {
-                self.session = None;
-                calls.again.push_back((call.place, call.operation));
-                Ok(())
-            }
-        }
     }
 
     fn submit(&mut self, operation: &[u8]) -> Result<Option<u64>, CallError> {
@@ -385,6 +388,24 @@ mod tests {
         assert!(tries.is_some_and(|it| it <= 42), "{tries:?}");
         (0..100).for_each(|_| choice.refused(&refusal(u64::MAX)));
         assert_eq!(choice.session, SESSION_MAX);
+    }
+
+    // Once, a session that was over for so long that the group no longer knew it stayed that of the
+    // process, whose requests were refused ever after.
+    #[test]
+    fn a_request_after_any_refusal_is_made_in_another_session() {
+        for may_have_run in [true, false] {
+            let call = Call { place: 3, operation: vec![1], began: Instant::now() };
+            let mut calls = Calls::default();
+            calls.in_progress.insert(7, call);
+            let refusal = Refusal { may_have_run, ..refusal(9) };
+            let completion = Completion { number: 7, result: Err(refusal) };
+            let mut session = Some(5);
+            let ended =
+                calls.end((completion, "replicas"), &mut session, |_, _| Ok::<(), CallError>(()));
+            assert_eq!((ended.is_err(), session), (may_have_run, None));
+            assert_eq!(calls.again.is_empty(), may_have_run, "one that did not run is made again");
+        }
     }
 
     #[test]
