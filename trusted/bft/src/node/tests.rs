@@ -237,8 +237,8 @@ fn a_request_that_was_executed_is_answered_once_in_each_tick_and_lets_no_log_gro
     assert_eq!(leader.log_length(), length);
 }
 
-// Once, both had one place among the questions, and the last one had the answer: a liar that sent an
-// old request again and again kept the client from the answer to its new one.
+// Once, both had one place among the questions, and the last one had the answer: a liar that sent
+// an old request again and again kept the client from the answer to its new one.
 #[test]
 fn an_executed_request_has_its_answer_again_whatever_other_request_of_its_client_comes_again() {
     let [mut leader, mut follower] = executed();
