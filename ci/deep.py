@@ -104,7 +104,8 @@ STEPS = [
     step(
         "bft",
         "replicas and clients that lie",
-        f"{TRUSTED} bft sim --count 10000",
+        f"{TRUSTED} bft sim --count 10000 && {TRUSTED} bft sim --plans --count 10000 && "
+        f"{TRUSTED} bft sim --plans --logs --count 2000",
         rooms={"trusted/bft"},
     ),
     step(
