@@ -9,20 +9,44 @@ use std::process::ExitCode;
 
 use smt_bft::sim::{Attack, Scenario, Violation, run};
 
-/// The scenarios of a word, and whether a request without an answer violates a property of them.
-fn scenarios(word: &str) -> Option<(Box<dyn Fn(u64) -> Scenario>, bool)> {
-    if let "Plan" | "PlanWithLogs" = word {
-        let has_logs = word == "PlanWithLogs";
-        let of_seed = move |seed| Scenario { has_logs, ..Scenario::with_plan(seed) };
-        return Some((Box::new(of_seed), true));
+/// The scenarios of a word on the command line.
+enum Liars {
+    /// Each with this lie.
+    Alone(Attack),
+    /// Together by a plan, also among replicas with logs.
+    Together { has_logs: bool },
+}
+
+impl Liars {
+    fn of(word: &str) -> Option<Self> {
+        match word {
+            "Plan" => Some(Self::Together { has_logs: false }),
+            "PlanWithLogs" => Some(Self::Together { has_logs: true }),
+            _ => {
+                let mut all = Attack::ALL.into_iter();
+                all.find(|it| format!("{it:?}") == word).map(Self::Alone)
+            }
+        }
     }
-    let attack = Attack::ALL.into_iter().find(|it| format!("{it:?}") == word)?;
-    let of_seed = move |seed| {
-        let mut scenario = Scenario::of_seed(seed);
-        scenario.liars.iter_mut().for_each(|it| it.1 = attack);
-        scenario
-    };
-    Some((Box::new(of_seed), false))
+
+    fn scenario(&self, seed: u64) -> Scenario {
+        match self {
+            Self::Alone(attack) => {
+                let mut scenario = Scenario::of_seed(seed);
+                scenario.liars.iter_mut().for_each(|it| it.1 = *attack);
+                scenario
+            }
+            Self::Together { has_logs } => {
+                let mut scenario = Scenario::with_plan(seed);
+                scenario.has_logs = *has_logs;
+                scenario
+            }
+        }
+    }
+
+    fn is_violated_by(&self, violation: &Violation) -> bool {
+        matches!(self, Self::Together { .. }) || !matches!(violation, Violation::Stuck(..))
+    }
 }
 
 fn main() -> ExitCode {
@@ -31,12 +55,11 @@ fn main() -> ExitCode {
         eprintln!("usage: bft_lie ATTACK FIRST COUNT");
         return ExitCode::FAILURE;
     };
-    let (of_seed, is_stuck_counted) = scenarios(word).expect("an attack of this name, or a plan");
+    let liars = Liars::of(word).expect("an attack of this name, or a plan");
     let (first, count): (u64, u64) = (first.parse().unwrap(), count.parse().unwrap());
     for seed in first..first + count {
-        let found = run(&of_seed(seed)).violations.into_iter();
-        let counts = |it: &Violation| is_stuck_counted || !matches!(it, Violation::Stuck(..));
-        if let Some(it) = { found }.find(counts) {
+        let mut found = run(&liars.scenario(seed)).violations.into_iter();
+        if let Some(it) = found.find(|it| liars.is_violated_by(it)) {
             println!("seed {seed}: {it:?}");
             return ExitCode::FAILURE;
         }
