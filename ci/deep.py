@@ -153,6 +153,7 @@ STEPS = [
     ),
     mutants("smt-sim", "rules of the protocol", "crates/smt-sim"),
     mutants("device", "rules of the device", "trusted/device"),
+    mutants("replica", "rules of requests, replies and clients", "trusted/replica", "trusted/models"),
     mutants("bft", "rules of replicas and their clients", "trusted/bft", "trusted/models"),
     mutants("chain", "rules of chains and their clients", "trusted/chain", "trusted/models"),
     mutants("transform", "rules of transformed protocols", "trusted/transform", "trusted/models"),

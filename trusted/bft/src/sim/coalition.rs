@@ -107,7 +107,7 @@ impl Coalition {
     }
 
     /// Whether two replicas are cut off from each other.
-    pub(crate) fn parts(&mut self, (one, other): (u32, u32)) -> bool {
+    pub(crate) fn parts(&mut self, one: u32, other: u32) -> bool {
         let is_liar = self.members.contains_key(&one) || self.members.contains_key(&other);
         let part = |device: u32| self.parts.get(device as usize);
         let is_cut = !is_liar && part(one) != part(other);

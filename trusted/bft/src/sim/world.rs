@@ -427,7 +427,9 @@ impl<'a> World<'a> {
             (To::Replica(to), Some(from)) => Some((*to, from)),
             _ => None,
         };
-        if pair.is_some_and(|pair| self.coalition.as_mut().is_some_and(|it| it.parts(pair))) {
+        if pair
+            .is_some_and(|pair| self.coalition.as_mut().is_some_and(|it| it.parts(pair.0, pair.1)))
+        {
             return;
         }
         match self.network.send(self.schedule.now(), pair, &mut self.random) {
