@@ -15,7 +15,7 @@ fn main() -> ExitCode {
         true => Scenario::with_plan(seed),
         false => Scenario::of_seed(seed),
     };
-    scenario.has_logs = has("logs");
+    scenario.conditions.has_logs = has("logs");
     let outcome = run(&scenario);
     println!("{scenario:#?}\n{outcome:#?}");
     if outcome.violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -17,7 +17,9 @@ use smt_replica::{Attested, Completion, Counter, Group, Proof, Reply};
 use crate::client::Client;
 use crate::message::{Message, Statement, decode, encode};
 use crate::replica::{Output, Replica};
-use crate::sim::group::{client_key, group, identity};
+use smt_replica::sim::client_key;
+
+use crate::sim::group::{group, identity};
 use crate::sim::liar::restart_keeping_state;
 
 /// The replicas and a client; nothing is lost between those that may speak.

@@ -20,15 +20,12 @@ fn first_violation(
 }
 
 /// Whether a violation is more than that nothing goes on.
-fn is_unsafe(violation: &Violation) -> bool {
-    !matches!(violation, Violation::Stuck(..))
-}
-
 #[test]
 fn more_liars_than_f_are_found() {
     let lie = |it: &mut Scenario| {
         it.crashes.clear();
-        it.liars = (0..=it.replicas / 2).map(|device| (device, Attack::WrongOutput)).collect();
+        it.liars =
+            (0..=it.conditions.nodes / 2).map(|device| (device, Attack::WrongOutput)).collect();
     };
     let found = first_violation(0..10, lie, |it| matches!(it, Violation::WrongAnswer(..)));
     assert!(found.is_some());
@@ -49,10 +46,10 @@ fn one_liar_with_a_counter_that_was_rolled_back_is_found() {
 #[test]
 fn replicas_that_send_before_their_log_is_durable_are_found() {
     let kill = |it: &mut Scenario| {
-        it.has_logs = true;
-        it.sends_before_sync = true;
+        it.conditions.has_logs = true;
+        it.conditions.sends_before_sync = true;
     };
-    let found = first_violation(0..100, kill, is_unsafe);
+    let found = first_violation(0..100, kill, Violation::is_of_safety);
     println!("{found:?}");
     assert!(found.is_some());
 }
@@ -60,10 +57,10 @@ fn replicas_that_send_before_their_log_is_durable_are_found() {
 #[test]
 fn logs_that_are_begun_anew_and_used_before_they_are_durable_are_found() {
     let kill = |it: &mut Scenario| {
-        it.has_logs = true;
-        it.replaces_before_sync = true;
+        it.conditions.has_logs = true;
+        it.conditions.replaces_before_sync = true;
     };
-    let found = first_violation(0..100, kill, is_unsafe);
+    let found = first_violation(0..100, kill, Violation::is_of_safety);
     println!("{found:?}");
     assert!(found.is_some());
 }

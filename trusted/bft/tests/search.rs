@@ -2,41 +2,35 @@
 //! The search: up to f replicas and any clients lie, and no property is violated.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use smt_bft::sim::{Report, Scenario, run};
+use smt_bft::sim::{Report, Scenario, Violation, report, run};
 
-#[test]
-fn no_seed_violates_a_property() {
+/// Searches seeds, and calls what happens too seldom among many of them a failure too.
+fn search(mut report: Report<Violation>, count: u64, scenario: impl Fn(u64) -> Scenario) {
     let first = std::env::var("SMT_BFT_SEED").map_or(0, |it| it.parse().unwrap());
-    let count = std::env::var("SMT_BFT_COUNT").map_or(400, |it| it.parse().unwrap());
-    let mut report = Report::default();
     for seed in first..first + count {
-        report.add(seed, run(&Scenario::of_seed(seed)));
+        report.add(seed, run(&scenario(seed)));
     }
     println!("{report}");
     assert_eq!(report.violations(), []);
     if count >= 400 {
-        assert_eq!(report.rare(), []);
+        assert_eq!(report.rare(), Vec::<String>::new());
     }
+}
+
+fn count() -> u64 {
+    std::env::var("SMT_BFT_COUNT").map_or(400, |it| it.parse().unwrap())
+}
+
+#[test]
+fn no_seed_violates_a_property() {
+    search(report(false, false), count(), Scenario::of_seed);
 }
 
 /// Up to f liars follow a plan of several steps together. Without logs, then with them.
 #[test]
 fn liars_who_work_together_violate_nothing_and_all_others_catch_up() {
-    let first = std::env::var("SMT_BFT_SEED").map_or(0, |it| it.parse().unwrap());
-    let count = std::env::var("SMT_BFT_COUNT").map_or(400, |it| it.parse().unwrap());
-    for (has_logs, count) in [(false, count), (true, count / 4)] {
-        let mut report = Report::default();
-        for seed in first..first + count {
-            let mut scenario = Scenario::with_plan(seed);
-            scenario.has_logs = has_logs;
-            report.add(seed, run(&scenario));
-        }
-        println!("{report}");
-        assert_eq!(report.violations(), []);
-        if count >= 400 {
-            assert_eq!(report.rare(), []);
-        }
-    }
+    search(report(false, true), count(), Scenario::with_plan);
+    search(report(true, true), count() / 4, |it| Scenario::with_plan(it).and_logs(true));
 }
 
 /// A device that restarted wanted hundreds of views. Replicas forgot its earlier VIEW-CHANGEs at
@@ -69,17 +63,7 @@ fn a_replica_whose_device_has_no_vote_asks_for_it_no_more_than_once() {
 
 #[test]
 fn replicas_with_logs_that_are_killed_lose_nothing() {
-    let first = std::env::var("SMT_BFT_SEED").map_or(0, |it| it.parse().unwrap());
-    let count = std::env::var("SMT_BFT_COUNT").map_or(400, |it| it.parse().unwrap());
-    let mut report = Report::default();
-    for seed in first..first + count {
-        report.add(seed, run(&Scenario::with_logs(seed)));
-    }
-    println!("{report}");
-    assert_eq!(report.violations(), []);
-    if count >= 400 {
-        assert_eq!(report.rare(), []);
-    }
+    search(report(true, false), count(), Scenario::with_logs);
 }
 
 /// An idle replica asked its device for votes in each tick, which its log does not have. After a

@@ -84,10 +84,12 @@ impl Made {
 #[cfg(all(test, feature = "sim"))]
 mod tests {
     use super::*;
-    use crate::sim::group::{group, reply_key};
+    use smt_replica::sim::node_key;
+
+    use crate::sim::group::group;
 
     fn accusation(node: u32, number: u64) -> Accusation {
-        Accusation::sign(&group(5), node, number, &reply_key(node))
+        Accusation::sign(&group(5), node, number, &node_key(node))
     }
 
     #[test]
@@ -119,7 +121,7 @@ mod tests {
 
     #[test]
     fn an_accusation_of_another_group_does_not_count() {
-        let it = Accusation::sign(&group(3), 0, 1, &reply_key(0));
+        let it = Accusation::sign(&group(3), 0, 1, &node_key(0));
         assert!(it.is_genuine(&group(3)) && !it.is_genuine(&group(5)));
         let stranger = Accusation { node: 70, ..it };
         assert!(!stranger.is_genuine(&group(5)));

@@ -108,7 +108,9 @@ mod tests {
     use smt_replica::{Proof, Reply};
 
     use super::*;
-    use crate::sim::group::{client_key, group, reply_key};
+    use smt_replica::sim::{client_key, node_key};
+
+    use crate::sim::group::group;
 
     #[test]
     fn a_client_learns_from_correct_nodes_and_from_no_liar_where_the_head_is() {
@@ -128,7 +130,7 @@ mod tests {
                 let (result, proof) = (Ok(vec![7]), Proof::default());
                 let request = request.digest();
                 let reply = Reply { replica, view, client: 1, number, request, result, proof };
-                Message::Reply(reply.sign(&reply_key(replica))).encode()
+                Message::Reply(reply.sign(&node_key(replica))).encode()
             };
             assert_eq!(client.receive(&reply(1, one)), None);
             let completed = Completion { number, result: Ok(vec![7]) };

@@ -201,8 +201,8 @@ pub(crate) fn output(answer: &[u8]) -> Digest {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use super::*;
-    use crate::sim::group::client_key;
     use smt_replica::KeyValue;
+    use smt_replica::sim::client_key;
 
     fn request(client: u32, number: u64) -> Request {
         Request::sign(&client_key(1), client, number, ([0; 16], vec![number as u8; 8]))

@@ -1,32 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The end of a search by simulations.
+//! A search by simulations.
 
-use std::fmt::{Debug, Display};
+use std::fmt::Debug;
 use std::io::{self, Write};
+
+use clap::Args;
+use smt_replica::sim::{Outcome, Report};
 
 use crate::command_error::CommandError;
 
-/// A search of many seeds.
-pub(crate) struct Search<'a, R, T> {
-    /// Its table.
-    pub(crate) report: &'a R,
-    /// How many seeds it had.
-    pub(crate) count: u64,
-    /// How many of them violated a property.
-    pub(crate) violations: usize,
-    /// Events that happened in less than a hundredth of them.
-    pub(crate) rare: Vec<T>,
+/// The seeds of a search
+#[derive(Args)]
+pub(crate) struct Seeds {
+    /// The first seed
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// How many seeds
+    #[arg(long, default_value_t = 400)]
+    count: u64,
 }
 
-impl<R: Display, T: Debug> Search<'_, R, T> {
-    /// Prints the table. Fails on a violation, and on what is rare among 400 seeds or more: few
-    /// cannot tell.
-    pub(crate) fn conclude(self) -> Result<(), CommandError> {
-        writeln!(io::stdout().lock(), "{}", self.report)?;
-        let rare = if self.count < 400 { Vec::new() } else { self.rare };
-        if self.violations == 0 && rare.is_empty() {
+impl Seeds {
+    /// Runs each seed, and prints the table. Fails on a violation, and on what is rare among 400
+    /// seeds or more: few cannot tell.
+    pub(crate) fn search<V: Debug>(
+        &self,
+        mut report: Report<V>,
+        run: impl Fn(u64) -> Outcome<V>,
+    ) -> Result<(), CommandError> {
+        for seed in self.seed..self.seed.saturating_add(self.count) {
+            report.add(seed, run(seed));
+        }
+        writeln!(io::stdout().lock(), "{report}")?;
+        let rare = if self.count < 400 { Vec::new() } else { report.rare() };
+        let violations = report.violations().len();
+        if violations == 0 && rare.is_empty() {
             return Ok(());
         }
-        Err(CommandError::Search { violations: self.violations, rare: format!("{rare:?}") })
+        Err(CommandError::Search { violations, rare: rare.join(", ") })
     }
 }

@@ -4,14 +4,14 @@
 //!     SMT_PEER_REVIEW_COUNT=10000 cargo test -p smt-peer-review --all-features --test search
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use smt_peer_review::sim::{Attack, Report, Scenario, Violation, run};
+use smt_peer_review::sim::{Attack, Scenario, Violation, report, run};
 
 #[test]
 fn no_seed_violates_a_property() {
     let variable = |name: &str| std::env::var(name).ok().map(|it| it.parse::<u64>().unwrap());
     let first = variable("SMT_PEER_REVIEW_SEED").unwrap_or(0);
     let count = variable("SMT_PEER_REVIEW_COUNT").unwrap_or(200);
-    let mut report = Report::default();
+    let mut report = report();
     for seed in first..first + count {
         let scenario = Scenario::of_seed(seed);
         let outcome = run(&scenario);

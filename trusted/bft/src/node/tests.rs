@@ -14,7 +14,9 @@ use smt_journal::{Journal, JournalError, LogBytes, ModelDisk, SnapshotLog};
 use super::*;
 use crate::message::Status;
 use crate::message::{Opening, Reference, Statement};
-use crate::sim::group::{client_key, group, identity, library};
+use smt_replica::sim::client_key;
+
+use crate::sim::group::{group, identity, library};
 use crate::view::View;
 
 type Core = Logged<Replica<Counter>, ModelDisk>;

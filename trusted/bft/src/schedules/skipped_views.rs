@@ -10,7 +10,7 @@ use super::steps::{
 };
 use crate::message::{Message, State, Statement};
 use crate::replica::Output;
-use crate::sim::group::client_key;
+use smt_replica::sim::client_key;
 
 // 0 took a NEW-VIEW that it could not judge yet as one of the past, and then a liar's ENTER that
 // was faulty to others. They heard no more of 0, whose next view had the liar's vote.

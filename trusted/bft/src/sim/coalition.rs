@@ -14,12 +14,12 @@ mod states;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use smt_replica::AnyService;
+use smt_replica::sim::To;
 use smt_simulation::Random;
 
 use crate::message::State;
 use crate::replica::Replica;
 use crate::sim::coalition::member::Member;
-use crate::sim::liar::To;
 use crate::sim::plan::Plan;
 use crate::sim::step::{By, Step, StepName, Until};
 use crate::stream_checkpoint::StreamState;

@@ -2,12 +2,12 @@
 //! Runs that violated a property once, with the smallest plan that did.
 
 use smt_replica::Options;
+use smt_replica::sim::{Conditions, Course, Crash};
 
-use crate::sim::course::{Course, Crash};
 use crate::sim::plan::Plan;
 use crate::sim::scenario::Scenario;
 use crate::sim::step::{By, Led, Step, Until};
-use crate::sim::world::run;
+use crate::sim::system::run;
 
 // The leader's NEW-VIEW came before a stable checkpoint of its stream, and its ENTER after. A
 // replica that followed the stream from there waited for the NEW-VIEW, which was not kept, and the
@@ -39,14 +39,15 @@ fn a_new_view_before_a_checkpoint_is_known_to_one_that_follows_the_stream_from_t
         end: 156_712,
         options: Some(options),
         crashes: [(2566, 4014), (6064, 6166)]
-            .map(|(at, until)| Crash { device: 1, at, until })
+            .map(|(at, until)| Crash { node: 1, at, until })
             .to_vec(),
         has_to_catch_up: true,
         ..Course::default()
     };
+    let service = Scenario::of_seed(2741).conditions.service;
+    let conditions = Conditions { course, ..Conditions::new(2741, 5, service) };
     let plan = Some(Plan { liars: vec![4], steps });
     let (liars, crashes) = (Vec::new(), Vec::new());
-    let of_seed = Scenario::of_seed(2741);
-    let scenario = Scenario { replicas: 5, liars, crashes, plan, course, ..of_seed };
+    let scenario = Scenario { conditions, liars, crashes, is_rolled_back: false, plan };
     assert_eq!(run(&scenario).violations, []);
 }

@@ -1,135 +1,88 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A replica whose host lies. Its device is genuine.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use smt_replica::{AnyService, Attested, Reply, Request, Service, SigningKey};
-use smt_simulation::Random;
+use smt_replica::sim::{LIAR_CLIENT, LyingHost, To, client_key, forged};
+use smt_replica::{AnyService, Attested, Request, Service, SigningKey};
 
 use crate::message::{Batch, Checkpoint, Message, Opening, Reference, State, Statement, encode};
-use crate::replica::{Output, Replica};
+use crate::replica::Replica;
 use crate::sim::attack::Attack;
-use crate::sim::group::{LIAR_CLIENT, client_key};
+use crate::sim::system::Bft;
 use crate::stream_checkpoint::StreamState;
 
-/// A message on its way to a replica or a client.
-#[derive(Clone, Debug)]
-pub(crate) enum To {
-    Replica(u32),
-    Client(u32),
+/// A liar: replicas that follow the protocol but for the lie.
+pub(crate) struct Liar {
+    attack: Attack,
+    host: LyingHost<Replica<AnyService>>,
 }
 
-/// A liar: replicas that follow the protocol but for the lie. With a device that was rolled back
-/// there are two, which speak with one half of the others each.
-pub(crate) struct Liar {
-    pub(crate) attack: Attack,
-    pub(crate) cores: Vec<Replica<AnyService>>,
-    pub(crate) random: Random,
-    /// How often it lied.
-    pub(crate) lies: u64,
-    pub(crate) replicas: u32,
-    kept: VecDeque<(To, Vec<u8>)>,
-    held: Vec<(To, Vec<u8>)>,
-    number: u64,
-    /// The peer that a silent liar still speaks with.
-    friend: u32,
+impl smt_replica::sim::Liar for Liar {
+    fn receive(&mut self, from: Option<u32>, bytes: &[u8]) {
+        self.host.hearing(from).for_each(|it| it.receive(bytes));
+    }
+
+    fn tick(&mut self) {
+        self.host.cores.iter_mut().for_each(Replica::tick);
+        for side in 0..self.host.cores.len() {
+            self.lie(side);
+        }
+    }
+
+    fn outputs(&mut self) -> Vec<(To, Vec<u8>)> {
+        let mut sent = std::mem::take(&mut self.host.held);
+        for side in 0..self.host.cores.len() {
+            for (to, bytes) in self.host.sent::<Bft>(side) {
+                sent.extend(self.alter(side, to, bytes));
+            }
+        }
+        if self.attack == Attack::Reorder {
+            self.host.reorder(&mut sent);
+        }
+        sent
+    }
+
+    fn has_lied(&self) -> Option<String> {
+        (self.host.lies > 0).then(|| format!("{:?}", self.attack))
+    }
 }
 
 impl Liar {
     pub(crate) fn new(attack: Attack, mut cores: Vec<Replica<AnyService>>, seed: u64) -> Self {
-        let mut random = Random::new(seed);
         let (own, replicas) = cores.first().map_or((0, 1), |it| (it.own, it.group.replicas));
         for core in &mut cores {
             core.holds_orders = attack.is_of_leader();
             core.holds_commits = attack == Attack::BadQuorum;
         }
-        let others = u64::from(replicas).max(2) - 1;
-        let shift = u32::try_from(random.below(others)).unwrap_or(0) + 1;
-        let friend = (own + shift) % replicas;
-        let (kept, held) = (VecDeque::new(), Vec::new());
-        Self { attack, cores, random, lies: 0, replicas, kept, held, number: 0, friend }
-    }
-
-    /// Takes a message from a replica, or from a client.
-    pub(crate) fn receive(&mut self, from: Option<u32>, bytes: &[u8]) {
-        let several = self.cores.len() > 1;
-        for (side, core) in self.cores.iter_mut().enumerate() {
-            if !several || from.is_none_or(|from| from as usize % 2 == side) {
-                core.receive(bytes);
-            }
-        }
-    }
-
-    pub(crate) fn tick(&mut self) {
-        for core in &mut self.cores {
-            core.tick();
-        }
-        for side in 0..self.cores.len() {
-            self.lie(side);
-        }
-    }
-
-    /// All that leaves the host.
-    pub(crate) fn outputs(&mut self) -> Vec<(To, Vec<u8>)> {
-        let mut sent = std::mem::take(&mut self.held);
-        let several = self.cores.len() > 1;
-        for side in 0..self.cores.len() {
-            let own = self.cores[side].own;
-            for output in self.cores[side].outputs() {
-                let all = match output {
-                    Output::Replica(to, bytes) => vec![(To::Replica(to), bytes)],
-                    Output::Client(to, bytes) => vec![(To::Client(to), bytes)],
-                    Output::Replicas(bytes) => {
-                        let others = (0..self.replicas).filter(|it| *it != own);
-                        others.map(|it| (To::Replica(it), bytes.clone())).collect()
-                    }
-                };
-                for (to, bytes) in all {
-                    let is_side =
-                        |to: &To| matches!(to, To::Replica(it) if *it as usize % 2 != side);
-                    if !(several && is_side(&to)) {
-                        sent.extend(self.alter(side, to, bytes));
-                    }
-                }
-            }
-        }
-        if self.attack == Attack::Reorder && sent.len() > 1 {
-            self.lies += 1;
-            sent.reverse();
-        }
-        sent
+        Self { attack, host: LyingHost::new(cores, own, replicas, seed) }
     }
 
     /// The fate of a message that the protocol has the replica send.
     fn alter(&mut self, side: usize, to: To, bytes: Vec<u8>) -> Option<(To, Vec<u8>)> {
-        let is_friend = matches!(to, To::Replica(it) if it == self.friend);
-        match (self.attack, &to) {
-            (Attack::Silence | Attack::OldState | Attack::Equivocate, To::Replica(_))
-                if !is_friend =>
+        match (self.attack, to) {
+            (Attack::Silence | Attack::OldState | Attack::Equivocate, _)
+                if self.host.is_to_stranger(to) =>
             {
-                self.lies += u64::from(self.attack == Attack::Silence);
+                self.host.lies += u64::from(self.attack == Attack::Silence);
                 return None;
             }
-            (Attack::Omit, _) if self.random.chance(50) => {
-                self.lies += 1;
-                return None;
-            }
-            (Attack::Replay | Attack::StaleView, _) => {
-                self.kept.push_back((to.clone(), bytes.clone()));
-                if self.kept.len() > 200 {
-                    self.kept.pop_front();
-                }
-            }
+            (Attack::Omit, _) if self.host.omits() => return None,
+            (Attack::Replay | Attack::StaleView, _) => self.host.keep(to, &bytes),
             (Attack::WrongOutput | Attack::ForgedReply, To::Client(_)) => {
                 if let Some(Message::Reply(reply)) = Message::decode(&bytes) {
-                    self.lies += 1;
-                    return Some((to, self.wrong(side, reply)));
+                    let key = self.host.cores[side].reply_key.clone();
+                    let is_forged = self.attack == Attack::ForgedReply;
+                    let mut wrong = self.host.wrong(reply, &key, is_forged);
+                    let own = wrong.pop().map(|it| (to, Message::Reply(it).encode()));
+                    let forged = wrong.into_iter().map(|it| (to, Message::Reply(it).encode()));
+                    self.host.held.extend(forged);
+                    return own;
                 }
             }
-            (Attack::WrongState, To::Replica(_)) => {
+            (Attack::WrongState, To::Node(_)) => {
                 if let Some(Message::State(mut state)) = Message::decode(&bytes) {
-                    self.lies += 1;
+                    self.host.lies += 1;
                     state.snapshot = wrong_snapshot(&state.snapshot);
                     return Some((to, Message::State(state).encode()));
                 }
@@ -139,30 +92,17 @@ impl Liar {
         Some((to, bytes))
     }
 
-    /// A wrong answer, the same from all liars.
-    fn wrong(&mut self, side: usize, mut reply: Reply) -> Vec<u8> {
-        reply.result = Ok(b"wrong".to_vec());
-        if self.attack == Attack::ForgedReply {
-            for replica in 0..self.replicas {
-                let forged = Reply { replica, ..reply.clone() }.sign(&self.cores[side].reply_key);
-                let bytes = Message::Reply(forged).encode();
-                self.held.push((To::Client(reply.client), bytes));
-            }
-        }
-        Message::Reply(reply.sign(&self.cores[side].reply_key)).encode()
-    }
-
     /// Lies of its own accord.
     fn lie(&mut self, side: usize) {
-        let track = self.cores[side].own_track().clone();
+        let track = self.host.cores[side].own_track().clone();
         let Some((view, length)) = track.at else {
-            if self.random.chance(20) {
-                self.cores[side].want(track.promised + 1);
+            if self.host.random.chance(20) {
+                self.host.cores[side].want(track.promised + 1);
             }
             return;
         };
-        let leads = self.cores[side].group.leader(view) == self.cores[side].own;
-        let end = self.cores[side].views.get(&view).map_or(0, crate::view::View::end);
+        let leads = self.host.cores[side].group.leader(view) == self.host.cores[side].own;
+        let end = self.host.cores[side].views.get(&view).map_or(0, crate::view::View::end);
         if self.attack.is_of_leader() {
             if leads && track.promised <= view {
                 self.lie_as_leader(side, view, length + 1);
@@ -170,40 +110,40 @@ impl Liar {
             return;
         }
         match self.attack {
-            Attack::Replay if !self.kept.is_empty() => {
-                for _ in 0..8 {
-                    let at = self.random.below(self.kept.len() as u64) as usize;
-                    self.held.extend(self.kept.get(at).cloned());
-                }
-                self.lies += 1;
-            }
+            Attack::Replay => self.host.replay(),
             Attack::Forge => self.forge(side, view, end + 1),
-            Attack::EarlyCommit if !leads && track.promised <= view && self.random.chance(5) => {
+            Attack::EarlyCommit
+                if !leads && track.promised <= view && self.host.random.chance(5) =>
+            {
                 self.say(side, &Statement::Commit { view, sequence: end + 3 });
             }
             Attack::BreakPromise if !leads => self.break_promise(side, view, end),
             Attack::WrongState => self.invent_state(side, view),
             Attack::FalseCheckpoint => {
-                let interval = self.cores[side].group.options.interval;
+                let interval = self.host.cores[side].group.options.interval;
                 let sequence = track.checkpoint + interval;
-                if self.cores[side].ledger.executed + 2 >= sequence {
+                if self.host.cores[side].ledger.executed + 2 >= sequence {
                     let (chain, state) = ([7; 32], [7; 32]);
                     let checkpoint = Checkpoint { sequence, chain, state };
                     self.say(side, &Statement::Checkpoint(checkpoint));
                 }
             }
-            Attack::OldState if self.lies < 3 && self.random.chance(6) => self.forget(side),
-            Attack::NotLeader if !leads && self.random.chance(20) => {
+            Attack::OldState if self.host.lies < 3 && self.host.random.chance(6) => {
+                self.forget(side)
+            }
+            Attack::NotLeader if !leads && self.host.random.chance(20) => {
                 let batch = self.own_batch();
                 self.say(side, &Statement::Prepare { view, sequence: end + 1, batch });
             }
-            Attack::BadQuorum if self.random.chance(15) => self.open_alone(side, track.promised),
-            Attack::StaleView if self.random.chance(10) => {
+            Attack::BadQuorum if self.host.random.chance(15) => {
+                self.open_alone(side, track.promised)
+            }
+            Attack::StaleView if self.host.random.chance(10) => {
                 let view = view.saturating_sub(1);
-                if view > 0 || self.random.chance(30) {
+                if view > 0 || self.host.random.chance(30) {
                     self.say(side, &Statement::ViewChange { view });
                 }
-                self.held.extend(self.kept.iter().take(20).cloned());
+                self.host.replay_oldest(20);
             }
             _ => {}
         }
@@ -211,23 +151,19 @@ impl Liar {
 
     /// Has a statement attested, and sends it to all.
     fn say(&mut self, side: usize, statement: &Statement) {
-        self.lies += 1;
-        if let Some(said) = attest(&mut self.cores[side], statement) {
-            self.cores[side].publish(said);
+        self.host.lies += 1;
+        if let Some(said) = attest(&mut self.host.cores[side], statement) {
+            self.host.cores[side].publish(said);
         }
     }
 
     /// A batch of a client that lies as well.
     fn own_batch(&mut self) -> Batch {
-        self.number += 1;
-        let operation = self.random.below(100).to_be_bytes().to_vec();
-        let body = (self.random.nonce(), operation);
-        let number = self.number * 1000 + self.random.below(1000);
-        Arc::new(vec![Request::sign(&client_key(LIAR_CLIENT), LIAR_CLIENT, number, body)])
+        Arc::new(vec![self.host.own_request(|it| it.below(100).to_be_bytes().to_vec())])
     }
 
     fn lie_as_leader(&mut self, side: usize, view: u64, sequence: u64) {
-        let pending = &mut self.cores[side].pending;
+        let pending = &mut self.host.cores[side].pending;
         let next = pending.iter_mut().find(|it| it.ordered.is_none());
         let Some(next) = next else {
             return;
@@ -238,25 +174,25 @@ impl Liar {
         let prepare = |batch| Statement::Prepare { view, sequence, batch };
         match self.attack {
             Attack::Equivocate => {
-                self.lies += 1;
+                self.host.lies += 1;
                 let other = self.own_batch();
-                let one = attest(&mut self.cores[side], &prepare(honest));
-                let two = attest(&mut self.cores[side], &prepare(other));
-                for to in (0..self.replicas).filter(|it| *it != self.cores[side].own) {
-                    let said = if to == self.friend { one.clone() } else { two.clone() };
+                let one = attest(&mut self.host.cores[side], &prepare(honest));
+                let two = attest(&mut self.host.cores[side], &prepare(other));
+                for to in (0..self.host.nodes).filter(|it| *it != self.host.cores[side].own) {
+                    let said = if to == self.host.friend { one.clone() } else { two.clone() };
                     let bytes = said.map(|it| Message::Statement(it).encode());
-                    self.held.extend(bytes.map(|it| (To::Replica(to), it)));
+                    self.host.held.extend(bytes.map(|it| (To::Node(to), it)));
                 }
             }
             Attack::ForgedRequest => {
                 let number = request.number + 1;
-                let body = (self.random.nonce(), 5_u64.to_be_bytes().to_vec());
+                let body = (self.host.random.nonce(), 5_u64.to_be_bytes().to_vec());
                 let key = client_key(LIAR_CLIENT);
                 let forged = Request::sign(&key, request.client, number, body);
                 self.say(side, &prepare(Arc::new(vec![request, forged])));
             }
             Attack::Twice => {
-                let old = self.cores[side].history.last().map(|it| it.1.clone());
+                let old = self.host.cores[side].history.last().map(|it| it.1.clone());
                 let mut batch = vec![request];
                 batch.extend(old.and_then(|it| it.first().cloned()));
                 self.say(side, &prepare(Arc::new(batch)));
@@ -265,14 +201,14 @@ impl Liar {
                 let other = self.own_batch();
                 self.say(side, &prepare(honest));
                 self.say(side, &prepare(other));
-                self.cores[side].holds_orders = true;
+                self.host.cores[side].holds_orders = true;
             }
         }
     }
 
     /// Says in the leader's name what the leader has not said.
     fn forge(&mut self, side: usize, view: u64, sequence: u64) {
-        let core = &self.cores[side];
+        let core = &self.host.cores[side];
         let leader = core.group.leader(view);
         let (own, epoch) = (core.own, core.views.get(&view).and_then(|it| it.epoch(leader)));
         let Some(stream) = epoch.and_then(|it| core.streams.get(&(leader, it))) else {
@@ -284,18 +220,17 @@ impl Liar {
         let counter = stream.track.counter + 1;
         let batch = self.own_batch();
         let body = encode(&Statement::Prepare { view, sequence, batch });
-        let Some(honest) = attest_header(&self.cores[side], leader, (epoch, counter), &body) else {
-            return;
-        };
-        self.lies += 1;
+        let stream = self.host.cores[side].group.stream;
+        let honest = forged(stream, leader, (epoch, counter), body);
+        self.host.lies += 1;
         let bytes = Message::Statement(honest).encode();
-        self.held.push((To::Replica(self.friend), bytes));
+        self.host.held.push((To::Node(self.host.friend), bytes));
     }
 
     fn break_promise(&mut self, side: usize, view: u64, end: u64) {
-        let track = self.cores[side].own_track().clone();
+        let track = self.host.cores[side].own_track().clone();
         if track.promised <= view {
-            if self.random.chance(5) {
+            if self.host.random.chance(5) {
                 self.say(side, &Statement::ViewChange { view: view + 1 });
             }
         } else if track.at.is_some_and(|at| at.1 < end) {
@@ -305,27 +240,27 @@ impl Liar {
 
     /// Sends states that nobody has asked for.
     fn invent_state(&mut self, side: usize, view: u64) {
-        if !self.random.chance(30) {
+        if !self.host.random.chance(30) {
             return;
         }
-        let Some(Message::State(mut state)) = self.cores[side].state_for_others() else {
+        let Some(Message::State(mut state)) = self.host.cores[side].state_for_others() else {
             return;
         };
-        match self.random.below(4) {
+        match self.host.random.below(4) {
             0 => self.invent_opening(side, view, &mut state),
             1 => self.invent_stream(side, &mut state),
             2 => self.invent_checkpoint(side, &mut state),
             _ => state.snapshot = wrong_snapshot(&state.snapshot),
         }
-        self.lies += 1;
+        self.host.lies += 1;
         let bytes = Message::State(state).encode();
-        self.held.extend((0..self.replicas).map(|to| (To::Replica(to), bytes.clone())));
+        self.host.held.extend((0..self.host.nodes).map(|to| (To::Node(to), bytes.clone())));
     }
 
     /// A view that nobody has opened, with a log of its own, which it enters itself.
     fn invent_opening(&mut self, side: usize, view: u64, state: &mut State) {
         let batch = self.own_batch();
-        let core = &self.cores[side];
+        let core = &self.host.cores[side];
         let chain = crate::ledger::extend(&[0; 32], &batch);
         let epochs = state.opening.epochs.clone();
         let leads = |view: &u64| core.group.leader(*view) == core.own;
@@ -336,15 +271,16 @@ impl Liar {
         (state.proof, state.log) = (Vec::new(), vec![batch]);
         (state.enters, state.streams) = (Vec::new(), Vec::new());
         let opening = state.opening.digest();
-        if let Some(enter) = attest(&mut self.cores[side], &Statement::Enter { view, opening }) {
-            self.cores[side].publish(enter.clone());
+        if let Some(enter) = attest(&mut self.host.cores[side], &Statement::Enter { view, opening })
+        {
+            self.host.cores[side].publish(enter.clone());
             state.enters.push(enter);
         }
     }
 
     /// A place of its own stream that it alone states.
     fn invent_stream(&mut self, side: usize, state: &mut State) {
-        let core = &mut self.cores[side];
+        let core = &mut self.host.cores[side];
         let (device, epoch) = core.own_key();
         let interval = core.group.stream_interval();
         let mut track = core.own_track().checkpointed();
@@ -362,7 +298,7 @@ impl Liar {
     /// A checkpoint that it alone has stated.
     fn invent_checkpoint(&mut self, side: usize, state: &mut State) {
         state.snapshot = wrong_snapshot(&state.snapshot);
-        let core = &mut self.cores[side];
+        let core = &mut self.host.cores[side];
         let digest = crate::ledger::state_digest(&state.snapshot);
         let (start, chain) = (state.opening.start, state.opening.chain);
         let sequence = start.max(1);
@@ -373,20 +309,21 @@ impl Liar {
 
     /// Restarts the device, and hides what it has said before.
     fn forget(&mut self, side: usize) {
-        self.lies += 1;
-        let nonce = self.random.nonce();
-        restart_keeping_state(&mut self.cores[side], nonce);
+        self.host.lies += 1;
+        let nonce = self.host.random.nonce();
+        restart_keeping_state(&mut self.host.cores[side], nonce);
         // The others heard what it says now hides.
-        let others = (1..self.replicas).map(|it| (self.friend + it) % self.replicas);
-        self.friend = others.into_iter().find(|it| *it != self.cores[side].own).unwrap_or(0);
+        let others = (1..self.host.nodes).map(|it| (self.host.friend + it) % self.host.nodes);
+        self.host.friend =
+            others.into_iter().find(|it| *it != self.host.cores[side].own).unwrap_or(0);
     }
 
     /// Opens a view that it leads, on its own vote.
     fn open_alone(&mut self, side: usize, promised: u64) {
-        let core = &mut self.cores[side];
+        let core = &mut self.host.cores[side];
         let (own, epoch) = (core.own, core.start.epoch.0);
         let leads = |view: &u64| core.group.leader(*view) == own;
-        let Some(view) = (promised + 1..=promised + u64::from(self.replicas)).find(leads) else {
+        let Some(view) = (promised + 1..=promised + u64::from(self.host.nodes)).find(leads) else {
             return;
         };
         let Some(vote) = attest(core, &Statement::ViewChange { view }) else {
@@ -398,7 +335,7 @@ impl Liar {
         let mac = vote.attestation[1];
         core.publish(vote);
         let one = Reference { device: own, epoch, counter, mac };
-        let size = if self.random.chance(50) { 1 } else { core.group.quorum() };
+        let size = if self.host.random.chance(50) { 1 } else { core.group.quorum() };
         self.say(side, &Statement::NewView { view, votes: vec![one; size] });
     }
 }
@@ -412,26 +349,6 @@ pub(crate) fn attest(core: &mut Replica<AnyService>, statement: &Statement) -> O
     let key = (core.own, core.start.epoch.0);
     core.streams.entry(key).or_default().put(counter, said.clone());
     Some(said)
-}
-
-/// A statement in another device's name, with a MAC of zeros.
-fn attest_header(
-    core: &Replica<AnyService>,
-    device: u32,
-    (epoch, counter): (u64, u64),
-    body: &[u8],
-) -> Option<Attested> {
-    use smt_attestation::{Algorithm, DeviceId, Epoch, Header, Kind, StreamId};
-    let header = Header {
-        algorithm: Algorithm::HmacSha256,
-        kind: Kind::Message,
-        stream: StreamId(core.group.stream),
-        device: DeviceId(device),
-        length: u32::try_from(body.len()).ok()?,
-        epoch: Epoch(epoch),
-        counter,
-    };
-    Some(Attested { attestation: [header.encode(), [0; 32]], body: body.to_vec() })
 }
 
 /// A new epoch of the device under a host that keeps its memory.

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 use smt_attestation::{DeviceId, Epoch, GroupSecret, Start};
 use smt_device_client::DeviceError;
+use smt_replica::sim::{client_key, node_key};
 use smt_replica::{Counter, Digest, Group, Options, SigningKey};
 
 use crate::client::Client;
 use crate::message::Batch;
 use crate::replica::Replica;
-use crate::sim::group::{client_key, identity, reply_key};
+use crate::sim::group::identity;
 
 /// The parts of a replica that a model looks at.
 #[derive(Clone, Debug, Default)]
@@ -58,13 +59,13 @@ pub fn group(replicas: u32, timeout: u32) -> Group {
 /// The secret of that group, which all its devices have.
 #[must_use]
 pub fn secret() -> GroupSecret {
-    crate::sim::group::secret()
+    smt_replica::sim::secret()
 }
 
 /// The key with which a replica's host signs replies, a liar's too.
 #[must_use]
 pub fn host_key(replica: u32) -> SigningKey {
-    reply_key(replica)
+    node_key(replica)
 }
 
 /// A correct replica in the first epoch.

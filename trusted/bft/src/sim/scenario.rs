@@ -1,40 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The parts of a run.
 
+use std::ops::Range;
+
 use smt_replica::ServiceKind;
+use smt_replica::sim::{Conditions, Course};
 use smt_simulation::Random;
 
 use crate::sim::attack::Attack;
-use crate::sim::course::Course;
 use crate::sim::plan::Plan;
+
+/// One seed of this many is longer than all that is kept.
+const LONG: u64 = 10;
 
 /// A run.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// All that is random in the run follows from it.
-    pub seed: u64,
-    /// How many replicas there are.
-    pub replicas: u32,
-    /// The service.
-    pub service: ServiceKind,
+    /// The conditions that runs of all systems have.
+    pub conditions: Conditions,
     /// The replicas that lie, and how.
     pub liars: Vec<(u32, Attack)>,
     /// The replicas that crash and restart, at most once at a time.
     pub crashes: Vec<u32>,
     /// Whether liars run a second device with the counters of the first: what a rollback comes to.
     pub is_rolled_back: bool,
-    /// Whether correct replicas have logs, and are killed: any one, or all at once. A kill is no
-    /// fault of the f, since the replica goes on where its log ends.
-    pub has_logs: bool,
-    /// Whether replicas with logs send before what they send is durable: what they must not do.
-    pub sends_before_sync: bool,
-    /// Whether logs that were begun anew take the place of others before they are durable: what
-    /// they must not do.
-    pub replaces_before_sync: bool,
     /// The plan of liars that work together, if any do.
     pub plan: Option<Plan>,
-    /// Lengths and sizes.
-    pub(crate) course: Course,
 }
 
 impl Scenario {
@@ -44,17 +35,11 @@ impl Scenario {
         let replicas = if random.chance(75) { 3 } else { 5 };
         let service = if random.chance(50) { ServiceKind::Counter } else { ServiceKind::KeyValue };
         let mut scenario = Self {
-            seed,
-            replicas,
-            service,
+            conditions: Conditions::new(seed, replicas, service),
             liars: Vec::new(),
             crashes: Vec::new(),
             is_rolled_back: false,
-            has_logs: false,
-            sends_before_sync: false,
-            replaces_before_sync: false,
             plan: None,
-            course: Course::default(),
         };
         let mut faulty: Vec<u32> = (0..replicas).collect();
         while faulty.len() > (replicas / 2) as usize {
@@ -81,6 +66,53 @@ impl Scenario {
 
     /// The same with logs. Crashes that lose a log, and begin a new epoch, stay.
     pub fn with_logs(seed: u64) -> Self {
-        Self { has_logs: true, ..Self::of_seed(seed) }
+        Self::of_seed(seed).and_logs(true)
+    }
+
+    /// The same with logs, or without.
+    #[must_use]
+    pub fn and_logs(mut self, has_logs: bool) -> Self {
+        self.conditions.has_logs = has_logs;
+        self
+    }
+
+    /// The scenario of a seed in which liars work together: f of three or five, or fewer beside
+    /// replicas that recover. A tenth of the seeds are longer than all that is kept.
+    pub fn with_plan(seed: u64) -> Self {
+        let mut random = Random::new(seed ^ 0x91a5_0000_0000);
+        let replicas = if random.chance(40) { 3 } else { 5 };
+        let faults = replicas / 2;
+        let is_long = seed % LONG == LONG - 1;
+        let mut others: Vec<u32> = (0..replicas).collect();
+        let mut draw = |random: &mut Random| {
+            let at = random.below(others.len() as u64) as usize;
+            others.remove(at)
+        };
+        let recovering = match (random.below(10), faults) {
+            (0, _) => faults,
+            (1..=3, 2..) => 1,
+            _ => 0,
+        };
+        let liars: Vec<u32> = (recovering..faults).map(|_| draw(&mut random)).collect();
+        let crashing: Vec<u32> = (0..recovering).map(|_| draw(&mut random)).collect();
+        let mut course = Course::with_plan(&mut random, is_long);
+        course.crashes(&mut random, &crashing);
+        let mut correct: Vec<u32> = (0..replicas).filter(|it| !liars.contains(it)).collect();
+        while correct.len() > recovering as usize {
+            correct.remove(random.below(correct.len() as u64) as usize);
+        }
+        course.stops = random.chance(70).then_some(correct);
+        let plan = Plan::draw(&mut random, replicas, liars, is_long);
+        let service = Self::of_seed(seed).conditions.service;
+        let conditions = Conditions { course, ..Conditions::new(seed, replicas, service) };
+        let (liars, crashes) = (Vec::new(), Vec::new());
+        Self { conditions, liars, crashes, is_rolled_back: false, plan: Some(plan) }
+    }
+
+    /// The same without some steps of the liars' plan.
+    #[must_use]
+    pub fn without_steps(&self, steps: Range<usize>) -> Self {
+        let plan = self.plan.as_ref().map(|it| it.without(steps));
+        Self { plan, ..self.clone() }
     }
 }

@@ -67,6 +67,11 @@ pub enum StepName {
 }
 
 impl StepName {
+    /// The name of what a correct replica did because of it.
+    pub(crate) fn bit(self) -> String {
+        format!("{self:?} bit")
+    }
+
     /// All steps.
     pub const ALL: [Self; 30] = [
         Self::Part,

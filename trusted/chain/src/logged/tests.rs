@@ -11,7 +11,9 @@ use smt_replica::{KeyValue, RefusalReason, Request, first_number};
 use super::*;
 use crate::accusation::{Accusation, Made};
 use crate::message::{Statement, Status};
-use crate::sim::group::{client_key, group, identity, reply_key, secret, start};
+use smt_replica::sim::{client_key, node_key, secret};
+
+use crate::sim::group::{group, identity, start};
 
 type Core = Logged<Node<KeyValue>, ModelDisk>;
 
@@ -187,7 +189,7 @@ fn copies_of_a_message_in_other_bytes_are_in_the_log_once() {
 fn a_configuration_is_taken_with_its_proof_and_kept() {
     let mut durable = open(2, ModelDisk::default()).unwrap();
     let group = group(3);
-    let by = [0, 1].map(|it| Accusation::sign(&group, it, 4, &reply_key(it)));
+    let by = [0, 1].map(|it| Accusation::sign(&group, it, 4, &node_key(it)));
     let mut made = Made { number: 5, accusations: by.to_vec() };
     made.accusations.pop();
     assert_eq!(growth(&mut durable, |it| it.receive(&Message::Made(made.clone()).encode())), 0);
@@ -220,7 +222,7 @@ fn a_log_of_another_node_is_refused() {
 #[test]
 fn an_idle_node_ends_when_its_device_has() {
     let device = OutlivingDevice::start(start(0), secret(), SigningKey::new(&[5; 32]));
-    let identity = Identity { device: device.own_device(), reply_key: reply_key(0) };
+    let identity = Identity { device: device.own_device(), reply_key: node_key(0) };
     let group = Arc::new(group(3));
     let mut node = Node::open(group, identity, KeyValue::default(), ModelDisk::default()).unwrap();
     let mut other = open(1, ModelDisk::default()).unwrap();
@@ -235,7 +237,7 @@ fn an_idle_node_ends_when_its_device_has() {
 fn a_node_whose_device_is_in_another_epoch_than_the_group_has_of_it_does_not_start() {
     let start = Start { epoch: Epoch(2), ..start(0) };
     let device = OutlivingDevice::start(start, secret(), SigningKey::new(&[5; 32]));
-    let identity = Identity { device: device.own_device(), reply_key: reply_key(0) };
+    let identity = Identity { device: device.own_device(), reply_key: node_key(0) };
     let open = |group: Group, identity| {
         Node::open(Arc::new(group), identity, KeyValue::default(), ModelDisk::default())
     };
@@ -244,7 +246,7 @@ fn a_node_whose_device_is_in_another_epoch_than_the_group_has_of_it_does_not_sta
     assert_eq!(error.to_string(), expected.to_string());
     let mut of_epoch = group(3);
     of_epoch.epochs[0] = 2;
-    let identity = Identity { device: device.own_device(), reply_key: reply_key(0) };
+    let identity = Identity { device: device.own_device(), reply_key: node_key(0) };
     assert!(open(of_epoch, identity).is_ok());
 }
 

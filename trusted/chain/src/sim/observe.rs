@@ -9,12 +9,13 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 use smt_attestation::GroupSecret;
 use smt_attestor::{Attested, AttestorError};
+use smt_replica::sim::{client_key, node_key};
 use smt_replica::{Counter, Digest, Group, Request, SigningKey};
 
 use crate::client::Client;
 use crate::log::Log;
 use crate::node::Node;
-use crate::sim::group::{client_key, identity, reply_key};
+use crate::sim::group::identity;
 
 /// The parts of a node that a model looks at.
 #[derive(Clone, Debug, Default)]
@@ -60,13 +61,13 @@ pub fn group(nodes: u32) -> Group {
 /// The secret of that group, which all its devices have.
 #[must_use]
 pub fn secret() -> GroupSecret {
-    crate::sim::group::secret()
+    smt_replica::sim::secret()
 }
 
 /// The key with which a node's host signs replies, a liar's too.
 #[must_use]
 pub fn host_key(node: u32) -> SigningKey {
-    reply_key(node)
+    node_key(node)
 }
 
 /// A correct node.

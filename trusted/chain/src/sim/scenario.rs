@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The parts of a run.
 
+use smt_replica::ServiceKind;
+use smt_replica::sim::Conditions;
 use smt_simulation::Random;
 
 use crate::sim::attack::Attack;
@@ -8,21 +10,12 @@ use crate::sim::attack::Attack;
 /// A run.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// All that is random in the run follows from it.
-    pub seed: u64,
-    /// How many nodes there are.
-    pub nodes: u32,
+    /// The conditions that runs of all systems have. The service is the key-value store.
+    pub conditions: Conditions,
     /// The nodes that lie, and how.
     pub liars: Vec<(u32, Attack)>,
     /// Whether liars run a second device with the counters of the first: what a rollback comes to.
     pub is_rolled_back: bool,
-    /// Whether correct nodes have logs, and are killed. A kill is no fault of the f.
-    pub has_logs: bool,
-    /// Whether nodes with logs send before what they send is durable: what they must not do.
-    pub sends_early: bool,
-    /// Whether logs that were begun anew take the place of others before they are durable: what
-    /// they must not do.
-    pub replaces_early: bool,
 }
 
 impl Scenario {
@@ -48,20 +41,16 @@ impl Scenario {
             }
             liars.push((node, attack));
         }
-        Self {
-            seed,
-            nodes,
-            liars,
-            is_rolled_back: false,
-            has_logs: false,
-            sends_early: false,
-            replaces_early: false,
-        }
+        let mut conditions = Conditions::new(seed, nodes, ServiceKind::KeyValue);
+        conditions.course.has_to_catch_up = true;
+        Self { conditions, liars, is_rolled_back: false }
     }
 
     /// The same with logs.
     #[must_use]
     pub fn with_logs(seed: u64) -> Self {
-        Self { has_logs: true, ..Self::of_seed(seed) }
+        let mut scenario = Self::of_seed(seed);
+        scenario.conditions.has_logs = true;
+        scenario
     }
 }

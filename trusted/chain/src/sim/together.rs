@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
+use smt_replica::sim::client_key;
 use smt_replica::{Group, KeyValue, KeyValueOperation, Reply, Request};
 
 use crate::configuration::Configuration;
 use crate::message::Message;
 use crate::node::{Node, Output};
-use crate::sim::group::{client_key, group, identity};
+use crate::sim::group::{group, identity};
 
 /// The first of three nodes, and a service that makes a configuration when two accuse the same one.
 pub(crate) struct Together {

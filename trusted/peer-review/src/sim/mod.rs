@@ -10,13 +10,12 @@ mod judge;
 mod liar;
 mod lie;
 pub mod observe;
-mod report;
 mod scenario;
 mod world;
 
 pub use attack::Attack;
 pub use judge::Violation;
 pub(crate) use lie::Lie;
-pub use report::Report;
 pub use scenario::Scenario;
-pub use world::{Outcome, run};
+pub use smt_replica::sim::{Outcome, Report};
+pub use world::{report, run};

@@ -4,10 +4,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use smt_replica::sim::{Expected, Outcome, Report};
 use smt_simulation::{Bounds, Fate, Network, Random, Schedule};
 
 use crate::group::Group;
 use crate::node::{Node, Output, Verdict};
+use crate::sim::attack::Attack;
 use crate::sim::group::{device, group};
 use crate::sim::judge::{Record, Violation};
 use crate::sim::liar::Liar;
@@ -24,15 +26,6 @@ const CALM: u64 = 80;
 const BAD_PARTS: usize = 6;
 const PARTS: usize = 14;
 
-/// The outcome of a run.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// All that happened at least once.
-    pub events: BTreeSet<String>,
-    /// The properties that do not hold.
-    pub violations: Vec<Violation>,
-}
-
 enum Participant {
     Correct(Box<Node<Tree>>),
     Liar(Box<Liar>),
@@ -43,9 +36,18 @@ enum Happening {
     Message { to: u32, from: u32, bytes: Vec<u8> },
 }
 
+/// All that is counted beside attacks.
+const EVENTS: [&str; 4] = ["Partition", "SuspicionEnded", "LiarExposed", "LiarSuspected"];
+
+/// No run yet, of a search.
+#[must_use]
+pub fn report() -> Report<Violation> {
+    Report::new(Expected::attacks(Attack::ALL).chain(Expected::each(EVENTS)))
+}
+
 /// Runs a scenario.
 #[must_use]
-pub fn run(scenario: &Scenario) -> Outcome {
+pub fn run(scenario: &Scenario) -> Outcome<Violation> {
     World::new(scenario).run()
 }
 
@@ -114,7 +116,7 @@ impl<'a> World<'a> {
         }
     }
 
-    fn run(mut self) -> Outcome {
+    fn run(mut self) -> Outcome<Violation> {
         while let Some(happening) = self.schedule.pop() {
             if self.schedule.now() > END {
                 break;

@@ -5,11 +5,10 @@ mod correct;
 pub(crate) mod group;
 mod liar;
 pub mod observe;
-mod report;
 mod scenario;
 mod world;
 
 pub use liar::Attack;
-pub use report::Report;
 pub use scenario::Scenario;
-pub use world::{Outcome, Violation, run};
+pub use smt_replica::sim::{Outcome, Report};
+pub use world::{Violation, report, run};

@@ -7,6 +7,7 @@ mod kill;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use smt_replica::sim::{Expected, Outcome, Report};
 use smt_simulation::{Bounds, Fate, Network, Random, Schedule};
 
 use crate::client::Client;
@@ -16,7 +17,7 @@ use crate::message::{Message, Request};
 use crate::node::{Node, Output};
 use crate::sim::correct::{Correct, Logged};
 use crate::sim::group::{CLIENTS, LIAR_CLIENT, client_key, group, identity};
-use crate::sim::liar::{Liar, To};
+use crate::sim::liar::{Attack, Liar, To};
 use crate::sim::scenario::Scenario;
 
 /// When the network becomes honest, and when a run is given up.
@@ -54,15 +55,6 @@ pub enum Violation {
     Stuck(u32, u64),
 }
 
-/// The outcome of a run.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// All that happened at least once.
-    pub events: BTreeSet<String>,
-    /// The properties that do not hold.
-    pub violations: Vec<Violation>,
-}
-
 struct Operation {
     client: u32,
     number: u64,
@@ -92,8 +84,20 @@ enum Happening {
     Resume(u32),
 }
 
+/// All that is counted beside attacks, and in runs with logs.
+const EVENTS: [&str; 5] = ["Stop", "ViewChange", "Partition", "ByzantineClient", "LiarFound"];
+const KILLS: [&str; 3] = ["Kill", "KillOfAll", "UnsyncedWrite"];
+
+/// No run yet, of a search with logs or without.
+pub fn report(has_logs: bool) -> Report<Violation> {
+    let kills = KILLS.into_iter().filter(|_| has_logs);
+    Report::new(
+        Expected::attacks(Attack::ALL).chain(Expected::each(EVENTS.into_iter().chain(kills))),
+    )
+}
+
 /// Runs a scenario.
-pub fn run(scenario: &Scenario) -> Outcome {
+pub fn run(scenario: &Scenario) -> Outcome<Violation> {
     World::new(scenario).run()
 }
 
@@ -174,7 +178,7 @@ impl<'a> World<'a> {
         }
     }
 
-    fn run(mut self) -> Outcome {
+    fn run(mut self) -> Outcome<Violation> {
         let mut done_at = None;
         while let Some(happening) = self.schedule.pop() {
             match happening {
@@ -182,7 +186,7 @@ impl<'a> World<'a> {
                 Happening::Message(to, bytes) => self.deliver(&to, &bytes),
                 Happening::Stop(node) => {
                     self.hosts[node as usize] = Host::Stopped;
-                    self.events.insert("stop".to_owned());
+                    self.events.insert("Stop".to_owned());
                 }
                 Happening::Kill(nodes) => self.kill(&nodes),
                 Happening::Resume(node) => self.resume(node),
@@ -249,7 +253,7 @@ impl<'a> World<'a> {
 
     /// A client that lies: one number for several requests, and signatures that are none.
     fn lie_as_client(&mut self) {
-        self.events.insert("client that lies".to_owned());
+        self.events.insert("ByzantineClient".to_owned());
         let number = self.schedule.now();
         for to in 0..self.scenario.nodes {
             let added = self.random.below(100).to_be_bytes().to_vec();
@@ -297,11 +301,11 @@ impl<'a> World<'a> {
             return;
         };
         if node.protocol().view() > 0 {
-            self.events.insert("view change".to_owned());
+            self.events.insert("ViewChange".to_owned());
         }
         for faulty in node.faulty() {
             match self.scenario.liars.iter().any(|it| it.0 == faulty) {
-                true => self.events.insert("liar found faulty".to_owned()),
+                true => self.events.insert("LiarFound".to_owned()),
                 false => {
                     self.violations.push(Violation::Slandered(faulty));
                     true
@@ -355,7 +359,7 @@ impl<'a> World<'a> {
         };
         match self.network.send(self.schedule.now(), pair, &mut self.random) {
             Fate::Cut => {
-                self.events.insert("partition".to_owned());
+                self.events.insert("Partition".to_owned());
             }
             Fate::Lost => {}
             Fate::Arrives { at, again } => {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Liars and clients.
 
+use smt_replica::sim::{CLIENTS, To};
 use smt_replica::{AnyService, Digest, Proof, Reply, Standing};
 
 use crate::message::Message;
 use crate::replica::Replica;
 use crate::sim::coalition::{Coalition, Correct, Lie};
-use crate::sim::group::CLIENTS;
-use crate::sim::liar::To;
 use crate::sim::step::{By, StepName};
 
 /// Number and digest of a request, and an answer to it.
@@ -19,7 +18,7 @@ impl Coalition {
         let bytes = Message::Request(self.own_request()).encode();
         let from = self.those(By::All).first().copied().unwrap_or(0);
         self.carried_out.insert(StepName::Ask);
-        self.sent.push(Lie { from, to: To::Replica(of), bytes, steps: vec![StepName::Ask] });
+        self.sent.push(Lie { from, to: To::Node(of), bytes, steps: vec![StepName::Ask] });
     }
 
     /// Gives all clients the answers of one replica, or answers that are wrong, all alike.

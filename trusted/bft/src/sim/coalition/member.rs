@@ -3,12 +3,13 @@
 
 use std::collections::BTreeSet;
 
+use smt_replica::sim::To;
 use smt_replica::{AnyService, Attested};
 
 use crate::message::{Message, Statement, decode};
 use crate::replica::{Output, Replica};
 use crate::sim::coalition::Lie;
-use crate::sim::liar::{To, attest};
+use crate::sim::liar::attest;
 use crate::sim::step::StepName;
 
 /// A liar of several: a replica that follows the protocol with some, and more that its host has
@@ -101,7 +102,7 @@ impl Member {
         let begin = std::mem::replace(shown, end);
         let from = self.core.own;
         let lie = |(bytes, step): &(Vec<u8>, StepName)| {
-            let (to, bytes) = (To::Replica(to), bytes.clone());
+            let (to, bytes) = (To::Node(to), bytes.clone());
             Lie { from, to, bytes, steps: vec![*step, name] }
         };
         self.said[begin..end].iter().map(lie).collect()
@@ -121,13 +122,13 @@ impl Member {
             match output {
                 Output::Client(to, bytes) => sent.push(lie(To::Client(to), bytes)),
                 Output::Replica(to, bytes) => {
-                    sent.extend(hears.contains(&to).then(|| lie(To::Replica(to), bytes)));
+                    sent.extend(hears.contains(&to).then(|| lie(To::Node(to), bytes)));
                 }
                 // Statements were shown before.
                 Output::Replicas(bytes)
                     if !matches!(Message::decode(&bytes), Some(Message::Statement(_))) =>
                 {
-                    sent.extend(hears.iter().map(|to| lie(To::Replica(*to), bytes.clone())));
+                    sent.extend(hears.iter().map(|to| lie(To::Node(*to), bytes.clone())));
                 }
                 Output::Replicas(_) => {}
             }

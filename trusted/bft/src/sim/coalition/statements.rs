@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use smt_replica::sim::{LIAR_CLIENT, client_key};
 use smt_replica::{AnyService, Request};
 
 use crate::message::{Batch, Checkpoint, Reference, Statement, decode};
 use crate::replica::Replica;
 use crate::sim::coalition::Coalition;
-use crate::sim::group::{LIAR_CLIENT, client_key};
 use crate::sim::step::{By, Led, StepName};
 use crate::stream_checkpoint::{StreamCheckpoint, StreamState};
 use crate::view::View;

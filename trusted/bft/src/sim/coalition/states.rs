@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
+use smt_replica::sim::To;
 use smt_replica::{AnyService, Attested, Digest};
 
 use crate::ledger::extend;
 use crate::message::{Batch, Message, Opening, State, Statement, decode};
 use crate::replica::Replica;
 use crate::sim::coalition::{Coalition, Correct, KEPT, Lie};
-use crate::sim::liar::{To, wrong_snapshot};
+use crate::sim::liar::wrong_snapshot;
 use crate::sim::step::{By, Recipe, StepName};
 use crate::view::View;
 
@@ -71,7 +72,7 @@ impl Coalition {
         self.carried_out.insert(recipe.name);
         let from = self.those(By::All).first().copied().unwrap_or(0);
         let bytes = Message::State(Box::new(state)).encode();
-        self.sent.push(Lie { from, to: To::Replica(to), bytes, steps: vec![recipe.name] });
+        self.sent.push(Lie { from, to: To::Node(to), bytes, steps: vec![recipe.name] });
     }
 
     /// Keeps a state for later, if there is room.

@@ -29,13 +29,13 @@ impl World<'_> {
                 && let Some(is_unsynced) = it.kill()
             {
                 count += 1;
-                self.events.insert("kill".to_owned());
-                self.events.extend(is_unsynced.then(|| "write that is not synced".to_owned()));
+                self.events.insert("Kill".to_owned());
+                self.events.extend(is_unsynced.then(|| "UnsyncedWrite".to_owned()));
                 self.compared[*node as usize] = Compared::default();
             }
         }
         if count > 1 {
-            self.events.insert("kill of all".to_owned());
+            self.events.insert("KillOfAll".to_owned());
         }
     }
 
