@@ -49,7 +49,7 @@ impl<S: Service> Node for Replica<S> {
     type Output = Output;
 
     const SYSTEM: &'static str = SYSTEM;
-    const VERSION: u32 = 7;
+    const VERSION: u32 = 8;
 
     fn decode(bytes: &[u8]) -> Option<Message> {
         let mut message = Message::decode(bytes)?;

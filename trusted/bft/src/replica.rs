@@ -393,7 +393,7 @@ impl<S: Service> Replica<S> {
             }
             let mut replies = Vec::new();
             for (request, answer) in fresh {
-                if self.pending.remove(request.client, request.number) {
+                if self.pending.execute(request.client, request.number) {
                     self.attempts = 0;
                 }
                 replies.push(self.reply_to(&request, Ok(answer)));

@@ -2,6 +2,7 @@
 //! Schedules by hand: of three replicas 0, the first leader, lies, of five 4 as well.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod client_floods;
 mod forged_states;
 mod sessions;
 mod skipped_views;

@@ -86,7 +86,7 @@ impl<S: Service + Clone> Node<S> {
             if self.group.keeps_history {
                 self.history.insert(self.replied, entry.clone());
             }
-            self.pending.remove(entry.request.client, entry.request.number);
+            self.pending.execute(entry.request.client, entry.request.number);
         }
         let replies = Reply::sign_all(replies, &self.reply_key);
         self.outputs.extend(replies.into_iter().map(reply_output));

@@ -45,10 +45,15 @@ pub fn first_number(session: u64) -> u64 {
     session << PLACE_BITS
 }
 
+/// The last number of a session.
+pub(crate) fn last_number(session: u64) -> u64 {
+    first_number(session) | ((1 << PLACE_BITS) - 1)
+}
+
 /// Whether no further number is in the session of this one.
 #[must_use]
 pub fn is_last_of_session(number: u64) -> bool {
-    session_of(number) != session_of(number.wrapping_add(1))
+    number == last_number(session_of(number))
 }
 
 /// Why a request is not executed.

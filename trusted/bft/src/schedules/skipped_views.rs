@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Views that a correct replica has skipped, and that others know. Two of five lie.
 
-use smt_replica::Request;
+use smt_replica::{Request, first_number};
 
 use super::Cluster;
 use super::steps::{
@@ -84,6 +84,7 @@ fn a_leader_of_a_view_that_others_have_skipped_goes_on_though_it_has_ordered_muc
         open_view_four(&mut cluster, [bytes, three, four]);
         for number in 1..=orders {
             let operation = ([0; 16], 1_u64.to_be_bytes().to_vec());
+            let number = first_number(number % 8) + number / 8;
             let request = Request::sign(&client_key(9), 9, number, operation);
             cluster.replicas[1].receive(&Message::Request(request).encode());
         }
