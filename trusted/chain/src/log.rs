@@ -85,17 +85,21 @@ impl<S: Service + Clone> Log<S> {
         self.base.place + self.entries.len() as u64
     }
 
-    /// How many of them are left out, but for those whose answers clients may ask for.
+    /// How many of them are left out, but for answers that clients may ask for again.
     pub(crate) fn left_out(&self) -> u64 {
         self.base.place
     }
 
-    /// The entry at a place, from 1, if it is kept.
+    /// The entry at a place, from 1, if it is not left out.
     pub(crate) fn entry(&self, place: u64) -> Option<&Arc<Entry>> {
-        match place.checked_sub(self.base.place + 1) {
-            Some(behind) => self.entries.get(usize::try_from(behind).ok()?),
-            None => self.base.answered.get(&place),
-        }
+        let behind = place.checked_sub(self.base.place + 1)?;
+        self.entries.get(usize::try_from(behind).ok()?)
+    }
+
+    /// The answer to the request at a place, from 1, if it is kept.
+    pub(crate) fn answer(&self, place: u64) -> Option<&[u8]> {
+        let entry = self.entry(place).map(|it| it.answer.as_slice());
+        entry.or_else(|| self.base.answer(place))
     }
 
     /// Leaves out the entries up to a place, which no statement refers to any more. `before` is the
@@ -112,7 +116,7 @@ impl<S: Service + Clone> Log<S> {
             }
             None => {
                 let base = Arc::make_mut(&mut self.base);
-                left_out.for_each(|entry| base.append(entry));
+                left_out.for_each(|entry| base.append(&entry));
                 *before = Some(self.base.clone());
             }
         }
@@ -201,8 +205,9 @@ pub(crate) fn output(answer: &[u8]) -> Digest {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use super::*;
-    use smt_replica::KeyValue;
+    use crate::message::encode;
     use smt_replica::sim::client_key;
+    use smt_replica::{KeyValue, KeyValueOperation};
 
     fn request(client: u32, number: u64) -> Request {
         Request::sign(&client_key(1), client, number, ([0; 16], vec![number as u8; 8]))
@@ -234,6 +239,25 @@ mod tests {
         let numbers = [&first, &second].map(|it| it.written(&mut bases, &mut entries).base);
         assert_eq!((numbers, bases.into_all().len()), ([0, 0], 1));
         assert_eq!(first.entry(4).map(|it| it.request.number), Some(4));
+    }
+
+    // Once, whole entries were kept for their answers: of each client 256 requests, as long as the
+    // group permits.
+    #[test]
+    fn a_request_that_is_left_out_leaves_its_answer_alone() {
+        let configuration = Configuration::of_number(0, 3);
+        let mut log = Log::first(configuration, KeyValue::default());
+        for number in 1..=20 {
+            let operation = KeyValueOperation::Get(vec![number as u8; 64 << 10]).encode();
+            log.append(Request::sign(&client_key(1), 1, number, ([0; 16], operation)));
+        }
+        log.leave_out(20, &mut None);
+        let (mut bases, mut entries) = (Shared::new(), Shared::new());
+        let written = encode(&log.written(&mut bases, &mut entries)).len();
+        let bases = bases.into_all();
+        let bases: Vec<_> = bases.iter().map(|it| it.written()).collect();
+        let bytes = written + encode(&(bases, entries.into_all())).len();
+        assert!(bytes < 64 << 10, "{bytes} bytes");
     }
 
     #[test]

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Requests of clients, and replies to them.
 
-use std::sync::Arc;
-
 use smt_replica::{Proof, Refusal, Reply, Request, Service, Standing};
 
 use crate::configuration::Configuration;
-use crate::log::Entry;
+use crate::log::Log;
 use crate::message::Message;
 use crate::node::{Node, Output};
 
@@ -65,7 +63,7 @@ impl<S: Service + Clone> Node<S> {
     /// The reply to a request that was answered before, or is not executed any more.
     pub(crate) fn repeated_reply(&self, request: &Request) -> Option<Output> {
         let result = match self.standing(request)? {
-            Standing::Answered(place) => Ok(self.committed_entry(*place)?.answer.clone()),
+            Standing::Answered(place) => Ok(self.committed_log()?.answer(*place)?.to_vec()),
             Standing::Refused(refusal) => Err(refusal),
             Standing::New => return None,
         };
@@ -76,7 +74,8 @@ impl<S: Service + Clone> Node<S> {
     pub(crate) fn reply_to_committed(&mut self) {
         let mut replies = Vec::new();
         while self.replied < self.committed.1 {
-            let Some(entry) = self.committed_entry(self.replied + 1) else {
+            let entry = self.committed_log().and_then(|it| it.entry(self.replied + 1));
+            let Some(entry) = entry.cloned() else {
                 break;
             };
             self.replied += 1;
@@ -92,8 +91,8 @@ impl<S: Service + Clone> Node<S> {
         self.outputs.extend(replies.into_iter().map(reply_output));
     }
 
-    fn committed_entry(&self, place: u64) -> Option<Arc<Entry>> {
-        self.logs.get(&self.committed.0)?.entry(place).cloned()
+    fn committed_log(&self) -> Option<&Log<S>> {
+        self.logs.get(&self.committed.0)
     }
 
     /// A reply that is not signed yet.

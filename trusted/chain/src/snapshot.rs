@@ -44,14 +44,13 @@ impl<S: Service + Clone> Node<S> {
         let (mut bases, mut entries) = (Shared::new(), Shared::new());
         let logs = self.logs.iter();
         let logs = logs.map(|it| (*it.0, it.1.written(&mut bases, &mut entries))).collect();
-        let bases = bases.into_all();
         encode(&Snapshot {
             device: self.device.snapshot(),
             streams: Cow::Borrowed(&self.streams),
             configurations: Cow::Borrowed(&self.configurations),
             made: self.made.clone(),
             logs,
-            bases: bases.iter().map(|it| it.written(&mut entries)).collect(),
+            bases: bases.into_all().iter().map(|it| it.written()).collect(),
             entries: entries.into_all(),
             pending: Cow::Borrowed(&self.pending),
             committed: self.committed,
@@ -70,7 +69,7 @@ impl<S: Service + Clone> Node<S> {
         };
         let (entries, empty) = (&snapshot.entries, &self.empty);
         let bases = snapshot.bases.into_iter();
-        let bases = bases.map(|it| Some(Arc::new(Base::read(it, entries, empty)?)));
+        let bases = bases.map(|it| Some(Arc::new(Base::read(it, empty)?)));
         let Some(bases) = bases.collect::<Option<Vec<_>>>() else {
             return Ok(false);
         };

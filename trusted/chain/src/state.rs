@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use smt_replica::{ClientTable, Digest, Request, Service};
 
 use crate::log::Entry;
-use crate::shared::Shared;
 
 /// The places of the executed requests of all clients. The operator has formed their list.
 pub(crate) type Table = ClientTable<u64>;
@@ -33,7 +32,7 @@ impl<S: Service> State<S> {
     }
 }
 
-/// The first entries of a log: the state after them, and those whose answers clients may ask for
+/// The first entries of a log: the state after them, and the answers that clients may ask for
 /// again.
 #[derive(Clone, Debug)]
 pub(crate) struct Base<S> {
@@ -42,8 +41,8 @@ pub(crate) struct Base<S> {
     /// The hash of the log up to there.
     pub(crate) chain: Digest,
     pub(crate) state: State<S>,
-    /// Those whose answers are kept, by place.
-    pub(crate) answered: BTreeMap<u64, Arc<Entry>>,
+    /// The answers that are kept, by place.
+    answers: BTreeMap<u64, Arc<[u8]>>,
 }
 
 /// The first entries of a log for a snapshot.
@@ -53,23 +52,28 @@ pub(crate) struct WrittenBase {
     chain: Digest,
     service: Vec<u8>,
     table: Table,
-    answered: BTreeMap<u64, u32>,
+    answers: BTreeMap<u64, Arc<[u8]>>,
 }
 
 impl<S: Service + Clone> Base<S> {
     /// No entries.
     pub(crate) fn new(service: S) -> Self {
         let state = State { service, table: Table::default() };
-        Self { place: 0, chain: [0; 32], state, answered: BTreeMap::new() }
+        Self { place: 0, chain: [0; 32], state, answers: BTreeMap::new() }
     }
 
     /// Takes the next entry.
-    pub(crate) fn append(&mut self, entry: Arc<Entry>) {
+    pub(crate) fn append(&mut self, entry: &Entry) {
         self.place += 1;
         self.chain = entry.chain;
-        let (_, dropped) = self.state.execute(&entry.request, self.place);
-        self.answered.insert(self.place, entry);
-        dropped.iter().for_each(|place| drop(self.answered.remove(place)));
+        let (answer, dropped) = self.state.execute(&entry.request, self.place);
+        self.answers.insert(self.place, answer.into());
+        dropped.iter().for_each(|place| drop(self.answers.remove(place)));
+    }
+
+    /// The answer to the request at a place, if it is kept.
+    pub(crate) fn answer(&self, place: u64) -> Option<&[u8]> {
+        self.answers.get(&place).map(|it| &**it)
     }
 
     /// The state after some more entries.
@@ -81,25 +85,21 @@ impl<S: Service + Clone> Base<S> {
         state
     }
 
-    pub(crate) fn written(&self, entries: &mut Shared<Entry>) -> WrittenBase {
+    pub(crate) fn written(&self) -> WrittenBase {
         WrittenBase {
             place: self.place,
             chain: self.chain,
             service: self.state.service.snapshot(),
             table: self.state.table.clone(),
-            answered: self.answered.iter().map(|it| (*it.0, entries.number(it.1))).collect(),
+            answers: self.answers.clone(),
         }
     }
 
-    pub(crate) fn read(written: WrittenBase, all: &[Arc<Entry>], empty: &S) -> Option<Self> {
-        let WrittenBase { place, chain, service: bytes, table, answered } = written;
+    /// The base of a snapshot. Nothing if the service does not know its state.
+    pub(crate) fn read(written: WrittenBase, empty: &S) -> Option<Self> {
+        let WrittenBase { place, chain, service: bytes, table, answers } = written;
         let mut service = empty.clone();
-        if !service.restore(&bytes) {
-            return None;
-        }
-        let answered =
-            { answered.into_iter() }.map(|it| Some((it.0, all.get(it.1 as usize)?.clone())));
-        let state = State { service, table };
-        Some(Self { place, chain, state, answered: answered.collect::<Option<_>>()? })
+        let is_state = service.restore(&bytes);
+        is_state.then_some(Self { place, chain, state: State { service, table }, answers })
     }
 }
