@@ -26,7 +26,7 @@ impl<S: Service + Clone> Node<S> {
 
     /// Whether a request was answered here, or is not executed any more.
     pub(crate) fn is_done(&self, request: &Request) -> bool {
-        self.standing(request).is_some()
+        !self.answered.is_new(request)
     }
 
     /// Drops requests that were answered meanwhile. They would be late for ever, since no head

@@ -127,6 +127,15 @@ struct Ran<T> {
     value: Option<T>,
 }
 
+/// All that a number says of a request.
+enum Fate<'a, T> {
+    New,
+    /// A request with this number was executed.
+    Ran(&'a Ran<T>),
+    /// The reason, and whether a request with this number may have been executed before.
+    Refused(RefusalReason, bool),
+}
+
 impl<T> Default for ClientTable<T> {
     fn default() -> Self {
         Self(BTreeMap::new())
@@ -149,10 +158,12 @@ impl<T> ClientTable<T> {
         }
     }
 
-    /// Whether a request was not executed, and may be.
+    /// Whether a request was not executed, and may be. Its number alone decides that: a look at all
+    /// requests that wait hashes none of them.
     #[must_use]
     pub fn is_new(&self, request: &Request) -> bool {
-        matches!(self.standing(request), Standing::New)
+        let of_client = self.0.get(&request.client);
+        of_client.is_none_or(|it| matches!(it.fate(request.number), Fate::New))
     }
 
     /// Notes that a request was executed whose answer has so many bytes. Returns the values of the
@@ -168,28 +179,33 @@ impl<T> ClientTable<T> {
 
 impl<T> Sessions<T> {
     fn standing(&self, request: &Request) -> Standing<'_, T> {
-        let (number, session) = (request.number, session_of(request.number));
-        let refused = |reason, may_have_run| {
-            let newest = self.newest();
-            Standing::Refused(Refusal { reason, may_have_run, newest })
+        let (reason, may_have_run) = match self.fate(request.number) {
+            Fate::New => return Standing::New,
+            Fate::Refused(reason, may_have_run) => (reason, may_have_run),
+            Fate::Ran(ran) if ran.request != request.digest() => {
+                (RefusalReason::NumberIsUsed, false)
+            }
+            Fate::Ran(Ran { value: Some(value), .. }) => return Standing::Answered(value),
+            Fate::Ran(_) => (RefusalReason::AnswerIsGone, true),
         };
+        Standing::Refused(Refusal { reason, may_have_run, newest: self.newest() })
+    }
+
+    fn fate(&self, number: u64) -> Fate<'_, T> {
+        let session = session_of(number);
         let Some(open) = self.open.get(&session) else {
             return match self.over.get(&session) {
-                Some(highest) => refused(RefusalReason::SessionIsOver, number <= *highest),
-                None if session < self.floor => refused(RefusalReason::SessionIsOver, true),
-                None => Standing::New,
+                Some(highest) => Fate::Refused(RefusalReason::SessionIsOver, number <= *highest),
+                None if session < self.floor => Fate::Refused(RefusalReason::SessionIsOver, true),
+                None => Fate::New,
             };
         };
         match open.ran.get(&number) {
-            Some(ran) if ran.request != request.digest() => {
-                refused(RefusalReason::NumberIsUsed, false)
-            }
-            Some(Ran { value: Some(value), .. }) => Standing::Answered(value),
-            Some(_) => refused(RefusalReason::AnswerIsGone, true),
+            Some(ran) => Fate::Ran(ran),
             None if is_too_low(number, open.highest) => {
-                refused(RefusalReason::NumberIsTooLow, true)
+                Fate::Refused(RefusalReason::NumberIsTooLow, true)
             }
-            None => Standing::New,
+            None => Fate::New,
         }
     }
 

@@ -17,6 +17,7 @@ fn executed(table: &mut ClientTable<u64>, session: u64, place: u64) -> Vec<u64> 
 }
 
 fn refused(table: &ClientTable<u64>, it: &Request) -> (RefusalReason, bool) {
+    assert!(!table.is_new(it));
     match table.standing(it) {
         Standing::Refused(it) => (it.reason, it.may_have_run),
         other => panic!("{other:?}"),
