@@ -129,7 +129,7 @@ impl Attestor {
     }
 
     /// The same for each of several messages. A device in another process works on them as a batch.
-    pub fn check_all(&self, all: &[Attested]) -> Vec<Option<Header>> {
+    pub fn check_all(&self, all: &[&Attested]) -> Vec<Option<Header>> {
         let claims = all.iter();
         let claims = claims.map(|it| Claimed { attestation: it.attestation(), message: &it.body });
         let claims: Vec<_> = claims.collect();

@@ -25,7 +25,7 @@ mod outliving;
 mod own_device;
 mod replay;
 
-pub use attested::{Attested, Unverified};
+pub use attested::Attested;
 pub use attestor::{Attestor, AttestorSnapshot, REISSUED_MAX, UNLOGGED_MAX};
 pub use changes::WrittenBallot;
 pub use error::AttestorError;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A replica as a node with a log.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use smt_attestor::{Attestor, AttestorError};
@@ -25,10 +26,11 @@ impl<S: Service> Replica<S> {
     ) -> Result<Logged<Self, D>, LoggedError> {
         let owner = owner(&group, &identity);
         let nonce = identity.device.start().nonce;
-        Logged::open(owner, nonce, disk, |nonce| {
+        let start = |nonce| {
             let device = identity.device.with_nonce(nonce)?;
             Ok(Self::silent(group, Identity { device, ..identity }, service)?)
-        })
+        };
+        Logged::open(owner, nonce, disk, start, |_| ())
     }
 }
 
@@ -47,6 +49,8 @@ fn owner(group: &Group, identity: &Identity) -> Owner {
 impl<S: Service> Node for Replica<S> {
     type Message = Message;
     type Output = Output;
+    type Start = [u8; 16];
+    type Error = Infallible;
 
     const SYSTEM: &'static str = SYSTEM;
     const VERSION: u32 = 8;
@@ -62,19 +66,11 @@ impl<S: Service> Node for Replica<S> {
         Some(message)
     }
 
-    fn encode(message: &Message) -> Vec<u8> {
-        message.encode()
-    }
-
-    fn statement(message: Message) -> Result<Attested, Message> {
+    fn statement(message: &Message) -> Option<&Attested> {
         match message {
-            Message::Statement(statement) => Ok(statement),
-            other => Err(other),
+            Message::Statement(statement) => Some(statement),
+            _ => None,
         }
-    }
-
-    fn message(statement: Attested) -> Message {
-        Message::Statement(statement)
     }
 
     fn device(&self) -> &Attestor {
@@ -89,7 +85,7 @@ impl<S: Service> Node for Replica<S> {
         Self::begin(self);
     }
 
-    fn effect_of(&self, message: &Message) -> Effect {
+    fn effect_of(&mut self, message: &Message) -> Effect {
         Self::effect_of(self, message)
     }
 
@@ -109,15 +105,15 @@ impl<S: Service> Node for Replica<S> {
         Self::is_idle(self)
     }
 
-    fn question(&self) -> Output {
-        self.status()
+    fn idle_tick(&mut self) -> Option<Output> {
+        Some(self.status())
     }
 
     fn advance(&mut self) {
         Self::advance(self);
     }
 
-    fn answer(&self, message: &Message, may_be_long: bool) -> Vec<Output> {
+    fn answer(&mut self, message: &Message, may_be_long: bool) -> Vec<Output> {
         Self::answer(self, message, may_be_long)
     }
 
@@ -129,8 +125,8 @@ impl<S: Service> Node for Replica<S> {
         Self::outputs(self)
     }
 
-    fn snapshot(&self) -> Vec<u8> {
-        Self::snapshot(self)
+    fn snapshot(&self) -> Option<Vec<u8>> {
+        Some(Self::snapshot(self))
     }
 
     fn restore(&mut self, snapshot: &[u8]) -> Result<bool, AttestorError> {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A node with a log.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use smt_attestor::{Attestor, AttestorError};
@@ -27,10 +28,11 @@ impl<S: Service + Clone> Node<S> {
         identity.refuse_other_epoch(&group)?;
         let owner = owner(&group, &identity, &empty);
         let nonce = identity.device.start().nonce;
-        Logged::open(owner, nonce, disk, |nonce| {
+        let start = |nonce| {
             let device = identity.device.with_nonce(nonce)?;
             Ok(Self::with_log(group, Identity { device, ..identity }, empty)?)
-        })
+        };
+        Logged::open(owner, nonce, disk, start, |_| ())
     }
 }
 
@@ -47,27 +49,17 @@ fn owner(group: &Group, identity: &Identity, empty: &impl Service) -> Owner {
 impl<S: Service + Clone> smt_replica::Node for Node<S> {
     type Message = Message;
     type Output = Output;
+    type Start = [u8; 16];
+    type Error = Infallible;
 
     const SYSTEM: &'static str = SYSTEM;
     const VERSION: u32 = 8;
 
-    fn decode(bytes: &[u8]) -> Option<Message> {
-        Message::decode(bytes)
-    }
-
-    fn encode(message: &Message) -> Vec<u8> {
-        message.encode()
-    }
-
-    fn statement(message: Message) -> Result<Attested, Message> {
+    fn statement(message: &Message) -> Option<&Attested> {
         match message {
-            Message::Statement(statement) => Ok(statement),
-            other => Err(other),
+            Message::Statement(statement) => Some(statement),
+            _ => None,
         }
-    }
-
-    fn message(statement: Attested) -> Message {
-        Message::Statement(statement)
     }
 
     fn device(&self) -> &Attestor {
@@ -78,9 +70,7 @@ impl<S: Service + Clone> smt_replica::Node for Node<S> {
         &mut self.device
     }
 
-    fn begin(&mut self) {}
-
-    fn effect_of(&self, message: &Message) -> Effect {
+    fn effect_of(&mut self, message: &Message) -> Effect {
         Self::effect_of(self, message)
     }
 
@@ -100,15 +90,15 @@ impl<S: Service + Clone> smt_replica::Node for Node<S> {
         Self::is_idle(self)
     }
 
-    fn question(&self) -> Output {
-        Self::question(self)
+    fn idle_tick(&mut self) -> Option<Output> {
+        Some(self.question())
     }
 
     fn advance(&mut self) {
         Self::advance(self);
     }
 
-    fn answer(&self, message: &Message, _may_be_long: bool) -> Vec<Output> {
+    fn answer(&mut self, message: &Message, _may_be_long: bool) -> Vec<Output> {
         Self::answer(self, message)
     }
 
@@ -116,8 +106,8 @@ impl<S: Service + Clone> smt_replica::Node for Node<S> {
         Self::outputs(self)
     }
 
-    fn snapshot(&self) -> Vec<u8> {
-        Self::snapshot(self)
+    fn snapshot(&self) -> Option<Vec<u8>> {
+        Some(Self::snapshot(self))
     }
 
     fn restore(&mut self, snapshot: &[u8]) -> Result<bool, AttestorError> {

@@ -38,7 +38,7 @@ pub use ed25519_dalek::SigningKey;
 pub use encoding::{decode, encode};
 pub use group::{Group, Options, PublicKey, STREAM_INTERVALS};
 pub use logged::{Logged, LoggedError, Owner};
-pub use node::{Asker, Effect, Node};
+pub use node::{Asker, Effect, Node, Statements};
 pub use pending::{Pending, PendingRequests};
 pub use reply::Reply;
 pub use request::{REQUEST_WAY_MAX, Request, SignatureBytes, sign, verifies};

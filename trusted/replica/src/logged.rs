@@ -9,41 +9,29 @@
 //! a kernel in the process back, whose counter is its log; a device that outlives the node gives no
 //! counter twice, and such a log is refused.
 
+mod error;
 mod reading;
+mod record;
+mod unverified;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 
-use serde::{Deserialize, Serialize};
-use smt_attestor::{Attested, AttestorError, Given, Unverified};
-use smt_device_client::DeviceError;
-use smt_journal::{Disk, Journal, JournalError, LogBytes, Questions, SNAPSHOT_PART, SnapshotLog};
+use smt_journal::{Disk, Journal, LogBytes, Questions, SNAPSHOT_PART, SnapshotLog};
 
 use reading::{Read, Reading};
+use record::Record;
+use unverified::Unverified;
 
 use crate::digest::{Digest, digest};
 use crate::encoding::encode;
-use crate::node::{Asker, Effect, Node};
+use crate::node::{Asker, Effect, Node, Statements};
+
+pub use error::LoggedError;
+pub use record::Owner;
 
 /// Ticks from one long answer for an asker to the next.
 const LONG_EVERY: u32 = 8;
-
-/// A record of the log.
-#[derive(Deserialize, Serialize)]
-enum Record {
-    /// The nonce of the device's start: always the first.
-    Start([u8; 16]),
-    /// Time passes.
-    Tick,
-    /// A message.
-    Message(Vec<u8>),
-    /// All that a device that outlives the node has given for the inputs before.
-    Given(Vec<Given>),
-    /// A part of the snapshot with which a log goes on behind its first record.
-    Part(Vec<u8>),
-    /// The snapshot is whole.
-    Whole,
-}
 
 /// An input that was not taken yet.
 enum Input<M> {
@@ -51,59 +39,18 @@ enum Input<M> {
     Message(M),
 }
 
-/// Why a node cannot be had from its log, or cannot go on.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum LoggedError {
-    /// The log cannot be used.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    /// The device cannot be used.
-    #[error(transparent)]
-    Device(#[from] AttestorError),
-}
-
-impl From<DeviceError> for LoggedError {
-    fn from(error: DeviceError) -> Self {
-        Self::Device(error.into())
-    }
-}
-
-/// The owner of a log: a log of another one is refused.
-#[derive(Clone, Copy, Debug)]
-pub struct Owner {
-    /// The number of the device.
-    pub device: u32,
-    /// Its epoch.
-    pub epoch: u64,
-    /// The hash of all that the node depends on beside its inputs: members, keys, sizes.
-    pub configuration: Digest,
-}
-
-impl Owner {
-    fn encode<N: Node>(&self) -> Vec<u8> {
-        let Self { device, epoch, configuration } = *self;
-        encode(&(log_name::<N>(), N::VERSION, device, epoch, configuration))
-    }
-}
-
-/// The beginning of an owner. The version follows.
-fn log_name<N: Node>() -> String {
-    format!("SMT {} log", N::SYSTEM)
-}
-
 /// A node with a log.
 pub struct Logged<N: Node, D> {
     node: N,
     journal: Journal<D>,
     owner: Vec<u8>,
-    /// The nonce of the device's start.
-    nonce: [u8; 16],
+    /// The random bytes of the node's start.
+    start: N::Start,
     /// Bytes of the snapshot with which the log begins, and of the log when it began.
     snapshot: u64,
     begun: u64,
     /// Statements whose MACs are not verified yet.
-    unverified: Unverified,
+    unverified: Unverified<N::Message>,
     /// Inputs that the node takes when they are durable.
     waiting: Vec<Input<N::Message>>,
     /// The hashes of the messages among them: a copy that comes meanwhile is not in the log again.
@@ -113,40 +60,46 @@ pub struct Logged<N: Node, D> {
     long_answers: BTreeMap<Asker, u32>,
     /// Whether time has passed that changes nothing: the node asks the others, and no more.
     asks: bool,
+    /// The statements of which the log knows.
+    noted: Statements,
     outputs: Vec<N::Output>,
     replayed: u64,
 }
 
 impl<N: Node, D: Disk> Logged<N, D> {
     /// Starts a node with an empty log, or continues where the log ends. `start` makes the node of
-    /// the nonce of its device's start: the one that the log has, or `nonce` for an empty log. A
-    /// log of another owner is refused, and one that is older than a device's counter.
+    /// the random bytes of its start: those that the log has, or `bytes` for an empty log. A log of
+    /// another owner is refused, and one that is older than a device's counter.
+    ///
+    /// `again` gets all outputs that the inputs of the log had, in their order. They had left, but
+    /// for those of the last inputs: of these leaves again what it does not take out.
     ///
     /// # Errors
-    /// Those of the journal, the device and `start`.
+    /// Those of the journal, the device, the node and `start`.
     pub fn open(
         owner: Owner,
-        nonce: [u8; 16],
+        bytes: N::Start,
         disk: D,
-        start: impl FnOnce([u8; 16]) -> Result<N, LoggedError>,
-    ) -> Result<Self, LoggedError> {
-        Journal::refuse_older(&disk, (0..N::VERSION).map(|it| encode(&(log_name::<N>(), it))))?;
+        start: impl FnOnce(N::Start) -> Result<N, LoggedError<N::Error>>,
+        again: impl FnMut(&mut Vec<N::Output>),
+    ) -> Result<Self, LoggedError<N::Error>> {
+        Journal::refuse_older(&disk, record::older::<N>())?;
         let owner = owner.encode::<N>();
-        let mut reading = Reading::new(start);
+        let mut reading = Reading::new(start, again);
         let mut journal = Journal::open(disk, &owner, |record| reading.take(record))?;
         if reading.is_empty() {
-            let record = encode(&Record::Start(nonce));
+            let record = encode(&Record::Start(bytes));
             journal.append(&record);
             journal.commit()?;
             reading.take(&record);
         }
-        let Read { mut node, nonce, inputs: replayed, snapshot } = reading.finish(&mut journal)?;
-        let outputs = node.outputs();
-        Ok(Self {
+        let Read { node, start, inputs, snapshot, noted, outputs } =
+            reading.finish(&mut journal)?;
+        let mut logged = Self {
             node,
             journal,
             owner,
-            nonce,
+            start,
             snapshot,
             begun: snapshot,
             unverified: Unverified::default(),
@@ -155,58 +108,73 @@ impl<N: Node, D: Disk> Logged<N, D> {
             questions: Questions::new(),
             long_answers: BTreeMap::new(),
             asks: false,
+            noted,
             outputs,
-            replayed,
-        })
+            replayed: inputs,
+        };
+        logged.note_statements();
+        Ok(logged)
     }
 
-    /// Takes a message, when it is durable. One that changes nothing leaves nothing in the log, and
-    /// one for which the log has no room before the next commit is lost as on a network.
+    /// Takes a message of the network, when it is durable. One that changes nothing leaves nothing
+    /// in the log, and one for which the log has no room before the next commit is lost as on a
+    /// network.
     pub fn receive(&mut self, bytes: &[u8]) {
-        let Some(message) = N::decode(bytes) else {
-            return;
-        };
+        if let Some(message) = N::decode(bytes) {
+            self.receive_message(message);
+        }
+    }
+
+    /// The same for a message that was read.
+    pub fn receive_message(&mut self, message: N::Message) {
         // One message may come in several forms of bytes, since a number of variable length has
         // more than one. The log has the shortest.
-        let bytes = N::encode(&message);
+        let bytes = encode(&message);
         let hash = digest(N::SYSTEM, "input", &[&bytes]);
         if self.hashes.contains(&hash) {
             return;
         }
-        let message = match N::statement(message) {
-            Ok(statement) => return self.arrive(statement, hash),
-            Err(message) => message,
-        };
+        if let Some(statement) = N::statement(&message) {
+            // One that is of use waits for the next commit, which verifies all of them together.
+            let bytes = self.unverified.bytes_with(statement);
+            if self.node.may_take(statement) && self.journal.has_room(bytes) {
+                self.hashes.insert(hash);
+                self.unverified.push(message, bytes);
+            }
+            return;
+        }
         match self.node.effect_of(&message) {
             Effect::Nothing => {}
             Effect::Answer(asker) => self.questions.put(asker, message),
-            Effect::Change if !self.journal.has_room(bytes.len()) => {}
             Effect::Change => {
-                self.hashes.insert(hash);
-                self.journal.append(&encode(&Record::Message(bytes)));
-                self.waiting.push(Input::Message(message));
+                if self.keep(&bytes, message) {
+                    self.hashes.insert(hash);
+                }
             }
         }
     }
 
-    /// A statement that is of use waits for the next commit, which verifies all of them together.
-    fn arrive(&mut self, statement: Attested, hash: Digest) {
-        let bytes = self.unverified.bytes_with(&statement);
-        if self.node.may_take(&statement) && self.journal.has_room(bytes) {
-            self.hashes.insert(hash);
-            self.unverified.push(statement);
+    /// Takes an input of the host, when it is durable, also if an equal one waits. False if it
+    /// changes nothing, or the log has no room for it before the next commit.
+    pub fn local(&mut self, input: N::Message) -> bool {
+        let bytes = encode(&input);
+        self.node.effect_of(&input) == Effect::Change && self.keep(&bytes, input)
+    }
+
+    /// Has a message wait, and its bytes in the log with the next commit, if there is room.
+    fn keep(&mut self, bytes: &[u8], message: N::Message) -> bool {
+        let has_room = self.journal.has_room(bytes.len());
+        if has_room {
+            self.journal.append(&encode(&Record::<N::Start>::Message(bytes.to_vec())));
+            self.waiting.push(Input::Message(message));
         }
+        has_room
     }
 
     /// Logs the statements that have come, but for those that no device has attested.
     fn verify(&mut self) {
-        for (statement, is_genuine) in self.unverified.verify(self.node.device()) {
-            let message = N::message(statement);
-            let bytes = N::encode(&message);
-            if is_genuine && self.journal.has_room(bytes.len()) {
-                self.journal.append(&encode(&Record::Message(bytes)));
-                self.waiting.push(Input::Message(message));
-            }
+        for message in self.unverified.verify(self.node.device(), N::statement) {
+            self.keep(&encode(&message), message);
         }
     }
 
@@ -222,16 +190,16 @@ impl<N: Node, D: Disk> Logged<N, D> {
             self.asks = true;
             return;
         }
-        self.journal.append(&encode(&Record::Tick));
+        self.journal.append(&encode(&Record::<N::Start>::Tick));
         self.waiting.push(Input::Tick);
     }
 
     /// Makes the inputs durable, has the node take them, and returns what is to be done.
     ///
     /// # Errors
-    /// [`LoggedError`]. The node must end: what it would say is not durable, or its device says
-    /// nothing more.
-    pub fn commit(&mut self) -> Result<Vec<N::Output>, LoggedError> {
+    /// [`LoggedError`]. The node must end: what it would say is not durable, or it says nothing
+    /// more.
+    pub fn commit(&mut self) -> Result<Vec<N::Output>, LoggedError<N::Error>> {
         self.verify();
         self.journal.commit()?;
         self.work()?;
@@ -253,7 +221,7 @@ impl<N: Node, D: Disk> Logged<N, D> {
         self.journal.length()
     }
 
-    fn work(&mut self) -> Result<(), LoggedError> {
+    fn work(&mut self) -> Result<(), LoggedError<N::Error>> {
         self.hashes.clear();
         // A device that has failed since the last commit ends the node, also one that is idle.
         self.take_outputs()?;
@@ -273,8 +241,9 @@ impl<N: Node, D: Disk> Logged<N, D> {
             }
         }
         self.keep_given();
+        self.note_statements();
         if std::mem::take(&mut self.asks) {
-            self.outputs.push(self.node.question());
+            self.outputs.extend(self.node.idle_tick());
         }
         self.answer();
         Ok(())
@@ -291,9 +260,9 @@ impl<N: Node, D: Disk> Logged<N, D> {
         }
     }
 
-    fn take_outputs(&mut self) -> Result<(), LoggedError> {
-        if let Some(failure) = self.node.device_mut().failure() {
-            return Err(failure.into());
+    fn take_outputs(&mut self) -> Result<(), LoggedError<N::Error>> {
+        if let Some(failure) = self.node.failure() {
+            return Err(failure);
         }
         self.outputs.extend(self.node.outputs());
         Ok(())
@@ -303,13 +272,22 @@ impl<N: Node, D: Disk> Logged<N, D> {
     fn keep_given(&mut self) {
         let given = self.node.device_mut().take_unlogged();
         if !given.is_empty() {
-            self.journal.append(&encode(&Record::Given(given)));
+            self.journal.append(&encode(&Record::<N::Start>::Given(given)));
+        }
+    }
+
+    /// Writes which statements there are, with the next commit: until then they may be lost.
+    fn note_statements(&mut self) {
+        let statements = self.node.statements();
+        if self.noted != statements {
+            self.noted = statements;
+            self.journal.append(&encode(&Record::<N::Start>::Statements(statements)));
         }
     }
 }
 
 impl<N: Node, D: Disk> SnapshotLog<D> for Logged<N, D> {
-    type Error = LoggedError;
+    type Error = LoggedError<N::Error>;
 
     fn log_bytes(&self) -> LogBytes {
         let length = self.journal.length();
@@ -317,16 +295,16 @@ impl<N: Node, D: Disk> SnapshotLog<D> for Logged<N, D> {
         LogBytes { length, snapshot: self.snapshot, growth }
     }
 
-    fn move_to(&mut self, disk: D) -> Result<D, LoggedError> {
-        let bytes = self.node.snapshot();
+    fn move_to(&mut self, disk: D) -> Result<D, LoggedError<N::Error>> {
+        let bytes = self.node.snapshot().ok_or(LoggedError::NoSnapshot)?;
         let parts = bytes.chunks(SNAPSHOT_PART).map(|it| Record::Part(it.to_vec()));
-        let records = iter::once(Record::Start(self.nonce));
+        let records = iter::once(Record::Start(self.start));
         let records = records.chain(parts).chain([Record::Whole]).map(|it| encode(&it));
         let mut journal = Journal::begin(disk, &self.owner, records)?;
         for input in &self.waiting {
             let record = match input {
-                Input::Tick => Record::Tick,
-                Input::Message(message) => Record::Message(N::encode(message)),
+                Input::Tick => Record::<N::Start>::Tick,
+                Input::Message(message) => Record::Message(encode(message)),
             };
             journal.append(&encode(&record));
         }

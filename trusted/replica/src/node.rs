@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A node of a system as a state machine: messages and ticks in, outputs out.
 
+use std::error::Error;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use smt_attestor::{Attested, Attestor, AttestorError};
+
+use crate::digest::Digest;
+use crate::encoding;
+use crate::logged::LoggedError;
 
 /// A node or a client that asks. One answer in each tick is enough for it.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -14,6 +22,8 @@ pub enum Asker {
     /// A client, by its number, about requests that are refused: one of
     /// [`crate::IN_PROGRESS_MAX`] places for their numbers.
     Refused(u32, u64),
+    /// A node, by its number, about one of its subjects, of which there are few.
+    Subject(u32, u64),
 }
 
 /// The most that comes of a message.
@@ -27,53 +37,83 @@ pub enum Effect {
     Change,
 }
 
+/// The statements of a node: how many it has attested, and a digest of them in their order.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Statements {
+    /// How many there are.
+    pub count: u64,
+    /// The digest.
+    pub digest: Digest,
+}
+
 /// A node without input and output of its own. It is a function of its inputs, the attestations of
 /// its device included.
 pub trait Node: Sized {
-    /// A message between nodes and clients.
-    type Message;
+    /// A message between nodes and clients, or another input beside time.
+    type Message: Serialize + DeserializeOwned;
     /// Something that the node wants done.
     type Output;
+    /// The random bytes with which a node starts. Its log begins with them.
+    type Start: Copy + Serialize + DeserializeOwned;
+    /// Why the node ends, beside the failures of its device.
+    type Error: Error + 'static;
 
     /// The name of the system, with which its logs begin.
     const SYSTEM: &'static str;
+    /// The word that follows it there.
+    const LOG: &'static str = "log";
     /// The version of what a node makes of its inputs. A log of another version is refused.
     const VERSION: u32;
 
-    /// Reads a message.
-    fn decode(bytes: &[u8]) -> Option<Self::Message>;
-    /// The message as bytes.
-    fn encode(message: &Self::Message) -> Vec<u8>;
+    /// Reads a message of the network.
+    #[must_use]
+    fn decode(bytes: &[u8]) -> Option<Self::Message> {
+        encoding::decode(bytes)
+    }
     /// The statement that a message is. Statements are verified many at a time, by the device.
-    fn statement(message: Self::Message) -> Result<Attested, Self::Message>;
-    /// The message that a statement is.
-    fn message(statement: Attested) -> Self::Message;
+    #[must_use]
+    fn statement(_message: &Self::Message) -> Option<&Attested> {
+        None
+    }
 
     /// The device.
     fn device(&self) -> &Attestor;
     /// The device.
     fn device_mut(&mut self) -> &mut Attestor;
+    /// Why the node ends, if it does.
+    fn failure(&mut self) -> Option<LoggedError<Self::Error>> {
+        self.device_mut().failure().map(LoggedError::from)
+    }
 
     /// The first step, before any input. It may make statements.
-    fn begin(&mut self);
+    fn begin(&mut self) {}
     /// The effect of a message now. Whatever is taken before it does not turn the two lesser ones
-    /// into a change that the group would miss: it is as if the network had lost the message.
-    fn effect_of(&self, message: &Self::Message) -> Effect;
+    /// into a change that the group would miss: it is as if the network had lost the message. A
+    /// node may count what it lets in, if no statement and no snapshot depends on the count.
+    fn effect_of(&mut self, message: &Self::Message) -> Effect;
     /// Whether a statement, if it is authentic, changes anything now or later.
-    fn may_take(&self, statement: &Attested) -> bool;
+    fn may_take(&self, _statement: &Attested) -> bool {
+        false
+    }
     /// Takes a message that had [`Effect::Change`] when it came: its signature or MAC was verified
     /// then.
     fn take(&mut self, message: Self::Message);
     /// Time passes.
     fn tick(&mut self);
     /// Whether a tick changes nothing. The log has no such tick.
-    fn is_idle(&self) -> bool;
-    /// The question to all others that an idle node sends in a tick.
-    fn question(&self) -> Self::Output;
+    fn is_idle(&self) -> bool {
+        false
+    }
+    /// A tick of an idle node has passed: the question to all others. No statement and no snapshot
+    /// depends on it.
+    fn idle_tick(&mut self) -> Option<Self::Output> {
+        None
+    }
     /// Goes on after the log has what the device gave ([`Attestor::is_ahead_of_log`]).
-    fn advance(&mut self);
-    /// The answer to a message with [`Effect::Answer`]; without its long part, if that may not be.
-    fn answer(&self, message: &Self::Message, may_be_long: bool) -> Vec<Self::Output>;
+    fn advance(&mut self) {}
+    /// The answer to a message that had [`Effect::Answer`] when it came; without its long part, if
+    /// that may not be. No statement and no snapshot depends on it.
+    fn answer(&mut self, message: &Self::Message, may_be_long: bool) -> Vec<Self::Output>;
     /// Whether the answer has a long part, such as the state of a service: an asker has it in each
     /// eighth tick only.
     fn has_long_answer(&self, _message: &Self::Message) -> bool {
@@ -81,12 +121,25 @@ pub trait Node: Sized {
     }
     /// All that is to be done, in order.
     fn outputs(&mut self) -> Vec<Self::Output>;
+    /// The outputs of a log's inputs are dropped, since they had left before. From now on, with the
+    /// last inputs of a log, they leave.
+    fn go_live(&mut self) {}
+    /// The statements that the node has made, if its log is to say which: a program that makes
+    /// others of the same inputs is refused then. A log with what a device has given needs none.
+    fn statements(&self) -> Statements {
+        Statements::default()
+    }
 
-    /// The node as bytes, between two inputs.
-    fn snapshot(&self) -> Vec<u8>;
+    /// The node as bytes, between two inputs. Nothing if it has no such form, or has failed: its
+    /// log is not begun anew.
+    fn snapshot(&self) -> Option<Vec<u8>> {
+        None
+    }
     /// Takes over all that a snapshot has. False if it is none of this node.
     ///
     /// # Errors
     /// The device has not given as much as the snapshot says, or fails.
-    fn restore(&mut self, snapshot: &[u8]) -> Result<bool, AttestorError>;
+    fn restore(&mut self, _snapshot: &[u8]) -> Result<bool, AttestorError> {
+        Ok(false)
+    }
 }
