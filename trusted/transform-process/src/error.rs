@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use smt_journal::JournalError;
-use smt_transform::DurableError;
+use smt_replica::LoggedError;
+use smt_transform::NodeError;
 use smt_trusted_process::{CallError, ConfigError, InitError, ProcessError, StateError, failure};
 
 /// Why a program fails.
@@ -59,7 +60,7 @@ pub enum ProgramError {
     Damaged(JournalError),
     /// The node cannot be had from its log, or cannot go on.
     #[error(transparent)]
-    Node(DurableError),
+    Node(LoggedError<NodeError>),
     /// The process does not begin.
     #[error(transparent)]
     Process(#[from] ProcessError),
@@ -79,18 +80,18 @@ impl ProgramError {
     }
 
     /// The error of a log that cannot be opened.
-    pub(crate) fn of_log(path: &Path, error: DurableError) -> Self {
+    pub(crate) fn of_log(path: &Path, error: LoggedError<NodeError>) -> Self {
         match error {
-            DurableError::Journal(JournalError::OtherOwner) => Self::OtherOwner(path.to_path_buf()),
+            LoggedError::Journal(JournalError::OtherOwner) => Self::OtherOwner(path.to_path_buf()),
             error => error.into(),
         }
     }
 }
 
-impl From<DurableError> for ProgramError {
-    fn from(error: DurableError) -> Self {
+impl From<LoggedError<NodeError>> for ProgramError {
+    fn from(error: LoggedError<NodeError>) -> Self {
         match error {
-            DurableError::Journal(error @ JournalError::Damaged(_)) => Self::Damaged(error),
+            LoggedError::Journal(error @ JournalError::Damaged(_)) => Self::Damaged(error),
             error => Self::Node(error),
         }
     }

@@ -8,7 +8,8 @@ use std::time::Instant;
 use clap::Args;
 use smt_journal::FileDisk;
 use smt_mesh::{Member, Mesh, messages};
-use smt_transform::{Durable, Message, Output, Protocol};
+use smt_replica::Logged;
+use smt_transform::{Message, Node, Output, Protocol};
 use smt_trusted_process::{LogArguments, Process, State, System, Taken, log_path};
 
 use crate::config::NodeConfig;
@@ -51,7 +52,7 @@ impl NodeArguments {
             return Err(ProgramError::Epoch { directory, epoch });
         }
         let (own, nodes, began) = (identity.device, group.group.size(), Instant::now());
-        let core = Durable::open(group.group, identity, |it| protocol(it, nodes), log);
+        let core = Node::open(group.group, identity, |it| protocol(it, nodes), log);
         let core =
             core.map_err(|error| ProgramError::of_log(&log_path(&directory, epoch), error))?;
         State::begun(&directory, epoch).map_err(of_state)?;
@@ -64,8 +65,8 @@ impl NodeArguments {
 }
 
 /// A node, and what its log was told of it.
-struct ProtocolNode<P> {
-    core: Durable<P, FileDisk>,
+struct ProtocolNode<P: Protocol> {
+    core: Logged<Node<P>, FileDisk>,
     own: u32,
     nodes: u32,
     /// The nodes that were told to be faulty.

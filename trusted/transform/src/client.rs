@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ed25519_dalek::SigningKey;
+use smt_replica::SigningKey;
 
 use crate::group::Group;
 use crate::message::{Message, Request};

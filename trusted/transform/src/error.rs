@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The reasons for which a node stops.
 
-use smt_attestation::Misuse;
+use std::sync::Arc;
+
+use smt_replica::AttestorError;
 
 use crate::message::Input;
 
 /// Why a node stops.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum NodeError {
     /// Two runs of the protocol had different effects on the same inputs. The step was not
     /// attested, so that the node has stopped, and not lied.
@@ -30,6 +32,6 @@ pub enum NodeError {
         max: usize,
     },
     /// The device gives no more attestations.
-    #[error("a limit of the device: it gives no more attestations: {0:?}")]
-    Device(Misuse),
+    #[error("the device gives no more attestations: {0}")]
+    Device(Arc<AttestorError>),
 }

@@ -2,10 +2,10 @@
 //! The steps of all nodes as one follows them: taken when they are valid, and their messages and
 //! replies delivered.
 
-use smt_attestation::{Epoch, Kind, StreamId};
+use smt_replica::Attested;
 
 use crate::history::{Known, Verdict};
-use crate::message::{Attested, Endorsement, Message, Step, decode};
+use crate::message::{Endorsement, Message, Step, decode};
 use crate::node::{Node, Output};
 use crate::protocol::{Effect, Protocol};
 
@@ -13,17 +13,6 @@ use crate::protocol::{Effect, Protocol};
 const REPLIES: usize = 4;
 
 impl<P: Protocol> Node<P> {
-    /// The device and the counter of an authentic step.
-    pub(crate) fn authenticate(&self, it: &Attested) -> Option<(u32, u64)> {
-        // `check`, not `accept`: steps come out of order, and `History` keeps their order.
-        let stream = self.kernel.stream(StreamId(self.group.stream))?;
-        let header = stream.check(&it.attestation(), &it.body).ok()?;
-        // A device that has restarted has forgotten what it said: it has stopped.
-        let is_step = header.kind == Kind::Message && header.epoch == Epoch(1);
-        (is_step && header.device.0 < self.group.size())
-            .then_some((header.device.0, header.counter))
-    }
-
     pub(crate) fn take_step(&mut self, step: Attested) {
         if let Some(claim) = step.attestation().claim()
             && let Some(history) = self.histories.get_mut(claim.device.0 as usize)
@@ -90,18 +79,18 @@ impl<P: Protocol> Node<P> {
                     while known.len() > REPLIES {
                         known.pop_first();
                     }
-                    self.endorse(client, number, answer);
+                    if !self.is_silent {
+                        let endorsement = self.endorsement(client, (number, answer));
+                        self.outputs.push(endorsement);
+                    }
                 }
                 Effect::Send { .. } | Effect::Arm { .. } | Effect::Disarm { .. } => {}
             }
         }
     }
 
-    pub(crate) fn endorse(&mut self, client: u32, number: u64, answer: Vec<u8>) {
-        if self.is_silent {
-            return;
-        }
-        let it = Endorsement::sign(&self.key, self.own, client, (number, answer));
-        self.outputs.push(Output::Client(client, Message::Endorsement(it).encode()));
+    pub(crate) fn endorsement(&self, client: u32, reply: (u64, Vec<u8>)) -> Output {
+        let it = Endorsement::sign(&self.key, self.own, client, reply);
+        Output::Client(client, Message::Endorsement(it).encode())
     }
 }

@@ -3,8 +3,13 @@
 
 use std::collections::BTreeMap;
 
-/// The public key of a client or of a node's host (Ed25519).
-pub type PublicKey = [u8; 32];
+use smt_attestation::{Algorithm, DeviceId, Epoch, GroupSecret, Member, Start, StreamId};
+use smt_attestor::Attestor;
+use smt_device_client::DeviceError;
+use smt_replica::{OwnDevice, PublicKey};
+
+/// The epoch of all devices. One that has restarted in another has stopped.
+pub(crate) const EPOCH: Epoch = Epoch(1);
 
 /// A group of 2f + 1 nodes.
 #[derive(Clone, Debug)]
@@ -48,6 +53,23 @@ impl Group {
     /// How many nodes there are.
     pub fn size(&self) -> u32 {
         u32::try_from(self.nodes.len()).unwrap_or(u32::MAX)
+    }
+
+    /// The kernel in this process as the device of a node, in the group's stream.
+    ///
+    /// # Errors
+    /// Those of [`smt_device_client::Device::open`].
+    pub(crate) fn open(&self, secret: GroupSecret, own: u32) -> Result<Attestor, DeviceError> {
+        let start = Start { device: DeviceId(own), epoch: EPOCH, nonce: [0; 16] };
+        let members = (0..self.size()).map(|it| Member { device: DeviceId(it), epoch: EPOCH });
+        let members: Vec<Member> = members.collect();
+        let of_device = smt_attestation::Group {
+            stream: StreamId(self.stream),
+            algorithm: Algorithm::HmacSha256,
+            quorum: u32::try_from(self.quorum()).unwrap_or(u32::MAX),
+            members: &members,
+        };
+        Attestor::open(&of_device, OwnDevice::Library { secret, start, signing_key: None })
     }
 
     /// f + 1: at least one of so many nodes is correct.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::group::Group;
 use crate::message::{Attested, Input, Request, Step};
 use crate::protocol::{Effect, Protocol};
-use crate::steps::{Asker, Steps, Ticks};
+use crate::steps::{Lack, Steps, Ticks};
 
 /// How many steps may wait for an earlier one.
 const AHEAD: u64 = 4096;
@@ -191,8 +191,8 @@ impl<P: Protocol> History<P> {
     }
 
     /// Steps for a node that asks, of so many bytes.
-    pub(crate) fn missing(&mut self, asker: Asker, bytes_max: usize) -> Vec<Attested> {
-        self.steps.missing(asker, bytes_max)
+    pub(crate) fn missing(&mut self, lack: Lack, bytes_max: usize) -> Vec<Attested> {
+        self.steps.missing(lack, bytes_max)
     }
 }
 

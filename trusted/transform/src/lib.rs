@@ -17,14 +17,14 @@
 #![forbid(unsafe_code)]
 
 mod client;
-mod consequence;
 pub mod counter;
-mod durable;
+mod effect;
 mod error;
 mod follow;
 mod group;
 mod history;
 pub mod local;
+mod logged;
 mod message;
 mod node;
 mod protocol;
@@ -33,9 +33,9 @@ pub mod sim;
 mod steps;
 
 pub use client::Client;
-pub use durable::{Durable, DurableError};
 pub use error::NodeError;
-pub use group::{Group, Options, PublicKey};
-pub use message::{Attested, Endorsement, Input, Message, Request, Status, Step};
+pub use group::{Group, Options};
+pub use message::{Endorsement, Input, Message, Request, Status, Step};
 pub use node::{Identity, Node, Output};
 pub use protocol::{Effect, Protocol};
+pub use smt_replica::Attested;

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ed25519_dalek::SigningKey;
-use smt_attestation::{GroupSecret, Misuse};
+use smt_attestation::GroupSecret;
+use smt_device_client::DeviceError;
+use smt_replica::SigningKey;
 
 use crate::client::Client;
 use crate::error::NodeError;
@@ -26,7 +27,7 @@ pub struct Local<P> {
 #[derive(Debug)]
 pub enum LocalError {
     /// The group cannot be formed.
-    Group(Misuse),
+    Group(DeviceError),
     /// A node has stopped, by the protocol's fault.
     Node(NodeError),
     /// There was no answer in 2,000 ticks.
@@ -36,7 +37,7 @@ pub enum LocalError {
 impl std::fmt::Display for LocalError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Group(misuse) => write!(f, "the group cannot be formed: {misuse:?}"),
+            Self::Group(error) => write!(f, "the group cannot be formed: {error}"),
             Self::Node(error) => error.fmt(f),
             Self::NoAnswer => write!(f, "the group gives no answer"),
         }

@@ -3,13 +3,14 @@
 
 use std::fmt;
 
-use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
-use smt_attestation::Attestation;
+use smt_replica::{Digest, PublicKey, SignatureBytes, SigningKey, sign, verifies};
 
-use crate::group::PublicKey;
 use crate::protocol::Effect;
+pub(crate) use smt_replica::{Attested, decode, encode};
+
+/// The name of this system in hashes and logs.
+pub(crate) const SYSTEM: &str = "transform";
 
 /// The input of a step.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -53,31 +54,6 @@ pub struct Step {
     pub effects: Vec<Effect>,
 }
 
-/// Attested bytes.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Attested {
-    /// The attestation's header and MAC.
-    pub attestation: [[u8; 32]; 2],
-    /// A [`Step`].
-    pub body: Vec<u8>,
-}
-
-impl Attested {
-    pub(crate) fn new(attestation: &Attestation, body: Vec<u8>) -> Self {
-        Self { attestation: [attestation.header_bytes(), attestation.mac()], body }
-    }
-
-    pub(crate) fn attestation(&self) -> Attestation {
-        Attestation::new(&self.attestation[0], &self.attestation[1])
-    }
-}
-
-/// A hash (SHA-256).
-pub(crate) type Digest = [u8; 32];
-
-/// A signature's 64 bytes as two halves.
-pub(crate) type SignatureBytes = [[u8; 32]; 2];
-
 /// A client's request (paper, appendix C.1).
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Request {
@@ -103,7 +79,7 @@ impl Request {
         verifies(key, &self.digest(), &self.signature)
     }
 
-    fn digest(&self) -> [u8; 32] {
+    fn digest(&self) -> Digest {
         let (client, number) = (self.client.to_be_bytes(), self.number.to_be_bytes());
         digest("request", &[&client, &number, &self.operation])
     }
@@ -137,7 +113,7 @@ impl Endorsement {
         verifies(key, &self.digest(), &self.signature)
     }
 
-    fn digest(&self) -> [u8; 32] {
+    fn digest(&self) -> Digest {
         let (node, client) = (self.node.to_be_bytes(), self.client.to_be_bytes());
         digest("endorsement", &[&node, &client, &self.number.to_be_bytes(), &self.answer])
     }
@@ -178,34 +154,7 @@ impl Message {
     }
 }
 
-/// Bytes of a value of this module. Memory is all that it can lack.
-pub(crate) fn encode(value: &impl Serialize) -> Vec<u8> {
-    postcard::to_allocvec(value).unwrap_or_default()
-}
-
-/// Reads a value, and refuses bytes after it.
-pub(crate) fn decode<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Option<T> {
-    let (value, rest) = postcard::take_from_bytes(bytes).ok()?;
-    rest.is_empty().then_some(value)
-}
-
-/// SHA-256 of `parts` under a domain, each preceded by its length.
+/// The hash of `parts` under a domain of this system.
 pub(crate) fn digest(domain: &str, parts: &[&[u8]]) -> Digest {
-    let mut hash = Sha256::new();
-    hash.update(b"SMT transform ");
-    for part in [domain.as_bytes()].iter().chain(parts) {
-        hash.update((part.len() as u64).to_be_bytes());
-        hash.update(part);
-    }
-    hash.finalize().into()
-}
-
-fn sign(key: &SigningKey, digest: &[u8; 32]) -> SignatureBytes {
-    let signature = key.sign(digest);
-    [*signature.r_bytes(), *signature.s_bytes()]
-}
-
-fn verifies(key: &PublicKey, digest: &[u8; 32], [r, s]: &SignatureBytes) -> bool {
-    let signature = Signature::from_components(*r, *s);
-    VerifyingKey::from_bytes(key).is_ok_and(|key| key.verify_strict(digest, &signature).is_ok())
+    smt_replica::digest(SYSTEM, domain, parts)
 }

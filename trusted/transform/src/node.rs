@@ -4,25 +4,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ed25519_dalek::SigningKey;
-use serde::{Deserialize, Serialize};
-use smt_attestation::{
-    Algorithm, DeviceId, Epoch, GroupSecret, Kernel, Member, Misuse, Start, StreamId,
-};
+use smt_attestation::GroupSecret;
+use smt_attestor::Attestor;
+use smt_device_client::DeviceError;
+use smt_replica::{AttestorError, SigningKey, Statements};
 
-use crate::consequence::Consequence;
 use crate::error::NodeError;
 use crate::group::Group;
 use crate::history::{History, run};
-use crate::message::{Attested, Digest, Input, Message, Request, Step, digest, encode};
+use crate::message::{Attested, Input, Message, Request, Step, digest, encode};
 use crate::protocol::{Effect, Protocol};
 use crate::steps::Ticks;
-
-/// A device for groups of up to nine nodes.
-type Device = Kernel<1, 8, 64>;
-
-/// How many requests of a client are taken in a tick, until one of it has a reply.
-const UNANSWERED: u32 = 4;
 
 /// Bytes that a node or a client wants sent. Nothing need arrive: all is asked for again.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -46,18 +38,11 @@ pub struct Identity {
     pub key: SigningKey,
 }
 
-/// The own steps that were attested: the last counter, and a digest of all.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-pub(crate) struct Made {
-    pub(crate) counter: u64,
-    steps: Digest,
-}
-
 /// One of 2f + 1 nodes.
 pub struct Node<P> {
     pub(crate) group: Arc<Group>,
     pub(crate) own: u32,
-    pub(crate) kernel: Device,
+    pub(crate) device: Attestor,
     pub(crate) key: SigningKey,
     /// The protocol's own run. The run in `histories` is a second one, of a machine of its own.
     machine: P,
@@ -74,13 +59,13 @@ pub struct Node<P> {
     /// The last replies to each client that were found valid.
     pub(crate) replies: BTreeMap<u32, BTreeMap<u64, Vec<u8>>>,
     /// The own steps that were attested, for a log.
-    pub(crate) made: Made,
+    pub(crate) made: Statements,
     pub(crate) outputs: Vec<Output>,
     /// Whether it endorses nothing: it takes its log again, and clients ask again.
     pub(crate) is_silent: bool,
     /// Ticks since the start.
     pub(crate) now: Ticks,
-    error: Option<NodeError>,
+    pub(crate) error: Option<NodeError>,
     /// A liar's host makes its steps itself.
     #[cfg(feature = "sim")]
     pub(crate) holds_steps: bool,
@@ -91,30 +76,19 @@ impl<P: Protocol> Node<P> {
     /// one here, and of this node there are two.
     ///
     /// # Errors
-    /// Those of [`Kernel::open`].
+    /// Those of [`smt_device_client::Device::open`].
     pub fn new(
         group: Arc<Group>,
         identity: Identity,
         protocol: impl Fn(u32) -> P,
-    ) -> Result<Self, Misuse> {
+    ) -> Result<Self, DeviceError> {
         let Identity { secret, device: own, key } = identity;
-        let start = Start { device: DeviceId(own), epoch: Epoch(1), nonce: [0; 16] };
-        let mut kernel = Device::start(start);
-        let members: Vec<Member> = (0..group.size())
-            .map(|device| Member { device: DeviceId(device), epoch: Epoch(1) })
-            .collect();
-        let of_device = smt_attestation::Group {
-            stream: StreamId(group.stream),
-            algorithm: Algorithm::HmacSha256,
-            quorum: u32::try_from(group.quorum()).unwrap_or(u32::MAX),
-            members: &members,
-        };
-        kernel.open(&secret, &of_device)?;
+        let device = group.open(secret, own)?;
         let histories =
             (0..group.size()).map(|it| History::new(protocol(it), group.size())).collect();
         Ok(Self {
             own,
-            kernel,
+            device,
             key,
             machine: protocol(own),
             histories,
@@ -123,7 +97,7 @@ impl<P: Protocol> Node<P> {
             genuine: BTreeMap::new(),
             waited: BTreeMap::new(),
             replies: BTreeMap::new(),
-            made: Made::default(),
+            made: Statements::default(),
             outputs: Vec::new(),
             is_silent: false,
             now: 0,
@@ -140,39 +114,27 @@ impl<P: Protocol> Node<P> {
     /// [`NodeError`]; the node does nothing more.
     pub fn receive(&mut self, bytes: &[u8]) -> Result<(), NodeError> {
         if let Some(message) = Message::decode(bytes) {
-            match self.let_in(&message) {
-                Consequence::Nothing => {}
-                Consequence::Answer(_) => self.answer(&message),
-                Consequence::Change => return self.take(message),
+            match self.effect_of(&message) {
+                smt_replica::Effect::Nothing => {}
+                smt_replica::Effect::Answer(_) => {
+                    let answer = self.answer(&message);
+                    self.outputs.extend(answer);
+                }
+                smt_replica::Effect::Change => self.take(message),
             }
         }
-        self.advance()
+        self.advance();
+        self.result()
     }
 
-    /// The consequence of a message. A client's requests without a reply are steps each, and beyond
-    /// some in a tick they have none: no step says how often a client asked, so that only the node
-    /// itself can refuse them.
-    pub(crate) fn let_in(&mut self, message: &Message) -> Consequence {
-        let consequence = self.consequence_of(message);
-        let (Message::Request(request), Consequence::Change) = (message, consequence) else {
-            return consequence;
-        };
-        let count = self.unanswered.entry(request.client).or_default();
-        if *count == UNANSWERED {
-            return Consequence::Nothing;
-        }
-        *count += 1;
-        consequence
-    }
-
-    /// Takes a message whose consequence is, or was, a change: it is authentic.
-    pub(crate) fn take(&mut self, message: Message) -> Result<(), NodeError> {
+    /// Takes a message whose effect is, or was, a change: it is authentic.
+    pub(crate) fn take(&mut self, message: Message) {
         match message {
             Message::Step(step) => self.take_step(step),
             Message::Request(request) => self.take_request(request),
             Message::Status(_) | Message::Endorsement(_) => {}
         }
-        self.advance()
+        self.advance();
     }
 
     /// Time passes: a tick should be a fraction of a second.
@@ -180,8 +142,16 @@ impl<P: Protocol> Node<P> {
     /// # Errors
     /// [`NodeError`]; the node does nothing more.
     pub fn tick(&mut self) -> Result<(), NodeError> {
-        self.now += 1;
-        self.unanswered.clear();
+        self.run_out();
+        let question = self.question();
+        self.outputs.push(question);
+        self.advance();
+        self.result()
+    }
+
+    /// A tick has passed: timers run out.
+    fn run_out(&mut self) {
+        self.count_tick();
         let armed = self.histories[self.own as usize].armed.clone();
         self.waited.retain(|timer, _| armed.contains_key(timer));
         let mut due = Vec::new();
@@ -199,9 +169,12 @@ impl<P: Protocol> Node<P> {
                 self.step(Input::Timeout { timer });
             }
         }
-        let question = self.question();
-        self.outputs.push(question);
-        self.advance()
+    }
+
+    /// A tick has passed, on which no step depends.
+    pub(crate) fn count_tick(&mut self) {
+        self.now += 1;
+        self.unanswered.clear();
     }
 
     /// All that is to be sent, in order.
@@ -231,13 +204,16 @@ impl<P: Protocol> Node<P> {
     }
 
     /// Makes all steps that can be made now.
-    fn advance(&mut self) -> Result<(), NodeError> {
+    fn advance(&mut self) {
         while self.error.is_none() {
             self.take_steps();
             if self.holds() || !self.step_once() {
                 break;
             }
         }
+    }
+
+    fn result(&self) -> Result<(), NodeError> {
         self.error.clone().map_or(Ok(()), Err)
     }
 
@@ -295,23 +271,20 @@ impl<P: Protocol> Node<P> {
             self.error = Some(NodeError::StepTooLong { input, bytes, max });
             return None;
         }
-        let stream = self.kernel.stream_mut(StreamId(self.group.stream))?;
-        match stream.attest(&body) {
-            Ok(attestation) => {
-                let counter = attestation.claim()?.counter;
-                Some((counter, Attested::new(&attestation, body)))
-            }
-            Err(misuse) => {
-                self.error = Some(NodeError::Device(misuse));
-                None
-            }
-        }
+        let Some(attestation) = self.device.attest(&body) else {
+            let failure = self.device.failure().unwrap_or(AttestorError::Foreign);
+            self.error = Some(NodeError::Device(Arc::new(failure)));
+            return None;
+        };
+        let counter = attestation.claim()?.counter;
+        Some((counter, Attested::new(&attestation, body)))
     }
 
     /// Keeps an own step, and sends it to all.
     pub(crate) fn publish(&mut self, counter: u64, said: Attested) {
-        let steps = digest("made", &[&self.made.steps, &said.attestation[0], &said.attestation[1]]);
-        self.made = Made { counter, steps };
+        let [header, mac] = &said.attestation;
+        let digest = digest("made", &[&self.made.digest, header, mac]);
+        self.made = Statements { count: counter, digest };
         self.outputs.push(Output::Nodes(Message::Step(said.clone()).encode()));
         self.keep(counter, said);
     }

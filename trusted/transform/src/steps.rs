@@ -101,8 +101,8 @@ impl Steps {
     /// sent to this node just before; none if the first of them is gone. The time is kept for each
     /// step that was sent, not for each question: a question in another node's name keeps no step
     /// from that node.
-    pub(crate) fn missing(&mut self, asker: Asker, bytes_max: usize) -> Vec<Attested> {
-        let first = asker.held.saturating_add(1);
+    pub(crate) fn missing(&mut self, lack: Lack, bytes_max: usize) -> Vec<Attested> {
+        let first = lack.held.saturating_add(1);
         if !self.has(first) {
             return Vec::new();
         }
@@ -112,10 +112,10 @@ impl Steps {
             if bytes > bytes_max && bytes > kept.cost() {
                 break;
             }
-            if let Some(sent) = kept.sent.get_mut(asker.node as usize)
-                && asker.now >= *sent + AGAIN
+            if let Some(sent) = kept.sent.get_mut(lack.node as usize)
+                && lack.now >= *sent + AGAIN
             {
-                *sent = asker.now;
+                *sent = lack.now;
                 missing.push(kept.step.clone());
             }
         }
@@ -125,7 +125,7 @@ impl Steps {
 
 /// A node that asks for what it lacks of a stream.
 #[derive(Clone, Copy)]
-pub(crate) struct Asker {
+pub(crate) struct Lack {
     pub(crate) node: u32,
     /// The counter up to which it has the stream.
     pub(crate) held: u64,
@@ -151,7 +151,7 @@ mod tests {
     }
 
     fn sent(steps: &mut Steps, node: u32, held: u64, now: Ticks) -> Vec<u8> {
-        let missing = steps.missing(Asker { node, held, now }, 1 << 20);
+        let missing = steps.missing(Lack { node, held, now }, 1 << 20);
         missing.iter().map(|it| it.body[0]).collect()
     }
 
@@ -184,8 +184,8 @@ mod tests {
     fn an_answer_has_so_many_bytes_and_at_least_one_step() {
         let mut steps = steps();
         let mut sent = |node, bytes| {
-            let asker = Asker { node, held: 0, now: AGAIN };
-            steps.missing(asker, bytes).len()
+            let lack = Lack { node, held: 0, now: AGAIN };
+            steps.missing(lack, bytes).len()
         };
         assert_eq!([sent(1, 1), sent(2, 2 * (BESIDE + 1))], [1, 2]);
     }

@@ -69,7 +69,10 @@ fn a_node_whose_files_are_lost_or_of_another_group_does_not_start() {
     let secret = fs::read_to_string(cluster.path("group.secret")).unwrap();
     fs::write(cluster.path("group.secret"), "0".repeat(64)).unwrap();
     let text = fails(cluster.node(0));
-    assert!(text.contains("the protocol: on the inputs of its log it makes other steps"), "{text}");
+    assert!(
+        text.contains("the program: on the inputs of its log it makes other statements"),
+        "{text}"
+    );
     fs::write(cluster.path("group.secret"), secret).unwrap();
     fs::write(cluster.path("node-1.state/log-1"), "").unwrap();
     assert!(fails(cluster.node(1)).contains("has no log of this node any more"));

@@ -9,12 +9,13 @@ use crate::counter::Counter;
 use crate::message::{Endorsement, Request, Status};
 use crate::protocol::Effect;
 use crate::sim::group::{client_key, group, identity};
-use smt_journal::ModelDisk;
+use smt_journal::{Journal, JournalError, ModelDisk};
 
-type Core = Durable<Counter, ModelDisk>;
+type Core = Logged<Node<Counter>, ModelDisk>;
+type Error = LoggedError<NodeError>;
 
-fn open(node: u32, disk: ModelDisk) -> Result<Core, DurableError> {
-    Durable::open(Arc::new(group(3)), identity(node), |own| Counter::new(own, 3), disk)
+fn open(node: u32, disk: ModelDisk) -> Result<Core, Error> {
+    Node::open(Arc::new(group(3)), identity(node), |own| Counter::new(own, 3), disk)
 }
 
 /// Nodes 0, the leader, to 2.
@@ -24,8 +25,8 @@ fn nodes() -> [Core; 3] {
 
 /// Bytes by which the log has grown, with the steps that follow.
 fn growth<P: Protocol>(
-    durable: &mut Durable<P, ModelDisk>,
-    act: impl FnOnce(&mut Durable<P, ModelDisk>),
+    durable: &mut Logged<Node<P>, ModelDisk>,
+    act: impl FnOnce(&mut Logged<Node<P>, ModelDisk>),
 ) -> u64 {
     let length = durable.log_length();
     act(durable);
@@ -100,9 +101,9 @@ fn messages_that_change_nothing_let_no_log_grow() {
     for bytes in [&forged, &question(), &unsigned, &endorsement, &too_long, &vec![255; 9]] {
         assert_eq!(growth(&mut durable, |it| it.receive(bytes)), 0);
     }
-    assert_eq!(growth(&mut durable, Durable::tick), 0);
+    assert_eq!(growth(&mut durable, Logged::tick), 0);
     assert!(growth(&mut durable, |it| it.receive(&add(1, 5))) > 0);
-    assert!(growth(&mut durable, Durable::tick) > 0, "a timer is armed");
+    assert!(growth(&mut durable, Logged::tick) > 0, "a timer is armed");
     assert!(growth(&mut durable, |it| it.receive(step)) > 0);
     assert_eq!(growth(&mut durable, |it| it.receive(step)), 0, "it is known");
     assert_eq!(growth(&mut other, |it| it.receive(step)), 0, "it is its own");
@@ -161,7 +162,7 @@ fn a_node_that_was_off_catches_up_while_the_others_go_on() {
     load(&mut nodes[..2], 1200);
     assert!(steps(&nodes[0]) > 2000 && steps(&nodes[2]) == 0);
     for _ in 0..20 {
-        nodes.iter_mut().for_each(Durable::tick);
+        nodes.iter_mut().for_each(Logged::tick);
         load(&mut nodes, 60);
     }
     assert_eq!(steps(&nodes[2]), steps(&nodes[0]));
@@ -172,16 +173,16 @@ fn requests_without_a_reply_are_taken_a_few_times_in_a_tick() {
     let [mut durable, ..] = nodes();
     // It is no number, and the counter does nothing.
     let mut steps = |numbers: std::ops::Range<u64>| {
-        let before = durable.node().made.counter;
+        let before = durable.node().made.count;
         for number in numbers {
             (0..3).for_each(|_| durable.receive(&request(number, b"none")));
             durable.commit().unwrap();
         }
         durable.tick();
         durable.commit().unwrap();
-        durable.node().made.counter - before
+        durable.node().made.count - before
     };
-    assert_eq!([steps(1..2), steps(1..2), steps(2..9), steps(9..12)], [1, 1, 2, 2]);
+    assert_eq!([steps(1..2), steps(1..2), steps(2..9), steps(9..12)], [1, 1, 4, 3]);
     let made = durable.node().made;
     assert_eq!(open(0, durable.into_disk()).unwrap().node().made, made);
 }
@@ -218,15 +219,15 @@ fn copies_of_a_message_that_come_before_one_commit_are_in_the_log_once() {
 fn a_log_of_another_node_group_or_version_is_refused() {
     let disk = || open(0, ModelDisk::default()).unwrap().into_disk();
     let error = open(1, disk()).err().unwrap();
-    assert!(matches!(error, DurableError::Journal(JournalError::OtherOwner)));
+    assert!(matches!(error, Error::Journal(JournalError::OtherOwner)));
     let mut other = group(3);
     other.clients.remove(&2);
-    let error = Durable::open(Arc::new(other), identity(0), |own| Counter::new(own, 3), disk());
-    assert!(matches!(error.err().unwrap(), DurableError::Journal(JournalError::OtherOwner)));
-    let owner = encode(&(LOG, VERSION - 1, 0_u32, 1_u64, [0_u8; 32]));
+    let error = Node::open(Arc::new(other), identity(0), |own| Counter::new(own, 3), disk());
+    assert!(matches!(error.err().unwrap(), Error::Journal(JournalError::OtherOwner)));
+    let owner = encode(&("SMT transform log", 1_u32, 0_u32, 1_u64, [0_u8; 32]));
     let older = Journal::open(ModelDisk::default(), &owner, |_| ()).unwrap().into_disk();
     let error = open(0, older).err().unwrap();
-    assert!(matches!(error, DurableError::Journal(JournalError::OlderFormat)));
+    assert!(matches!(error, Error::Journal(JournalError::OlderFormat)));
 }
 
 /// A protocol that answers each request with a number of its own.
@@ -249,12 +250,12 @@ impl Protocol for Fixed {
 #[test]
 fn a_program_that_makes_other_steps_of_its_log_is_refused() {
     let open =
-        |answer: u8, disk| Durable::open(Arc::new(group(3)), identity(0), |_| Fixed(answer), disk);
+        |answer: u8, disk| Node::open(Arc::new(group(3)), identity(0), |_| Fixed(answer), disk);
     let mut durable = open(1, ModelDisk::default()).unwrap();
     assert!(growth(&mut durable, |it| it.receive(&add(1, 5))) > 0);
     let disk = durable.into_disk();
     assert!(open(1, disk.clone()).is_ok());
-    assert!(matches!(open(2, disk).err().unwrap(), DurableError::OtherSteps(1)));
+    assert!(matches!(open(2, disk).err().unwrap(), Error::OtherStatements(1)));
 }
 
 #[test]
@@ -262,18 +263,18 @@ fn a_step_that_is_too_long_is_not_attested_until_the_group_permits_it() {
     let open = |step, disk| {
         let mut group = group(3);
         group.options.step = step;
-        Durable::open(Arc::new(group), identity(0), |_| Fixed(1), disk)
+        Node::open(Arc::new(group), identity(0), |_| Fixed(1), disk)
     };
     let mut durable = open(81, ModelDisk::default()).unwrap();
     durable.receive(&add(1, 5));
     let error = durable.commit().unwrap_err().to_string();
     assert!(error.starts_with("the protocol: its effects on request 1 of client 1 "), "{error}");
     assert!(error.ends_with("a step of this group has at most 81"), "{error}");
-    assert_eq!(durable.node().made.counter, 0);
+    assert_eq!(durable.node().made.count, 0);
     let disk = durable.into_disk();
-    let is_too_long = |it| matches!(it, DurableError::Node(NodeError::StepTooLong { .. }));
+    let is_too_long = |it| matches!(it, Error::Node(NodeError::StepTooLong { .. }));
     assert!(is_too_long(open(81, disk.clone()).err().unwrap()));
-    assert_eq!(open(82, disk).unwrap().node().made.counter, 1);
+    assert_eq!(open(82, disk).unwrap().node().made.count, 1);
 }
 
 #[test]
@@ -283,10 +284,10 @@ fn a_protocol_that_is_not_deterministic_stops_its_node_now_and_after_a_restart()
         machines.set(machines.get() + 1);
         Fixed(machines.get())
     };
-    let open = |disk| Durable::open(Arc::new(group(3)), identity(0), chance, disk);
+    let open = |disk| Node::open(Arc::new(group(3)), identity(0), chance, disk);
     let mut durable = open(ModelDisk::default()).unwrap();
     durable.receive(&add(1, 5));
-    let is_found = |it| matches!(it, DurableError::Node(NodeError::NotDeterministic(_)));
+    let is_found = |it| matches!(it, Error::Node(NodeError::NotDeterministic(_)));
     assert!(is_found(durable.commit().unwrap_err()));
     assert!(is_found(open(durable.into_disk()).err().unwrap()));
 }

@@ -7,7 +7,6 @@ use smt_journal::ModelDisk;
 use smt_simulation::Random;
 
 use crate::counter::Counter;
-use crate::durable::Durable;
 use crate::group::Group;
 use crate::node::{Node, Output};
 use crate::sim::group::identity;
@@ -22,7 +21,7 @@ pub(super) enum Correct {
 /// are.
 pub(super) struct Logged {
     /// The node, if it runs.
-    durable: Option<Box<Durable<Counter, ModelDisk>>>,
+    durable: Option<Box<smt_replica::Logged<Node<Counter>, ModelDisk>>>,
     /// Its disk, if it was killed. One that has failed has neither.
     disk: Option<ModelDisk>,
     group: Arc<Group>,
@@ -109,7 +108,7 @@ impl Logged {
     fn open(&mut self, disk: ModelDisk) {
         let (group, nodes) = (self.group.clone(), self.group.size());
         let protocol = |own| Counter::new(own, nodes);
-        self.durable = Durable::open(group, identity(self.own), protocol, disk).ok().map(Box::new);
+        self.durable = Node::open(group, identity(self.own), protocol, disk).ok().map(Box::new);
     }
 
     fn has_failed(&self) -> bool {
@@ -123,7 +122,7 @@ impl Logged {
         // The disk of one that is eager takes most later, if no kill comes first.
         let is_early = self.is_eager && self.random.chance(70);
         let worked = match is_early {
-            true => durable.outputs_before_commit(),
+            true => Ok(durable.outputs_before_commit()),
             false => durable.commit(),
         };
         match worked {

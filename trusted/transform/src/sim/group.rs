@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The group of a run, and all its keys.
 
-use ed25519_dalek::SigningKey;
 use smt_attestation::GroupSecret;
+use smt_replica::SigningKey;
 
 use crate::group::{Group, Options};
 use crate::node::Identity;

@@ -5,9 +5,9 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use ed25519_dalek::SigningKey;
-use sha2::{Digest as _, Sha256};
-use smt_attestation::{GroupSecret, Misuse};
+use smt_attestation::GroupSecret;
+use smt_device_client::DeviceError;
+use smt_replica::SigningKey;
 
 use crate::client::Client;
 use crate::counter::Counter;
@@ -59,7 +59,7 @@ pub fn host_key(node: u32) -> SigningKey {
 ///
 /// # Errors
 /// Those of [`Node::new`].
-pub fn node(group: &Arc<Group>, own: u32) -> Result<Node<Counter>, Misuse> {
+pub fn node(group: &Arc<Group>, own: u32) -> Result<Node<Counter>, DeviceError> {
     let nodes = group.size();
     let identity = Identity { secret: secret(), device: own, key: host_key(own) };
     Node::new(group.clone(), identity, |it| Counter::new(it, nodes))
@@ -96,5 +96,5 @@ fn fingerprint(node: &Node<Counter>) -> [u8; 32] {
             let _ = write!(all, "{it:?}");
         });
     }
-    Sha256::digest(all).into()
+    crate::message::digest("state", &[all.as_bytes()])
 }
