@@ -1,36 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Runs seeds in which all liars tell one lie: `lie ATTACK FIRST COUNT [logs]`, up to the first
-//! in which a property is violated; with `logs` nodes have logs, and are killed.
-//! Requests without an answer and liars that are not found do not count: mutants break safety.
-#![allow(clippy::unwrap_used, reason = "an example may panic")]
+//! Runs seeds in which all liars tell one lie: `transform_lie ATTACK FIRST COUNT`, up to the first
+//! in which safety is violated. With `Logs` after the attack's name nodes have logs and are killed.
 
 use std::process::ExitCode;
 
+use smt_replica::sim::main_of_lies;
 use smt_transform::sim::{Attack, Scenario, Violation, run};
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let [attack, first, count, rest @ ..] = &words[..] else {
-        eprintln!("usage: lie ATTACK FIRST COUNT [logs]");
-        return ExitCode::FAILURE;
-    };
-    let named = Attack::ALL.into_iter().find(|it| format!("{it:?}") == *attack);
-    let attack = named.expect("an attack of this name");
-    let (first, count): (u64, u64) = (first.parse().unwrap(), count.parse().unwrap());
-    for seed in first..first + count {
-        let mut scenario = Scenario::of_seed(seed);
-        if rest == ["logs"] {
-            scenario = Scenario::with_logs(seed);
-        }
+    main_of_lies(|lie, seed| {
+        let (name, mut scenario) = match lie.strip_suffix("Logs") {
+            Some(name) => (name, Scenario::with_logs(seed)),
+            None => (lie, Scenario::of_seed(seed)),
+        };
+        let attack = Attack::ALL.into_iter().find(|it| format!("{it:?}") == name)?;
         scenario.liars.iter_mut().for_each(|it| it.1 = attack);
         let found = run(&scenario).violations.into_iter();
-        if let Some(it) =
-            { found }.find(|it| !matches!(it, Violation::Stuck(..) | Violation::NotFound(_)))
-        {
-            println!("seed {seed}: {it:?}");
-            return ExitCode::FAILURE;
-        }
-    }
-    println!("{count} seeds, no violation");
-    ExitCode::SUCCESS
+        Some(found.filter(Violation::is_of_safety).collect())
+    })
 }

@@ -89,3 +89,25 @@ impl Client {
         std::mem::take(&mut self.outputs)
     }
 }
+
+#[cfg(feature = "sim")]
+impl smt_replica::sim::SystemClient for Client {
+    type Output = Output;
+
+    fn submit(&mut self, _nonce: [u8; 16], operation: Vec<u8>) -> Option<u64> {
+        (!self.is_waiting()).then(|| self.submit(operation))
+    }
+
+    fn receive(&mut self, bytes: &[u8]) -> Option<smt_replica::Completion> {
+        let result = Ok(self.receive(bytes)?);
+        Some(smt_replica::Completion { number: self.last, result })
+    }
+
+    fn tick(&mut self) {
+        self.tick();
+    }
+
+    fn outputs(&mut self) -> Vec<Output> {
+        self.outputs()
+    }
+}

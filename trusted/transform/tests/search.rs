@@ -16,7 +16,7 @@ fn seeds(count: u64) -> std::ops::Range<u64> {
 fn search(mut report: Report<Violation>, scenarios: impl ExactSizeIterator<Item = Scenario>) {
     let count = scenarios.len();
     for scenario in scenarios {
-        report.add(scenario.seed, run(&scenario));
+        report.add(scenario.conditions.seed, run(&scenario));
     }
     println!("{report}");
     assert_eq!(report.violations(), []);
@@ -40,7 +40,8 @@ fn no_seed_violates_a_property_when_nodes_with_logs_are_killed() {
 #[test]
 fn nodes_that_send_before_their_inputs_are_durable_are_found() {
     let found = (0..40).find_map(|seed| {
-        let scenario = Scenario { sends_before_sync: true, ..Scenario::with_logs(seed) };
+        let mut scenario = Scenario::with_logs(seed);
+        scenario.conditions.sends_before_sync = true;
         let found = run(&scenario).violations;
         found.into_iter().find(|it| matches!(it, Violation::Slandered(_)))
     });
@@ -53,8 +54,8 @@ fn more_liars_than_f_are_found() {
     let found = (0..20).any(|seed| {
         let mut scenario = Scenario::of_seed(seed);
         scenario.stops.clear();
-        scenario.liars =
-            (0..=scenario.nodes / 2).map(|it| (it, Attack::WrongEndorsement)).collect();
+        let nodes = scenario.conditions.nodes;
+        scenario.liars = (0..=nodes / 2).map(|it| (it, Attack::WrongEndorsement)).collect();
         run(&scenario).violations.iter().any(|it| matches!(it, Violation::WrongAnswer(..)))
     });
     assert!(found);

@@ -118,10 +118,6 @@ impl System for Bft {
     type Liar = Liar;
     type Happening = Lie;
 
-    fn group(&self) -> &Arc<Group> {
-        &self.group
-    }
-
     fn client(&self, number: u32, last: u64) -> Client {
         Client::new(self.group.clone(), number, client_key(number), last)
     }

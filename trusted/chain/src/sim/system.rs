@@ -88,10 +88,6 @@ impl System for Chain {
     type Liar = Liar;
     type Happening = Configured;
 
-    fn group(&self) -> &Arc<Group> {
-        &self.group
-    }
-
     fn client(&self, number: u32, last: u64) -> Client {
         Client::new(self.group.clone(), number, client_key(number), last)
     }
@@ -146,7 +142,7 @@ impl System for Chain {
             Host::Correct(node) => node.configure(configuration()),
             Host::Logged(logged) => logged.receive(&Message::Made(made).encode()),
             Host::Liar(liar) => liar.configure(&configuration()),
-            Host::Together | Host::Down => {}
+            Host::Together | Host::Down | Host::Stopped => {}
             Host::Killed(_) => {
                 let again = Happening::Of(Configured { node: number, made });
                 world.schedule.at(world.schedule.now() + AGAIN, again);
@@ -188,7 +184,7 @@ impl System for Chain {
             return;
         };
         let nodes = world.conditions.nodes;
-        let first = world.hosts.iter().position(|it| !it.is_liar());
+        let first = world.hosts.iter().position(|it| !it.is_faulty());
         for node in 0..nodes {
             // Nodes with logs have the proof, and tell those that have not heard of it.
             let is_told = !world.conditions.has_logs || first == Some(node as usize);

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::any_service::ServiceKind;
 use crate::client::Completion;
 use crate::digest::Digest;
 use crate::request::Request;
@@ -19,6 +18,8 @@ pub enum Violation {
     State(u64),
     /// A correct client's request was executed that the client never made.
     Invented(u32, u64),
+    /// A correct client's request was executed twice.
+    Twice(u32, u64),
     /// A correct client accepted a wrong answer to this request of its own, or it was refused.
     WrongAnswer(u32, u64),
     /// A correct client has an answer to a request that no correct node has executed.
@@ -94,8 +95,8 @@ pub struct History {
 
 impl History {
     /// A correct node has executed requests at a place.
-    pub fn executed<'a>(&mut self, place: u64, requests: impl IntoIterator<Item = &'a Request>) {
-        let entries: Vec<Entry> = requests.into_iter().map(Entry::from).collect();
+    pub fn executed<E: Into<Entry>>(&mut self, place: u64, requests: impl IntoIterator<Item = E>) {
+        let entries: Vec<Entry> = requests.into_iter().map(E::into).collect();
         match self.log.get(&place) {
             None => {
                 self.log.insert(place, entries);
@@ -137,8 +138,7 @@ impl History {
 
     /// Checks all properties. The log of the correct nodes is the order that must explain each
     /// answer; it also keeps the order in time, which together is linearizability.
-    pub(super) fn judge(mut self, kind: ServiceKind) -> Vec<Violation> {
-        let mut model = Model::new(kind);
+    pub(super) fn judge(mut self, mut model: Model) -> Vec<Violation> {
         let mut made = BTreeMap::<u32, BTreeSet<Digest>>::new();
         for it in &self.operations {
             made.entry(it.client).or_default().insert(it.digest);

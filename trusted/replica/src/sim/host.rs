@@ -16,8 +16,10 @@ pub enum Host<S: System> {
     Liar(Box<S::Liar>),
     /// A liar of several that work together.
     Together,
-    /// Nothing runs.
+    /// Nothing runs, and is to restart.
     Down,
+    /// A node that has stopped for good.
+    Stopped,
     /// A node that was killed, and its disk as the crash has left it.
     Killed(ModelDisk),
 }
@@ -28,12 +30,12 @@ impl<S: System> Host<S> {
         match self {
             Self::Correct(node) => Some(node),
             Self::Logged(logged) => Some(logged.node()),
-            Self::Liar(_) | Self::Together | Self::Down | Self::Killed(_) => None,
+            Self::Liar(_) | Self::Together | Self::Down | Self::Stopped | Self::Killed(_) => None,
         }
     }
 
-    /// Whether a liar runs here.
-    pub fn is_liar(&self) -> bool {
-        matches!(self, Self::Liar(_) | Self::Together)
+    /// Whether this is one of the faulty nodes.
+    pub fn is_faulty(&self) -> bool {
+        matches!(self, Self::Liar(_) | Self::Together | Self::Stopped)
     }
 }

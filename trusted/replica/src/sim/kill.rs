@@ -81,7 +81,7 @@ impl<S: System> World<S> {
         self.hosts[node as usize] = Host::Killed(disk);
         self.seen[node as usize] = 0;
         self.note("Kill");
-        if self.hosts.iter().all(|it| matches!(it, Host::Killed(_)) || it.is_liar()) {
+        if self.hosts.iter().all(|it| matches!(it, Host::Killed(_)) || it.is_faulty()) {
             self.note("KillOfAll");
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The services once more, in the plainest form, with each request executed once.
+//! The services once more, in the plainest form.
 
 use std::collections::BTreeMap;
 
@@ -12,6 +12,8 @@ use crate::sim::history::Entry;
 /// A service.
 pub(super) struct Model {
     kind: ServiceKind,
+    /// Whether a request that comes twice is executed once.
+    executes_once: bool,
     sum: u64,
     values: BTreeMap<Vec<u8>, Vec<u8>>,
     /// The requests that were executed, by client and session.
@@ -19,18 +21,19 @@ pub(super) struct Model {
 }
 
 impl Model {
-    pub(super) fn new(kind: ServiceKind) -> Self {
-        Self { kind, sum: 0, values: BTreeMap::new(), executed: BTreeMap::new() }
+    pub(super) fn new(kind: ServiceKind, executes_once: bool) -> Self {
+        Self { kind, executes_once, sum: 0, values: BTreeMap::new(), executed: BTreeMap::new() }
     }
 
-    /// The answer to a request. One that was executed before has none, and so has one that is far
-    /// below others of its session.
+    /// The answer to a request. Where each is executed once, one that was executed before has none,
+    /// nor has one that is far below others of its session.
     pub(super) fn execute(&mut self, request: &Entry) -> Option<Vec<u8>> {
         // No run has as many sessions of a client as are open at once.
         let session = (request.client, session_of(request.number));
         let executed = self.executed.entry(session).or_default();
         let is_too_low = |it: &u64| request.number + IN_PROGRESS_MAX <= *it;
-        if executed.contains(&request.number) || executed.iter().any(is_too_low) {
+        let is_old = executed.contains(&request.number) || executed.iter().any(is_too_low);
+        if self.executes_once && is_old {
             return None;
         }
         executed.push(request.number);

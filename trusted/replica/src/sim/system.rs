@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The part of a simulation that a system brings.
 
-use std::sync::Arc;
-
 use smt_journal::ModelDisk;
 
-use crate::group::Group;
+use crate::digest::Digest;
 use crate::logged::{Logged, LoggedError};
 use crate::node::Node;
 use crate::request::Request;
 use crate::sim::client::SystemClient;
 use crate::sim::host::Host;
+use crate::sim::keys::client_key;
 use crate::sim::liar::Liar;
 use crate::sim::world::World;
 
@@ -43,10 +42,18 @@ pub trait System: Sized {
     /// An event of this system alone.
     type Happening;
 
-    /// The group of the run.
-    fn group(&self) -> &Arc<Group>;
+    /// Whether clients have sessions, and several requests in progress in each.
+    const HAS_SESSIONS: bool = true;
+    /// Whether a log may have a request twice, which is executed once. In other systems all that is
+    /// in a log is executed.
+    const EXECUTES_ONCE: bool = true;
+
     /// A client whose earlier requests had numbers up to `last`.
     fn client(&self, number: u32, last: u64) -> Self::Client;
+    /// A request as the history has it: of this client, with this number, nonce and operation.
+    fn digest(client: u32, number: u64, body: ([u8; 16], Vec<u8>)) -> Digest {
+        Request::sign(&client_key(client), client, number, body).digest()
+    }
     /// The message that a request is.
     fn request(request: Request) -> Vec<u8>;
     /// The messages that an output is; `own` is the node that wants them sent.
@@ -99,4 +106,4 @@ pub trait System: Sized {
 }
 
 /// A node with a log on a disk of a model, if the log was accepted.
-pub type Opened<N> = Result<Logged<N, ModelDisk>, LoggedError>;
+pub type Opened<N> = Result<Logged<N, ModelDisk>, LoggedError<<N as Node>::Error>>;

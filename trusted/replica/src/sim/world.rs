@@ -16,6 +16,7 @@ use crate::sim::history::{History, Operation, Violation};
 use crate::sim::host::Host;
 use crate::sim::keys::{CLIENTS, LIAR_CLIENT, client_key};
 use crate::sim::liar::Liar;
+use crate::sim::model::Model;
 use crate::sim::report::Outcome;
 use crate::sim::system::{System, To};
 
@@ -31,6 +32,8 @@ pub enum Happening<H> {
     Tick,
     /// A node crashes, and loses all.
     Crash(u32),
+    /// A node stops for good.
+    Stop(u32),
     /// A node that has crashed restarts.
     Restart(u32),
     /// Some nodes with logs are killed at one moment.
@@ -84,7 +87,7 @@ impl<S: System> World<S> {
         let network = Network::draw(&bounds, &mut random);
         let mut world = Self {
             // In every fourth run clients have two processes, with several requests in progress.
-            clients: processes(&CLIENTS, seed / 4 % 4 == 1, |client, last| {
+            clients: processes(&CLIENTS, S::HAS_SESSIONS && seed / 4 % 4 == 1, |client, last| {
                 system.client(client, last)
             }),
             system,
@@ -130,6 +133,7 @@ impl<S: System> World<S> {
                 Happening::Tick => self.tick(),
                 Happening::Message(to, from, bytes) => self.deliver(to, from, &bytes),
                 Happening::Crash(node) => self.crash(node),
+                Happening::Stop(node) => self.stop(node),
                 Happening::Restart(node) => self.restart(node),
                 Happening::Kill(nodes) => nodes.into_iter().for_each(|it| self.kill(it)),
                 Happening::Resume(node) => self.resume(node),
@@ -160,14 +164,12 @@ impl<S: System> World<S> {
             return None;
         }
         let most = self.hosts.iter().filter_map(Host::correct).map(S::executed).max();
-        let stopped = course.stops.iter().flatten().filter(|_| self.is_closing);
-        let stopped: Vec<u32> = stopped.copied().collect();
         let is_behind = |host: &Host<S>| {
             let is_with_others = |it: &S::Node| Some(S::executed(it)) >= most && S::counts(it);
-            !host.is_liar() && !host.correct().is_some_and(is_with_others)
+            !host.is_faulty() && !host.correct().is_some_and(is_with_others)
         };
-        let behind = (0..).zip(&self.hosts).filter(|it| is_behind(it.1)).map(|it| it.0);
-        { behind }.find(|it| !stopped.contains(it))
+        let mut behind = (0..).zip(&self.hosts).filter(|it| is_behind(it.1)).map(|it| it.0);
+        behind.next()
     }
 
     /// Begins the last part of the run, once: some nodes stop for good, and liars are silent. All
@@ -180,8 +182,7 @@ impl<S: System> World<S> {
         self.is_closing = true;
         self.operations += course.last_operations;
         for node in stops {
-            S::look(self, node as usize);
-            self.hosts[node as usize] = Host::Down;
+            self.stop(node);
         }
         S::fall_silent(self);
         self.note("Closing");
@@ -201,7 +202,7 @@ impl<S: System> World<S> {
         if let Some(node) = self.behind().filter(|_| !self.history.is_violated()) {
             self.history.violate(Violation::Behind(node));
         }
-        let violations = self.history.judge(self.conditions.service);
+        let violations = self.history.judge(Model::new(self.conditions.service, S::EXECUTES_ONCE));
         Outcome { events: self.events, violations }
     }
 
@@ -211,7 +212,7 @@ impl<S: System> World<S> {
                 Host::Correct(node) => node.tick(),
                 Host::Logged(logged) => logged.tick(),
                 Host::Liar(liar) => liar.tick(),
-                Host::Together | Host::Down | Host::Killed(_) => {}
+                Host::Together | Host::Down | Host::Stopped | Host::Killed(_) => {}
             }
             self.flush(node);
             self.begin_log_anew(node as u32);
@@ -239,8 +240,7 @@ impl<S: System> World<S> {
         it.tick();
         let begun = if begins { it.begin(nonce, operation.clone()) } else { None };
         if let Some(number) = begun {
-            let key = client_key(client);
-            let digest = Request::sign(&key, client, number, (nonce, operation)).digest();
+            let digest = S::digest(client, number, (nonce, operation));
             let begun = self.schedule.now();
             self.history.operations.push(Operation { client, number, digest, begun, ended: None });
         }
@@ -301,7 +301,7 @@ impl<S: System> World<S> {
             Host::Logged(logged) => logged.receive(bytes),
             Host::Liar(liar) => liar.receive(from, bytes),
             Host::Together => return S::tell_together(self, number, from, bytes),
-            Host::Down | Host::Killed(_) => return,
+            Host::Down | Host::Stopped | Host::Killed(_) => return,
         }
         // Inputs of a node with a log become durable some at a time.
         let waits = matches!(self.hosts[node], Host::Logged(_)) && self.kills.chance(40);
@@ -315,16 +315,24 @@ impl<S: System> World<S> {
     pub fn flush(&mut self, node: usize) {
         let own = Some(node as u32);
         let outputs = match &mut self.hosts[node] {
-            Host::Correct(node) => node.outputs(),
+            Host::Correct(it) => {
+                if it.failure().is_some() {
+                    self.history.violate(Violation::Stopped(node as u32));
+                }
+                it.outputs()
+            }
             Host::Logged(logged) => match self.conditions.sends_before_sync {
                 true => logged.outputs_before_commit(),
-                false => logged.commit().unwrap_or_default(),
+                false => logged.commit().unwrap_or_else(|_| {
+                    self.history.violate(Violation::Stopped(node as u32));
+                    Vec::new()
+                }),
             },
             Host::Liar(liar) => {
                 let sent = liar.outputs();
                 return sent.into_iter().for_each(|(to, bytes)| self.send(to, own, bytes));
             }
-            Host::Together | Host::Down | Host::Killed(_) => return,
+            Host::Together | Host::Down | Host::Stopped | Host::Killed(_) => return,
         };
         outputs.into_iter().for_each(|it| self.send_output(it, own));
     }
@@ -360,6 +368,12 @@ impl<S: System> World<S> {
         self.hosts[node as usize] = Host::Down;
         self.seen[node as usize] = 0;
         self.note("Crash");
+    }
+
+    fn stop(&mut self, node: u32) {
+        S::look(self, node as usize);
+        self.hosts[node as usize] = Host::Stopped;
+        self.note("Stop");
     }
 
     fn restart(&mut self, node: u32) {

@@ -8,7 +8,9 @@ use super::*;
 use crate::counter::Counter;
 use crate::message::{Endorsement, Request, Status};
 use crate::protocol::Effect;
-use crate::sim::group::{client_key, group, identity};
+use smt_replica::sim::client_key;
+
+use crate::sim::group::{group, identity};
 use smt_journal::{Journal, JournalError, ModelDisk};
 
 type Core = Logged<Node<Counter>, ModelDisk>;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A seeded simulator of the crash-tolerant counter in which nodes and clients lie.
+//! Nodes of the crash-tolerant counter and clients that lie, in the simulator of all systems
+//! ([`smt_replica::sim`]).
 
-mod correct;
+mod attack;
 pub(crate) mod group;
 mod liar;
 pub mod observe;
 mod scenario;
-mod world;
+mod system;
 
-pub use liar::Attack;
+pub use attack::Attack;
 pub use scenario::Scenario;
-pub use smt_replica::sim::{Outcome, Report};
-pub use world::{Violation, report, run};
+pub use smt_replica::sim::{Outcome, Report, Violation};
+pub use system::{report, run};

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use smt_attestation::GroupSecret;
 use smt_device_client::DeviceError;
 use smt_replica::SigningKey;
+use smt_replica::sim::{client_key, node_key};
 
 use crate::client::Client;
 use crate::counter::Counter;
 use crate::group::Group;
 use crate::node::{Identity, Node};
-use crate::sim::group as keys;
 
 /// The parts of a node that a model looks at.
 #[derive(Clone, Debug)]
@@ -40,19 +40,19 @@ pub struct Followed {
 /// The group of a model.
 #[must_use]
 pub fn group(nodes: u32) -> Group {
-    keys::group(nodes)
+    crate::sim::group::group(nodes)
 }
 
 /// The secret of that group, which all its devices have.
 #[must_use]
 pub fn secret() -> GroupSecret {
-    GroupSecret::new([3; 32])
+    smt_replica::sim::secret()
 }
 
 /// The key with which a node's host signs endorsements, a liar's too.
 #[must_use]
 pub fn host_key(node: u32) -> SigningKey {
-    keys::node_key(node)
+    node_key(node)
 }
 
 /// A correct node.
@@ -68,7 +68,7 @@ pub fn node(group: &Arc<Group>, own: u32) -> Result<Node<Counter>, DeviceError> 
 /// A client that has made no request yet.
 #[must_use]
 pub fn client(group: &Arc<Group>, number: u32) -> Client {
-    Client::new(group.clone(), number, keys::client_key(number), 0)
+    Client::new(group.clone(), number, client_key(number), 0)
 }
 
 /// Looks at a node.

@@ -1,30 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The parts of a run.
 
+use smt_replica::ServiceKind;
+use smt_replica::sim::Conditions;
 use smt_simulation::Random;
 
-use crate::sim::liar::Attack;
+use crate::sim::attack::Attack;
 
 /// A run.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// All that is random in the run follows from it.
-    pub seed: u64,
-    /// How many nodes there are: three or five.
-    pub nodes: u32,
+    /// The conditions that runs of all systems have. The service is the counter.
+    pub conditions: Conditions,
     /// The nodes that lie, and how.
     pub liars: Vec<(u32, Attack)>,
     /// The nodes that stop for ever, which count as faulty.
     pub stops: Vec<u32>,
-    /// Whether correct nodes have logs, and are killed: any one, or all at once. A kill is no fault
-    /// of the f, since the node goes on where its log ends.
-    pub has_logs: bool,
-    /// Whether nodes with logs send before what they send is durable: what they must not do.
-    pub sends_before_sync: bool,
 }
 
 impl Scenario {
-    /// The scenario of a seed: f nodes lie or stop.
+    /// The scenario of a seed: three or five nodes, of which f lie or stop.
     pub fn of_seed(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let nodes = if random.chance(75) { 3 } else { 5 };
@@ -45,12 +40,15 @@ impl Scenario {
                 liars.push((node, Attack::ALL[attack]));
             }
         }
-        let (has_logs, sends_before_sync) = (false, false);
-        Self { seed, nodes, liars, stops, has_logs, sends_before_sync }
+        let mut conditions = Conditions::new(seed, nodes, ServiceKind::Counter);
+        conditions.course.has_to_catch_up = true;
+        Self { conditions, liars, stops }
     }
 
     /// The same with logs.
     pub fn with_logs(seed: u64) -> Self {
-        Self { has_logs: true, ..Self::of_seed(seed) }
+        let mut scenario = Self::of_seed(seed);
+        scenario.conditions.has_logs = true;
+        scenario
     }
 }

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Nodes of the counter in the simulator of all systems.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use smt_journal::ModelDisk;
+use smt_replica::sim::{
+    Entry, Expected, Happening, Host, LIAR_CLIENT, Opened, Outcome, Report, System, To, Violation,
+    client_key, to_others,
+};
+use smt_replica::{Digest, digest};
+
+use crate::client::Client;
+use crate::counter::Counter;
+use crate::group::Group;
+use crate::message::{Message, Request, SYSTEM};
+use crate::node::{Node, Output};
+use crate::sim::attack::Attack;
+use crate::sim::group::{group, identity};
+use crate::sim::liar::Liar;
+use crate::sim::scenario::Scenario;
+
+type World = smt_replica::sim::World<Transformed>;
+
+/// Events that are counted in runs without logs, beside attacks: a node stopped for ever, or
+/// entered a later view; two nodes were cut off, a client lied; a liar was found by a node.
+const EVENTS: [&str; 5] = ["Stop", "ViewChange", "Partition", "ByzantineClient", "LiarFound"];
+/// Events of nodes with logs. These have no form from which a log is begun anew.
+const KILLS: [&str; 3] = ["Kill", "KillOfAll", "UnsyncedWrite"];
+
+/// Runs a scenario.
+pub fn run(scenario: &Scenario) -> Outcome<Violation> {
+    smt_replica::sim::run(Transformed::new(scenario), scenario.conditions.clone())
+}
+
+/// No run yet, of a search with logs or without.
+pub fn report(has_logs: bool) -> Report<Violation> {
+    let kills = KILLS.into_iter().filter(|_| has_logs);
+    let events = Expected::each(EVENTS.into_iter().chain(kills));
+    Report::new(Expected::attacks(Attack::ALL).chain(events))
+}
+
+/// The nodes of a run.
+pub(super) struct Transformed {
+    scenario: Scenario,
+    group: Arc<Group>,
+    /// The view whose leader's log each node had when it was looked at.
+    latest: Vec<u64>,
+}
+
+impl Transformed {
+    fn new(scenario: &Scenario) -> Self {
+        let nodes = scenario.conditions.nodes;
+        let (group, latest) = (Arc::new(group(nodes)), vec![0; nodes as usize]);
+        Self { scenario: scenario.clone(), group, latest }
+    }
+}
+
+fn protocol(nodes: u32) -> impl Fn(u32) -> Counter {
+    move |own| Counter::new(own, nodes)
+}
+
+/// A request by all that the log of the counter has of it.
+fn entry(&(client, number, added): &(u32, u64, u64)) -> Entry {
+    let operation = added.to_be_bytes().to_vec();
+    let digest = Transformed::digest(client, number, ([0; 16], operation.clone()));
+    Entry { client, number, digest, operation }
+}
+
+impl System for Transformed {
+    type Node = Node<Counter>;
+    type Client = Client;
+    type Liar = Liar;
+    type Happening = ();
+
+    const HAS_SESSIONS: bool = false;
+    const EXECUTES_ONCE: bool = false;
+
+    fn client(&self, number: u32, last: u64) -> Client {
+        Client::new(self.group.clone(), number, client_key(number), last)
+    }
+
+    fn digest(client: u32, number: u64, (_, operation): ([u8; 16], Vec<u8>)) -> Digest {
+        let numbers = [&client.to_be_bytes()[..], &number.to_be_bytes()];
+        digest(SYSTEM, "request of a run", &[numbers[0], numbers[1], &operation])
+    }
+
+    fn request(it: smt_replica::Request) -> Vec<u8> {
+        let key = client_key(LIAR_CLIENT);
+        let request = Request::sign(&key, LIAR_CLIENT, it.number, it.operation);
+        Message::Request(Request { client: it.client, ..request }).encode()
+    }
+
+    fn messages(output: Output, own: Option<u32>, nodes: u32) -> Vec<(To, Vec<u8>)> {
+        match output {
+            Output::Node(to, bytes) => vec![(To::Node(to), bytes)],
+            Output::Client(to, bytes) => vec![(To::Client(to), bytes)],
+            Output::Nodes(bytes) => to_others(nodes, own, &bytes),
+        }
+    }
+
+    fn host(world: &mut World, number: u32) -> Host<Self> {
+        let lie = world.system.scenario.liars.iter().find(|it| it.0 == number).map(|it| it.1);
+        if lie.is_none() && world.conditions.has_logs {
+            return world.logged(number, ModelDisk::default());
+        }
+        let protocol = protocol(world.conditions.nodes);
+        let node = Node::new(world.system.group.clone(), identity(number), protocol);
+        match (node, lie) {
+            (Err(_), _) => Host::Down,
+            (Ok(node), None) => Host::Correct(Box::new(node)),
+            (Ok(node), Some(attack)) => {
+                Host::Liar(Box::new(Liar::new(attack, node, world.random.next_u64())))
+            }
+        }
+    }
+
+    fn open(world: &mut World, number: u32, disk: ModelDisk) -> Opened<Self::Node> {
+        let protocol = protocol(world.conditions.nodes);
+        Node::open(world.system.group.clone(), identity(number), protocol, disk)
+    }
+
+    fn receive(node: &mut Self::Node, bytes: &[u8]) {
+        // An error is the node's failure too.
+        let _ = node.receive(bytes);
+    }
+
+    fn executed(node: &Self::Node) -> u64 {
+        node.protocol().executed().len() as u64
+    }
+
+    fn plan(world: &mut World) {
+        for node in world.system.scenario.stops.clone() {
+            let at = 200 + world.random.below(2500);
+            world.schedule.at(at, Happening::Stop(node));
+        }
+    }
+
+    fn happen(_world: &mut World, (): ()) {}
+
+    /// Looks at what a correct node has executed since, and whom it takes for a liar.
+    fn look(world: &mut World, number: usize) {
+        let Some(node) = world.hosts[number].correct() else {
+            return;
+        };
+        let (latest, executed) = (node.protocol().latest(), node.protocol().executed());
+        // A new leader may have replaced the log.
+        let is_same = world.system.latest[number] == latest;
+        let first = if is_same { world.seen[number] } else { 0 };
+        for (place, it) in (0..).zip(executed).skip(first) {
+            world.history.executed(place, [entry(it)]);
+        }
+        (world.system.latest[number], world.seen[number]) = (latest, executed.len());
+        let liars = &world.system.scenario.liars;
+        let has_changed_view = node.protocol().view() > 0;
+        let faulty: Vec<u32> = node.faulty().collect();
+        let is_liar = |it: &u32| liars.iter().any(|liar| liar.0 == *it);
+        let (found, slandered): (Vec<u32>, Vec<u32>) = faulty.into_iter().partition(is_liar);
+        slandered.into_iter().for_each(|it| world.history.violate(Violation::Slandered(it)));
+        (!found.is_empty()).then(|| world.note("LiarFound"));
+        has_changed_view.then(|| world.note("ViewChange"));
+    }
+
+    /// Liars that have left proof are found by all correct nodes, and no log has a request of a
+    /// correct client twice.
+    fn finish(world: &mut World) {
+        let correct = || world.hosts.iter().filter_map(Host::correct);
+        let mut violations = Vec::new();
+        for (number, host) in (0..).zip(&world.hosts) {
+            if let Host::Liar(liar) = host
+                && liar.has_left_proof()
+                && !correct().all(|it| it.faulty().any(|it| it == number))
+            {
+                violations.push(Violation::NotFound(number));
+            }
+        }
+        for node in correct() {
+            let mut executed = BTreeSet::new();
+            for &(client, number, _) in node.protocol().executed() {
+                if client != LIAR_CLIENT && !executed.insert((client, number)) {
+                    violations.push(Violation::Twice(client, number));
+                }
+            }
+        }
+        violations.into_iter().for_each(|it| world.history.violate(it));
+    }
+}
