@@ -5,31 +5,43 @@
 //!     SMT_CHAIN_SEED=0 SMT_CHAIN_COUNT=10000 cargo test -p smt-chain --all-features --test search
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use smt_chain::sim::{Attack, Scenario, Violation, report, run};
+use smt_chain::sim::{Attack, Report, Scenario, Violation, report, run};
 
-fn search(has_logs: bool, scenario: impl Fn(u64) -> Scenario) {
-    let variable = |name: &str| std::env::var(name).ok().map(|it| it.parse::<u64>().unwrap());
-    let first = variable("SMT_CHAIN_SEED").unwrap_or(0);
-    let count = variable("SMT_CHAIN_COUNT").unwrap_or(200);
-    let mut report = report(has_logs);
+fn variable(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).map_or(otherwise, |it| it.parse().unwrap())
+}
+
+fn count() -> u64 {
+    variable("SMT_CHAIN_COUNT", 200)
+}
+
+fn search(mut report: Report<Violation>, count: u64, scenario: impl Fn(u64) -> Scenario) {
+    let first = variable("SMT_CHAIN_SEED", 0);
     for seed in first..first + count {
         report.add(seed, run(&scenario(seed)));
     }
     println!("{report}");
     assert_eq!(report.violations(), []);
-    if count >= 200 {
+    if count >= 100 {
         assert_eq!(report.rare(), Vec::<String>::new());
     }
 }
 
 #[test]
 fn no_seed_violates_a_property() {
-    search(false, Scenario::of_seed);
+    search(report(false, false), count(), Scenario::of_seed);
 }
 
 #[test]
 fn no_seed_with_logs_and_kills_violates_a_property() {
-    search(true, Scenario::with_logs);
+    search(report(true, false), count(), Scenario::with_logs);
+}
+
+/// Up to f liars follow a plan of several steps together. Without logs, then with them.
+#[test]
+fn liars_who_work_together_violate_nothing_and_all_others_catch_up() {
+    search(report(false, true), count() / 2, Scenario::with_plan);
+    search(report(true, true), count() / 8, |it| Scenario::with_plan(it).and_logs(true));
 }
 
 #[test]

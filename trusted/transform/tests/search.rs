@@ -28,13 +28,23 @@ fn search(mut report: Report<Violation>, scenarios: impl ExactSizeIterator<Item 
 #[test]
 fn no_seed_violates_a_property() {
     let seeds: Vec<u64> = seeds(100).collect();
-    search(report(false), seeds.into_iter().map(Scenario::of_seed));
+    search(report(false, false), seeds.into_iter().map(Scenario::of_seed));
 }
 
 #[test]
 fn no_seed_violates_a_property_when_nodes_with_logs_are_killed() {
     let seeds: Vec<u64> = seeds(100).collect();
-    search(report(true), seeds.into_iter().map(Scenario::with_logs));
+    search(report(true, false), seeds.into_iter().map(Scenario::with_logs));
+}
+
+/// Up to f liars follow a plan of several steps together. Without logs, then with them.
+#[test]
+fn liars_who_work_together_violate_nothing_and_all_others_catch_up() {
+    for has_logs in [false, true] {
+        let seeds: Vec<u64> = seeds(50).collect();
+        let scenario = |seed| Scenario::with_plan(seed).and_logs(has_logs);
+        search(report(has_logs, true), seeds.into_iter().map(scenario));
+    }
 }
 
 #[test]

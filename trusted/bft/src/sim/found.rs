@@ -2,11 +2,11 @@
 //! Runs that violated a property once, with the smallest plan that did.
 
 use smt_replica::Options;
-use smt_replica::sim::{Conditions, Course, Crash};
+use smt_replica::sim::{By, Conditions, Course, Crash, Step as Common, Until};
 
 use crate::sim::plan::Plan;
 use crate::sim::scenario::Scenario;
-use crate::sim::step::{By, Led, Step, Until};
+use crate::sim::step::{Led, Step};
 use crate::sim::system::run;
 
 // The leader's NEW-VIEW came before a stable checkpoint of its stream, and its ENTER after. A
@@ -15,15 +15,15 @@ use crate::sim::system::run;
 #[test]
 fn a_new_view_before_a_checkpoint_is_known_to_one_that_follows_the_stream_from_there() {
     let steps = vec![
-        Step::Part(vec![0, 0, 1, 0, 0]),
-        Step::Follow(vec![0, 1, 2, 3]),
-        Step::Wait(38),
-        Step::Follow(vec![0, 2]),
-        Step::Wait(31),
-        Step::Ask(0),
-        Step::Want { by: By::All, of: 0, led: Led::By(0), ahead: 0 },
-        Step::Until(0, Until::Opens),
-        Step::Commit { by: By::One(4), of: 1, is_newest: true },
+        Common::Part(vec![0, 0, 1, 0, 0]),
+        Common::Follow(vec![0, 1, 2, 3]),
+        Common::Wait(38),
+        Common::Follow(vec![0, 2]),
+        Common::Wait(31),
+        Common::Ask(0),
+        Common::Own(Step::Want { by: By::All, of: 0, led: Led::By(0), ahead: 0 }),
+        Common::Until(0, Until::Opens),
+        Common::Own(Step::Commit { by: By::One(4), of: 1, is_newest: true }),
     ];
     let options = Options {
         batch: 2,

@@ -341,8 +341,11 @@ impl Liar {
 }
 
 /// Has a statement attested, and tells nobody.
-pub(crate) fn attest(core: &mut Replica<AnyService>, statement: &Statement) -> Option<Attested> {
-    let body = encode(statement);
+fn attest(core: &mut Replica<AnyService>, statement: &Statement) -> Option<Attested> {
+    attest_bytes(core, encode(statement))
+}
+
+pub(super) fn attest_bytes(core: &mut Replica<AnyService>, body: Vec<u8>) -> Option<Attested> {
     let attestation = core.device.attest(&body)?;
     let counter = attestation.claim()?.counter;
     let said = Attested::new(&attestation, body);

@@ -4,7 +4,6 @@
 
 mod attack;
 mod coalition;
-mod effects;
 #[cfg(test)]
 mod found;
 pub(crate) mod group;
@@ -19,5 +18,5 @@ pub use attack::Attack;
 pub use plan::Plan;
 pub use scenario::Scenario;
 pub use smt_replica::sim::{Outcome, Report, Violation};
-pub use step::StepName;
+pub use step::{Led, Recipe, Step, StepName};
 pub use system::{report, run};

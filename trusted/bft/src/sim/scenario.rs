@@ -8,10 +8,7 @@ use smt_replica::sim::{Conditions, Course};
 use smt_simulation::Random;
 
 use crate::sim::attack::Attack;
-use crate::sim::plan::Plan;
-
-/// One seed of this many is longer than all that is kept.
-const LONG: u64 = 10;
+use crate::sim::plan::{Plan, write};
 
 /// A run.
 #[derive(Clone, Debug)]
@@ -82,7 +79,7 @@ impl Scenario {
         let mut random = Random::new(seed ^ 0x91a5_0000_0000);
         let replicas = if random.chance(40) { 3 } else { 5 };
         let faults = replicas / 2;
-        let is_long = seed % LONG == LONG - 1;
+        let is_long = Conditions::is_long(seed);
         let mut others: Vec<u32> = (0..replicas).collect();
         let mut draw = |random: &mut Random| {
             let at = random.below(others.len() as u64) as usize;
@@ -102,7 +99,7 @@ impl Scenario {
             correct.remove(random.below(correct.len() as u64) as usize);
         }
         course.stops = random.chance(70).then_some(correct);
-        let plan = Plan::draw(&mut random, replicas, liars, is_long);
+        let plan = Plan::draw(&mut random, replicas, liars, is_long, write);
         let service = Self::of_seed(seed).conditions.service;
         let conditions = Conditions { course, ..Conditions::new(seed, replicas, service) };
         let (liars, crashes) = (Vec::new(), Vec::new());

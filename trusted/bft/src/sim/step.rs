@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The steps of liars that work together.
+//! The steps of liars that work together, of replicas alone.
+
+use smt_replica::sim::By;
 
 /// A step of a plan, by its name.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum StepName {
-    /// Correct replicas are cut off from each other: the network is as bad as the liars want.
-    Part,
-    /// All correct replicas hear each other again.
-    Join,
-    /// Liars follow the protocol with some, and say nothing to the others.
-    Follow,
-    /// Liars say nothing to anybody, until they come back.
-    Hide,
-    /// A replica gets a request of the client whose key liars have.
-    Ask,
     /// VIEW-CHANGE.
     Want,
     /// NEW-VIEW on VIEW-CHANGEs that one correct replica knows.
@@ -36,12 +28,6 @@ pub enum StepName {
     FalsePlace,
     /// Statements that say nothing, until the own stream has a checkpoint.
     Pad,
-    /// Statements that were held back are shown to one replica.
-    ShowToOne,
-    /// Statements that were held back are shown to all.
-    ShowToAll,
-    /// All but the last statements are shown.
-    HoldBack,
     /// A state as a correct replica has it, which nobody has asked for.
     TrueState,
     /// A state that is out of date.
@@ -60,25 +46,11 @@ pub enum StepName {
     StateOfFalseBytes,
     /// A liar's device restarts.
     Restart,
-    /// All liars give clients the same wrong answers.
-    AnswerWrong,
-    /// All liars give clients the answers of one correct replica.
-    AnswerAlike,
 }
 
 impl StepName {
-    /// The name of what a correct replica did because of it.
-    pub(crate) fn bit(self) -> String {
-        format!("{self:?} bit")
-    }
-
     /// All steps.
-    pub const ALL: [Self; 30] = [
-        Self::Part,
-        Self::Join,
-        Self::Follow,
-        Self::Hide,
-        Self::Ask,
+    pub const ALL: [Self; 20] = [
         Self::Want,
         Self::Open,
         Self::Enter,
@@ -90,9 +62,6 @@ impl StepName {
         Self::Place,
         Self::FalsePlace,
         Self::Pad,
-        Self::ShowToOne,
-        Self::ShowToAll,
-        Self::HoldBack,
         Self::TrueState,
         Self::OldState,
         Self::StateOfView,
@@ -102,114 +71,103 @@ impl StepName {
         Self::StateOfFalsePlace,
         Self::StateOfFalseBytes,
         Self::Restart,
-        Self::AnswerWrong,
-        Self::AnswerAlike,
     ];
-}
-
-/// Liars who take a step.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum By {
-    All,
-    One(u32),
-}
-
-impl By {
-    pub(crate) fn has(self, device: u32) -> bool {
-        match self {
-            Self::All => true,
-            Self::One(one) => one == device,
-        }
-    }
 }
 
 /// The leader of a view that liars want.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Led {
+pub enum Led {
+    /// A liar.
     ByLiar,
+    /// This replica.
     By(u32),
+    /// Any.
     ByAny,
-}
-
-/// Something that a correct replica does, and liars wait for.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Until {
-    /// It wants the view that liars have wanted last.
-    Wants,
-    /// It knows how that view begins.
-    Opens,
-    /// It has executed something that it had not.
-    Executes,
 }
 
 /// The kind of a state that liars make.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Recipe {
+pub struct Recipe {
     /// The step that it counts as.
-    pub(crate) name: StepName,
+    pub name: StepName,
     /// It has the state's streams, or none.
-    pub(crate) has_streams: bool,
+    pub has_streams: bool,
 }
 
-/// A step of a plan. Replicas are named by their devices.
+/// A step of a plan that only replicas take. Replicas are named by their devices; `of` is a correct
+/// one, as whose knowledge the liars choose what they say.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum Step {
-    /// The part of each device.
-    Part(Vec<u32>),
-    Join,
-    /// With these; with nobody they hide.
-    Follow(Vec<u32>),
-    /// Ticks that pass.
-    Wait(u32),
-    Until(u32, Until),
-    Ask(u32),
+pub enum Step {
+    /// VIEW-CHANGE.
     Want {
+        /// The liars.
         by: By,
+        /// The replica.
         of: u32,
+        /// The leader of the view.
         led: Led,
+        /// How many views are skipped.
         ahead: u64,
     },
+    /// NEW-VIEW.
     Open {
+        /// The replica.
         of: u32,
     },
+    /// ENTER.
     Enter {
+        /// The liars.
         by: By,
+        /// The replica.
         of: u32,
+        /// Whether the view is its newest, or any.
         is_newest: bool,
     },
+    /// PREPARE.
     Order {
+        /// The replica.
         of: u32,
     },
+    /// COMMIT.
     Commit {
+        /// The liars.
         by: By,
+        /// The replica.
         of: u32,
+        /// Whether the view is its newest, or any.
         is_newest: bool,
     },
+    /// A false CHECKPOINT.
     FalseCheckpoint {
+        /// The liars.
         by: By,
     },
+    /// A place of a stream.
     Place {
+        /// The liars.
         by: By,
+        /// The replica.
         of: u32,
+        /// Whether it is as the replica has it.
         is_true: bool,
     },
+    /// Statements that say nothing, until the own stream has a checkpoint.
     Pad {
+        /// The liars.
         by: By,
     },
-    Show {
-        by: By,
-        to: Option<u32>,
-        held: usize,
-    },
+    /// A state.
     State {
+        /// The replica that gets it.
         to: u32,
+        /// The replica from whose state it is made.
         of: u32,
+        /// How.
         recipe: Recipe,
     },
+    /// The device of a liar restarts.
     Restart {
+        /// The liar.
         by: u32,
-    },
-    Answer {
-        of: Option<u32>,
     },
 }

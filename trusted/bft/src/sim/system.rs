@@ -6,21 +6,20 @@ use std::sync::Arc;
 use smt_attestation::{DeviceId, Epoch, Start};
 use smt_journal::ModelDisk;
 use smt_replica::sim::{
-    Expected, Happening, Host, Least, Opened, Outcome, Report, System, To, Violation, client_key,
+    Expected, Happening, Host, Opened, Outcome, Report, System, To, Violation, client_key,
     node_key, to_others,
 };
-use smt_replica::{AnyService, Group, Request};
+use smt_replica::{AnyService, Attested, Digest, Group, Proof, Reply, Request, Standing};
 
 use crate::client::Client;
 use crate::message::Message;
 use crate::replica::{Identity, Output, Replica};
 use crate::sim::attack::Attack;
-use crate::sim::coalition::{Coalition, Lie};
-use crate::sim::effects::{self, Effects};
+use crate::sim::coalition::{self, Coalition, Correct, Memory, Notes};
 use crate::sim::group::{group, identity};
-use crate::sim::liar::Liar;
+use crate::sim::liar::{Liar, attest_bytes};
 use crate::sim::scenario::Scenario;
-use crate::sim::step::StepName;
+use crate::sim::step::{Step, StepName};
 
 pub(super) type World = smt_replica::sim::World<Bft>;
 
@@ -41,7 +40,7 @@ const EVENTS: [&str; 8] = [
 
 /// Runs a scenario.
 pub fn run(scenario: &Scenario) -> Outcome<Violation> {
-    smt_replica::sim::run(Bft::new(scenario), scenario.conditions.clone())
+    smt_replica::sim::run(Bft::new(scenario), scenario.conditions.clone(), scenario.plan.as_ref())
 }
 
 /// No run yet, of a search with these. Liars who work together take each step in one run at least,
@@ -49,15 +48,10 @@ pub fn run(scenario: &Scenario) -> Outcome<Violation> {
 pub fn report(has_logs: bool, has_plans: bool) -> Report<Violation> {
     let attacks = Expected::attacks(Attack::ALL.into_iter().filter(|_| !has_plans));
     let events = Expected::each(EVENTS.into_iter().chain(has_logs.then_some("Reissue")));
-    let steps = StepName::ALL.into_iter().filter(|_| has_plans);
-    let counted = |name, least| Expected { name, least };
-    let taken = steps.clone().map(|it| counted(format!("{it:?}"), Least::Once));
-    // Clients see a wrong answer, and no correct replica does.
-    let is_answer = |it: &StepName| matches!(it, StepName::AnswerWrong | StepName::AnswerAlike);
-    let bit = steps.filter(|it| !is_answer(it)).map(|it| counted(it.bit(), Least::Never));
+    let steps = if has_plans { Expected::steps(&StepName::ALL) } else { Vec::new() };
     let closing = Expected::each(has_plans.then_some("Closing"));
     let kills = Expected::kills(has_logs);
-    Report::new(attacks.chain(events).chain(kills).chain(taken).chain(bit).chain(closing))
+    Report::new(attacks.chain(events).chain(kills).chain(steps).chain(closing))
 }
 
 /// The replicas of a run.
@@ -65,10 +59,6 @@ pub(super) struct Bft {
     scenario: Scenario,
     group: Arc<Group>,
     epochs: Vec<u64>,
-    /// Liars that work together.
-    pub(super) coalition: Option<Coalition>,
-    /// The lies that each replica has heard, and what they have changed there.
-    pub(super) effects: Vec<Effects>,
 }
 
 impl Bft {
@@ -85,13 +75,7 @@ impl Bft {
             group.options.retained = 1;
         }
         group.options = conditions.course.options.unwrap_or(group.options);
-        Self {
-            scenario: scenario.clone(),
-            group: Arc::new(group),
-            epochs: vec![1; n as usize],
-            coalition: scenario.plan.as_ref().map(|it| Coalition::new(it, n, seed)),
-            effects: vec![Effects::default(); n as usize],
-        }
+        Self { scenario: scenario.clone(), group: Arc::new(group), epochs: vec![1; n as usize] }
     }
 
     fn start(&self, device: u32, nonce: [u8; 16]) -> Start {
@@ -116,7 +100,7 @@ impl System for Bft {
     type Node = Replica<AnyService>;
     type Client = Client;
     type Liar = Liar;
-    type Happening = Lie;
+    type Happening = ();
 
     fn client(&self, number: u32, last: u64) -> Client {
         Client::new(self.group.clone(), number, client_key(number), last)
@@ -137,7 +121,8 @@ impl System for Bft {
     fn host(world: &mut World, device: u32) -> Host<Self> {
         let scenario = &world.system.scenario;
         if scenario.plan.as_ref().is_some_and(|it| it.liars.contains(&device)) {
-            return effects::join(world, device);
+            let core = world.system.replica(device, world.random.nonce());
+            return world.join(device, core);
         }
         let attack = scenario.liars.iter().find(|it| it.0 == device).map(|it| it.1);
         if world.conditions.has_logs && attack.is_none() {
@@ -194,9 +179,7 @@ impl System for Bft {
         }
     }
 
-    fn happen(world: &mut World, lie: Lie) {
-        effects::deliver(world, &lie);
-    }
+    fn happen(_world: &mut World, (): ()) {}
 
     fn look(world: &mut World, device: usize) {
         let Some(replica) = world.hosts[device].correct() else {
@@ -220,26 +203,74 @@ impl System for Bft {
             (metrics.is_active && world.system.epochs[device] > 1, "Recovery"),
         ];
         happened.into_iter().filter(|it| it.0).for_each(|it| world.note(it.1));
-        effects::look(world, device);
     }
 
-    fn tick(world: &mut World) {
-        effects::tick(world);
+    type Step = Step;
+    type Name = StepName;
+    type Notes = Notes;
+    type Memory = Memory;
+
+    fn said(replica: &Self::Node, after: u64) -> Vec<Attested> {
+        let own = replica.streams.get(&replica.own_key());
+        own.into_iter().flat_map(|it| it.after(after, usize::MAX)).cloned().collect()
     }
 
-    fn cuts(world: &mut World, pair: (u32, u32)) -> bool {
-        world.system.coalition.as_mut().is_some_and(|it| it.parts(pair.0, pair.1))
+    fn statement(said: Attested) -> Vec<u8> {
+        Message::Statement(said).encode()
     }
 
-    fn tell_together(world: &mut World, device: u32, from: Option<u32>, bytes: &[u8]) {
-        effects::receive(world, device, from, bytes);
+    fn attest(replica: &mut Self::Node, body: &[u8]) -> Option<Attested> {
+        let said = attest_bytes(replica, body.to_vec());
+        replica.drain();
+        said
     }
 
-    fn fall_silent(world: &mut World) {
-        world.system.coalition.iter_mut().for_each(Coalition::fall_silent);
+    fn note(notes: &mut Notes, body: &[u8]) {
+        notes.note(body);
     }
 
-    fn finish(world: &mut World) {
-        effects::finish(world);
+    fn numbers(of: &Self::Node) -> Vec<u64> {
+        let metrics = of.metrics;
+        let faulty = of.streams.values().filter(|it| it.track.is_faulty).count();
+        let said = of.device.counter();
+        let known = of.views.len() as u64;
+        vec![said, of.ledger.executed, metrics.states, metrics.stream_jumps, known, faulty as u64]
+    }
+
+    fn wanted(replica: &Self::Node) -> u64 {
+        replica.own_track().promised
+    }
+
+    fn knows(replica: &Self::Node, view: u64) -> bool {
+        replica.views.contains_key(&view)
+    }
+
+    fn last_answer(replica: &Self::Node, client: u32) -> Option<(u64, Digest, Vec<u8>)> {
+        let executed = replica.history.iter().rev().flat_map(|it| it.1.iter().rev());
+        let request = { executed }.find(|it| it.client == client)?;
+        match replica.ledger.standing(request) {
+            Standing::Answered(answer) => Some((request.number, request.digest(), answer.clone())),
+            Standing::New | Standing::Refused(_) => None,
+        }
+    }
+
+    fn waiting(replica: &Self::Node, client: u32) -> Option<(u64, Digest)> {
+        let mut waiting = replica.pending.iter().map(|it| &it.request);
+        waiting.find(|it| it.client == client).map(|it| (it.number, it.digest()))
+    }
+
+    fn reply(of: &Self::Node, client: u32, answer: &(u64, Digest, Vec<u8>)) -> Vec<u8> {
+        let (number, request, result) = answer.clone();
+        let (replica, view, proof) = (of.own, of.metrics.view, Proof::default());
+        let reply = Reply { replica, view, client, number, request, result: Ok(result), proof };
+        Message::Reply(reply.sign(&of.reply_key)).encode()
+    }
+
+    fn remember(liars: &mut Coalition, correct: &Correct<'_>) {
+        coalition::remember(liars, correct);
+    }
+
+    fn take(liars: &mut Coalition, step: Step, correct: &Correct<'_>) {
+        coalition::take(liars, step, correct);
     }
 }

@@ -73,8 +73,9 @@ impl Liar {
 
     /// Whether its stream has a lie, for all to see.
     pub(super) fn has_left_proof(&self) -> bool {
+        let has_lied = self.host.lies > 0;
         let is_faulty = self.host.cores.first().is_some_and(|it| it.own_track().is_faulty);
-        self.attack.leaves_proof() && is_faulty
+        has_lied && self.attack.leaves_proof() && is_faulty
     }
 
     /// The fate of a message that the protocol has the node send.

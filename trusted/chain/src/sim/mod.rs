@@ -2,15 +2,18 @@
 //! Nodes and clients of a chain that lie, in the simulator of all systems ([`smt_replica::sim`]).
 
 mod attack;
+mod coalition;
 pub(crate) mod group;
 mod liar;
 pub mod observe;
+mod plan;
 mod scenario;
 mod system;
 #[cfg(test)]
 pub(crate) mod together;
 
 pub use attack::Attack;
+pub use plan::{Plan, Step, StepName};
 pub use scenario::Scenario;
 pub use smt_replica::sim::{Outcome, Report, Violation};
 pub use system::{report, run};

@@ -6,6 +6,7 @@ use smt_replica::sim::Conditions;
 use smt_simulation::Random;
 
 use crate::sim::attack::Attack;
+use crate::sim::plan::{Plan, write};
 
 /// A run.
 #[derive(Clone, Debug)]
@@ -16,6 +17,8 @@ pub struct Scenario {
     pub liars: Vec<(u32, Attack)>,
     /// Whether liars run a second device with the counters of the first: what a rollback comes to.
     pub is_rolled_back: bool,
+    /// The plan of liars that work together, if any do.
+    pub plan: Option<Plan>,
 }
 
 impl Scenario {
@@ -43,14 +46,33 @@ impl Scenario {
         }
         let mut conditions = Conditions::new(seed, nodes, ServiceKind::KeyValue);
         conditions.course.has_to_catch_up = true;
-        Self { conditions, liars, is_rolled_back: false }
+        Self { conditions, liars, is_rolled_back: false, plan: None }
     }
 
     /// The same with logs.
     #[must_use]
     pub fn with_logs(seed: u64) -> Self {
-        let mut scenario = Self::of_seed(seed);
-        scenario.conditions.has_logs = true;
-        scenario
+        Self::of_seed(seed).and_logs(true)
+    }
+
+    /// The same with logs, or without.
+    #[must_use]
+    pub fn and_logs(mut self, has_logs: bool) -> Self {
+        self.conditions.has_logs = has_logs;
+        self
+    }
+
+    /// The scenario of a seed in which f liars of three or five work together. A tenth of the seeds
+    /// are long.
+    #[must_use]
+    pub fn with_plan(seed: u64) -> Self {
+        let (conditions, plan) = Conditions::with_plan(seed, ServiceKind::KeyValue, write);
+        Self { conditions, liars: Vec::new(), is_rolled_back: false, plan: Some(plan) }
+    }
+
+    /// Whether a node lies.
+    pub(super) fn is_liar(&self, node: u32) -> bool {
+        let is_together = self.plan.as_ref().is_some_and(|it| it.liars.contains(&node));
+        is_together || self.liars.iter().any(|it| it.0 == node)
     }
 }

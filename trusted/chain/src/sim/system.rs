@@ -6,10 +6,13 @@ use std::sync::Arc;
 
 use smt_journal::ModelDisk;
 use smt_replica::sim::{
-    Expected, Happening, Host, Liar as _, Opened, Outcome, Report, System, To, Violation,
-    client_key, node_key, to_others,
+    Expected, Happening, Host, Opened, Outcome, Report, System, To, Violation, client_key,
+    node_key, to_others,
 };
-use smt_replica::{Group, KeyValue, Request};
+use smt_replica::{
+    Attested, Digest, Group, KeyValue, KeyValueOperation, Options, Proof, Reply, Request,
+};
+use smt_simulation::Random;
 
 use crate::accusation::{Accusation, Made};
 use crate::client::Client;
@@ -17,14 +20,16 @@ use crate::configuration::Configuration;
 use crate::message::Message;
 use crate::node::{Identity, Node, Output};
 use crate::sim::attack::Attack;
+use crate::sim::coalition::{self, Coalition, Correct, Memory, Notes};
 use crate::sim::group::{group, identity, start};
 use crate::sim::liar::Liar;
+use crate::sim::plan::{Step, StepName};
 use crate::sim::scenario::Scenario;
 
 type World = smt_replica::sim::World<Chain>;
 
 /// Events that are counted in runs without logs, beside attacks: a new configuration was made, a
-/// log left entries out, a liar was found by all; two nodes were cut off, and a client lied.
+/// log left entries out, a liar was found by a node; two nodes were cut off, and a client lied.
 const EVENTS: [&str; 5] =
     ["Reconfiguration", "ShortLog", "LiarFound", "Partition", "ByzantineClient"];
 
@@ -33,14 +38,18 @@ const AGAIN: u64 = 100;
 
 /// Runs a scenario.
 pub fn run(scenario: &Scenario) -> Outcome<Violation> {
-    smt_replica::sim::run(Chain::new(scenario), scenario.conditions.clone())
+    smt_replica::sim::run(Chain::new(scenario), scenario.conditions.clone(), scenario.plan.as_ref())
 }
 
-/// No run yet, of a search with logs or without.
+/// No run yet, of a search with these.
 #[must_use]
-pub fn report(has_logs: bool) -> Report<Violation> {
+pub fn report(has_logs: bool, has_plans: bool) -> Report<Violation> {
+    let attacks = Expected::attacks(Attack::ALL.into_iter().filter(|_| !has_plans));
     let events = Expected::each(EVENTS.into_iter().chain(has_logs.then_some("Reissue")));
-    Report::new(Expected::attacks(Attack::ALL).chain(events).chain(Expected::kills(has_logs)))
+    let steps = if has_plans { Expected::steps(&StepName::ALL) } else { Vec::new() };
+    let closing = Expected::each(has_plans.then_some("Closing"));
+    let kills = Expected::kills(has_logs);
+    Report::new(attacks.chain(events).chain(kills).chain(steps).chain(closing))
 }
 
 /// A configuration reaches a node.
@@ -60,8 +69,19 @@ pub(super) struct Chain {
 
 impl Chain {
     fn new(scenario: &Scenario) -> Self {
-        let group = Arc::new(group(scenario.conditions.nodes));
-        Self { scenario: scenario.clone(), group, newest: 0, accusers: BTreeSet::new() }
+        let conditions = &scenario.conditions;
+        let mut group = group(conditions.nodes);
+        if let Some(options) = conditions.course.options {
+            // A node that has missed more than is kept does not come back.
+            let retained = group.options.retained;
+            group.options = Options { retained, ..options };
+        }
+        Self {
+            scenario: scenario.clone(),
+            group: Arc::new(group),
+            newest: 0,
+            accusers: BTreeSet::new(),
+        }
     }
 
     /// The number and the proof of the configuration after the newest, when f + 1 have accused
@@ -108,12 +128,17 @@ impl System for Chain {
     fn host(world: &mut World, number: u32) -> Host<Self> {
         let scenario = &world.system.scenario;
         let attack = scenario.liars.iter().find(|it| it.0 == number).map(|it| it.1);
-        if attack.is_none() && world.conditions.has_logs {
+        let is_liar = scenario.is_liar(number);
+        if !is_liar && world.conditions.has_logs {
             return world.logged(number, ModelDisk::default());
         }
         let devices = if attack.is_some() && scenario.is_rolled_back { 2 } else { 1 };
         let node =
             || Node::new(world.system.group.clone(), identity(number), KeyValue::default()).ok();
+        if is_liar && attack.is_none() {
+            let core = node();
+            return world.join(number, core);
+        }
         let mut nodes: Vec<_> = (0..devices).filter_map(|_| node()).collect();
         match attack {
             Some(attack) => Host::Liar(Box::new(Liar::new(attack, nodes, world.random.next_u64()))),
@@ -163,10 +188,9 @@ impl System for Chain {
             (metrics.left_out > 0, "ShortLog"),
             (metrics.reissued > 0, "Reissue"),
         ];
-        let is_liar = |it: &u32| world.system.scenario.liars.iter().any(|liar| liar.0 == *it);
-        for faulty in node.faulty().filter(|it| !is_liar(it)) {
-            world.history.violate(Violation::Slandered(faulty));
-        }
+        let is_liar = |it: &u32| world.system.scenario.is_liar(*it);
+        let (found, slandered): (Vec<u32>, Vec<u32>) = node.faulty().partition(is_liar);
+        slandered.into_iter().for_each(|it| world.history.violate(Violation::Slandered(it)));
         while world.seen[number] < node.replied as usize {
             let place = world.seen[number] as u64 + 1;
             if let Some(entry) = node.history.get(&place) {
@@ -176,6 +200,7 @@ impl System for Chain {
             world.seen[number] += 1;
         }
         happened.into_iter().filter(|it| it.0).for_each(|it| world.note(it.1));
+        (!found.is_empty()).then(|| world.note("LiarFound"));
     }
 
     /// The service is reliable, and slow at times.
@@ -202,24 +227,84 @@ impl System for Chain {
         }
     }
 
+    type Step = Step;
+    type Name = StepName;
+    type Notes = Notes;
+    type Memory = Memory;
+
+    fn said(node: &Self::Node, after: u64) -> Vec<Attested> {
+        node.streams[node.own as usize].after(after, usize::MAX).cloned().collect()
+    }
+
+    fn statement(said: Attested) -> Vec<u8> {
+        Message::Statement(said).encode()
+    }
+
+    fn attest(node: &mut Self::Node, body: &[u8]) -> Option<Attested> {
+        let attestation = node.device.attest(body)?;
+        let said = Attested::new(&attestation, body.to_vec());
+        node.publish(said.clone());
+        Some(said)
+    }
+
+    fn note(notes: &mut Notes, body: &[u8]) {
+        notes.note(body);
+    }
+
+    fn numbers(node: &Self::Node) -> Vec<u64> {
+        let faulty = node.faulty().count() as u64;
+        let (configuration, place) = node.committed;
+        vec![node.device.counter(), node.replied, configuration, place, faulty]
+    }
+
+    fn wanted(node: &Self::Node) -> u64 {
+        node.own_track().promised
+    }
+
+    fn knows(node: &Self::Node, configuration: u64) -> bool {
+        node.logs.contains_key(&configuration)
+    }
+
+    fn last_answer(node: &Self::Node, client: u32) -> Option<(u64, Digest, Vec<u8>)> {
+        let mut entries = node.history.values().rev();
+        let entry = entries.find(|it| it.request.client == client)?;
+        Some((entry.request.number, entry.request.digest(), entry.answer.clone()))
+    }
+
+    fn waiting(node: &Self::Node, client: u32) -> Option<(u64, Digest)> {
+        let mut waiting = node.pending.iter().map(|it| &it.request);
+        waiting.find(|it| it.client == client).map(|it| (it.number, it.digest()))
+    }
+
+    fn reply(of: &Self::Node, client: u32, answer: &(u64, Digest, Vec<u8>)) -> Vec<u8> {
+        let (number, request, result) = answer.clone();
+        let (replica, view) = (of.own, of.own_track().at.0);
+        let (result, proof) = (Ok(result), Proof::default());
+        let reply = Reply { replica, view, client, number, request, result, proof };
+        Message::Reply(reply.sign(&of.reply_key)).encode()
+    }
+
+    fn operation_of_liar(random: &mut Random) -> Vec<u8> {
+        let value = random.below(100).to_be_bytes().to_vec();
+        KeyValueOperation::Put(b"liar".to_vec(), value).encode()
+    }
+
+    fn take(liars: &mut Coalition, step: Step, correct: &Correct<'_>) {
+        coalition::take(liars, &step, correct);
+    }
+
     /// Liars that have left proof are found by all correct nodes.
     fn finish(world: &mut World) {
-        let (mut found, mut missed) = (false, Vec::new());
+        let mut missed = Vec::new();
         for (number, host) in (0..).zip(&world.hosts) {
-            let Host::Liar(liar) = host else {
-                continue;
-            };
-            if liar.has_lied().is_none() {
-                continue;
-            }
             let mut correct = world.hosts.iter().filter_map(Host::correct);
-            let is_found = correct.all(|it| it.faulty().any(|it| it == number));
-            found |= is_found;
-            if !is_found && liar.has_left_proof() {
+            if let Host::Liar(liar) = host
+                && liar.has_left_proof()
+                && !correct.all(|it| it.faulty().any(|it| it == number))
+            {
                 missed.push(number);
             }
         }
-        found.then(|| world.note("LiarFound"));
         missed.into_iter().for_each(|it| world.history.violate(Violation::NotFound(it)));
     }
 }

@@ -15,11 +15,15 @@ pub(crate) struct SimArguments {
     /// Nodes have logs on disks that lose and tear, and are killed
     #[arg(long)]
     logs: bool,
+    /// Liars work together by plans of several steps
+    #[arg(long)]
+    plans: bool,
 }
 
 impl SimArguments {
     pub(crate) fn run(self) -> Result<(), CommandError> {
-        let scenario = if self.logs { Scenario::with_logs } else { Scenario::of_seed };
-        self.seeds.search(report(self.logs), |seed| run(&scenario(seed)))
+        let scenario = if self.plans { Scenario::with_plan } else { Scenario::of_seed };
+        let report = report(self.logs, self.plans);
+        self.seeds.search(report, |seed| run(&scenario(seed).and_logs(self.logs)))
     }
 }

@@ -5,6 +5,7 @@ use smt_simulation::Random;
 
 use crate::any_service::ServiceKind;
 use crate::group::Options;
+use crate::sim::plan::{Plan, Writer};
 
 /// A node that crashes, loses all, and restarts in a new epoch.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +52,39 @@ impl Conditions {
             replaces_before_sync: false,
             course: Course::default(),
         }
+    }
+}
+
+/// One seed of this many is longer than all that is kept.
+const LONG: u64 = 10;
+
+impl Conditions {
+    /// The conditions of a seed in which f liars of three or five work together, for systems whose
+    /// nodes do not recover from a loss, and their plan. In some runs one of the liars is spared,
+    /// and another node stops for good in the end.
+    pub fn with_plan<X: Clone>(
+        seed: u64,
+        service: ServiceKind,
+        write: impl FnOnce(&mut Writer<'_, X>),
+    ) -> (Self, Plan<X>) {
+        let mut random = Random::new(seed ^ 0x91a5_0000_0000);
+        let nodes = if random.chance(40) { 3 } else { 5 };
+        let is_long = Self::is_long(seed);
+        let spared = u32::from(random.chance(25));
+        let mut others: Vec<u32> = (0..nodes).collect();
+        let mut draw = || others.remove(random.below(others.len() as u64) as usize);
+        let liars: Vec<u32> = (spared..nodes / 2).map(|_| draw()).collect();
+        let stops: Vec<u32> = (0..spared).map(|_| draw()).collect();
+        let mut course = Course::with_plan(&mut random, is_long);
+        course.stops = random.chance(70).then_some(stops);
+        let plan = Plan::draw(&mut random, nodes, liars, is_long, write);
+        (Self { course, ..Self::new(seed, nodes, service) }, plan)
+    }
+
+    /// Whether the run of a seed is longer than all that is kept.
+    #[must_use]
+    pub fn is_long(seed: u64) -> bool {
+        seed % LONG == LONG - 1
     }
 }
 

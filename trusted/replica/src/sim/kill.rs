@@ -90,7 +90,7 @@ impl<S: System> World<S> {
     /// killed before or after the new log has the place of the old one.
     pub(super) fn begin_log_anew(&mut self, node: u32) {
         // A node that is had from the new log does not execute again what came before.
-        S::look(self, node as usize);
+        self.look(node as usize);
         let Host::Logged(logged) = &mut self.hosts[node as usize] else {
             return;
         };
@@ -123,7 +123,7 @@ impl<S: System> World<S> {
         if let Host::Killed(disk) = host {
             let disk = std::mem::take(disk);
             self.hosts[node as usize] = self.logged(node, disk);
-            S::look(self, node as usize);
+            self.look(node as usize);
         }
     }
 }

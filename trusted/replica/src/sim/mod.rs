@@ -8,23 +8,30 @@
 //! a [`Report`] counts how often the runs of a search had what they search for.
 
 mod client;
+mod coalition;
 mod conditions;
+mod effects;
 mod history;
 mod host;
 mod keys;
 mod kill;
 mod liar;
 mod model;
+mod plan;
 mod report;
+mod step;
 mod system;
 mod world;
 
 pub use client::{Process, SystemClient, processes};
+pub use coalition::{Coalition, Correct, Lie, Member};
 pub use conditions::{Conditions, Course, Crash};
 pub use history::{Entry, History, Operation, Violation};
 pub use host::Host;
 pub use keys::{CLIENTS, LIAR_CLIENT, client_key, members, node_key, secret};
 pub use liar::{Liar, LyingHost, forged, main_of_lies};
+pub use plan::{Plan, Writer};
 pub use report::{Expected, Least, Outcome, Report};
+pub use step::{By, Step, StepName, Until};
 pub use system::{Opened, System, To, to_others};
 pub use world::{Happening, World, run};

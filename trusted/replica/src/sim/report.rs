@@ -4,6 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Debug};
 
+use crate::sim::step::StepName;
+
 /// The outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome<V> {
@@ -42,6 +44,15 @@ impl Expected {
     /// Attacks, by their names in the program.
     pub fn attacks<A: Debug>(attacks: impl IntoIterator<Item = A>) -> impl Iterator<Item = Self> {
         Self::each(attacks.into_iter().map(|it| format!("{it:?}")))
+    }
+
+    /// The steps of liars that work together, with those of one system alone: each must be taken in
+    /// one run, and it is counted in how many a correct node did something because of it.
+    pub fn steps<X: Copy + Debug>(own: &[X]) -> Vec<Self> {
+        let all = StepName::all(own);
+        let taken = all.iter().map(|it| Self { name: it.name(), least: Least::Once });
+        let bit = all.iter().filter_map(StepName::bit);
+        taken.chain(bit.map(|name| Self { name, least: Least::Never })).collect()
     }
 
     /// All that happens to nodes with logs, if they have some.

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The part of a simulation that a system brings.
 
+use std::fmt::Debug;
+
+use smt_attestor::Attested;
 use smt_journal::ModelDisk;
+use smt_simulation::Random;
 
 use crate::digest::Digest;
 use crate::logged::{Logged, LoggedError};
 use crate::node::Node;
 use crate::request::Request;
 use crate::sim::client::SystemClient;
+use crate::sim::coalition::{Coalition, Correct};
 use crate::sim::host::Host;
 use crate::sim::keys::client_key;
 use crate::sim::liar::Liar;
@@ -85,22 +90,50 @@ pub trait System: Sized {
 
     /// Plans what happens in this system alone, as the run begins.
     fn plan(_world: &mut World<Self>) {}
-    /// Something happens.
+    /// Something of this system alone happens.
     fn happen(world: &mut World<Self>, happening: Self::Happening);
     /// Looks at what a correct node has done since it was looked at.
     fn look(world: &mut World<Self>, node: usize);
-    /// Time has passed at all nodes.
-    fn tick(_world: &mut World<Self>) {}
-    /// Whether liars cut two nodes off from each other.
-    fn cuts(_world: &mut World<Self>, _pair: (u32, u32)) -> bool {
-        false
-    }
-    /// A liar of several that work together takes a message.
-    fn tell_together(_world: &mut World<Self>, _node: u32, _from: Option<u32>, _bytes: &[u8]) {}
     /// A service outside of the group is asked for what comes after a number.
     fn ask_service(_world: &mut World<Self>, _from: u32, _number: u64) {}
-    /// Liars fall silent, before the last part of the run.
-    fn fall_silent(_world: &mut World<Self>) {}
+    /// A step of liars that work together, of this system alone.
+    type Step: Clone;
+    /// The name of such a step, or of what liars do in it.
+    type Name: Copy + Debug + Ord;
+    /// Notes on the statements of a liar of several, for choices that depend on it.
+    type Notes: Default;
+    /// All else that such liars remember.
+    type Memory: Default;
+
+    /// The own statements of a node after a counter, in order.
+    fn said(node: &Self::Node, after: u64) -> Vec<Attested>;
+    /// The message that a statement is.
+    fn statement(said: Attested) -> Vec<u8>;
+    /// Has a statement attested by a node's device, and keeps it in its own stream. Nothing leaves.
+    fn attest(node: &mut Self::Node, body: &[u8]) -> Option<Attested>;
+    /// Notes what a liar has said in a statement.
+    fn note(_notes: &mut Self::Notes, _body: &[u8]) {}
+    /// Numbers of a node that change when it does something because of a message.
+    fn numbers(node: &Self::Node) -> Vec<u64>;
+    /// The view below which a node says nothing more.
+    fn wanted(node: &Self::Node) -> u64;
+    /// Whether a node knows how a view begins.
+    fn knows(node: &Self::Node, view: u64) -> bool;
+    /// Number, digest and answer of the request of a client that a node has executed last.
+    fn last_answer(node: &Self::Node, client: u32) -> Option<(u64, Digest, Vec<u8>)>;
+    /// Number and digest of a request of a client that waits at a node.
+    fn waiting(node: &Self::Node, client: u32) -> Option<(u64, Digest)>;
+    /// An answer to a client, signed by the host of a node.
+    fn reply(node: &Self::Node, client: u32, answer: &(u64, Digest, Vec<u8>)) -> Vec<u8>;
+    /// An operation of the client that lies.
+    fn operation_of_liar(random: &mut Random) -> Vec<u8> {
+        random.below(100).to_be_bytes().to_vec()
+    }
+    /// Liars remember what correct nodes know now.
+    fn remember(_liars: &mut Coalition<Self>, _correct: &Correct<'_, Self>) {}
+    /// Liars take a step.
+    fn take(liars: &mut Coalition<Self>, step: Self::Step, correct: &Correct<'_, Self>);
+
     /// The run has ended: notes what it had, and what violates a property of this system alone.
     fn finish(_world: &mut World<Self>) {}
 }

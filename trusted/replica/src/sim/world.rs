@@ -11,12 +11,15 @@ use crate::node::Node;
 use crate::request::Request;
 use crate::service::KeyValueOperation;
 use crate::sim::client::{Process, processes};
+use crate::sim::coalition::{Coalition, Lie};
 use crate::sim::conditions::Conditions;
+use crate::sim::effects::Effects;
 use crate::sim::history::{History, Operation, Violation};
 use crate::sim::host::Host;
 use crate::sim::keys::{CLIENTS, LIAR_CLIENT, client_key};
 use crate::sim::liar::Liar;
 use crate::sim::model::Model;
+use crate::sim::plan::Plan;
 use crate::sim::report::Outcome;
 use crate::sim::system::{System, To};
 
@@ -25,7 +28,7 @@ const SETTLE: u64 = 800;
 const TICK: u64 = 20;
 
 /// Something that happens at a time.
-pub enum Happening<H> {
+pub enum Happening<S: System> {
     /// A message arrives, of this node or of a client.
     Message(To, Option<u32>, Vec<u8>),
     /// Time passes.
@@ -40,8 +43,10 @@ pub enum Happening<H> {
     Kill(Vec<u32>),
     /// A node that was killed goes on.
     Resume(u32),
+    /// A message of liars that work together arrives.
+    Lie(Lie<S>),
     /// Something of this system alone.
-    Of(H),
+    Of(S::Happening),
 }
 
 /// A run of a system.
@@ -55,7 +60,7 @@ pub struct World<S: System> {
     /// All that is random about logs and kills, so that runs without them stay as they are.
     pub kills: Random,
     /// All that is to happen.
-    pub schedule: Schedule<Happening<S::Happening>>,
+    pub schedule: Schedule<Happening<S>>,
     network: Network,
     /// The nodes.
     pub hosts: Vec<Host<S>>,
@@ -65,6 +70,10 @@ pub struct World<S: System> {
     pub history: History,
     /// How much of each node's own history was looked at.
     pub seen: Vec<usize>,
+    /// Liars that work together.
+    pub(super) coalition: Option<Coalition<S>>,
+    /// The lies that each node has heard, and what they have changed there.
+    pub(super) effects: Vec<Effects<S>>,
     pub(super) devices: BTreeMap<(u32, u64), OutlivingDevice>,
     has_liar_client: bool,
     events: BTreeSet<String>,
@@ -75,12 +84,16 @@ pub struct World<S: System> {
 }
 
 /// Runs a scenario.
-pub fn run<S: System>(system: S, conditions: Conditions) -> Outcome<Violation> {
-    World::new(system, conditions).run()
+pub fn run<S: System>(
+    system: S,
+    conditions: Conditions,
+    plan: Option<&Plan<S::Step>>,
+) -> Outcome<Violation> {
+    World::new(system, conditions, plan).run()
 }
 
 impl<S: System> World<S> {
-    fn new(system: S, conditions: Conditions) -> Self {
+    fn new(system: S, conditions: Conditions, plan: Option<&Plan<S::Step>>) -> Self {
         let mut random = Random::new(conditions.seed ^ 0xb3f7);
         let Conditions { seed, nodes, ref course, .. } = conditions;
         let bounds = Bounds { nodes, cuts: 4, cut: course.cut, honest_from: course.honest };
@@ -98,6 +111,8 @@ impl<S: System> World<S> {
             has_liar_client: random.chance(50),
             events: BTreeSet::new(),
             kills: Random::new(seed ^ 0xd15c),
+            coalition: plan.map(|it| Coalition::new(it, nodes, seed)),
+            effects: (0..nodes).map(|_| Effects::default()).collect(),
             devices: BTreeMap::new(),
             seen: vec![0; nodes as usize],
             operations: course.operations,
@@ -137,6 +152,7 @@ impl<S: System> World<S> {
                 Happening::Restart(node) => self.restart(node),
                 Happening::Kill(nodes) => nodes.into_iter().for_each(|it| self.kill(it)),
                 Happening::Resume(node) => self.resume(node),
+                Happening::Lie(lie) => self.deliver_lie(&lie),
                 Happening::Of(it) => S::happen(&mut self, it),
             }
             let now = self.schedule.now();
@@ -184,14 +200,14 @@ impl<S: System> World<S> {
         for node in stops {
             self.stop(node);
         }
-        S::fall_silent(self);
+        self.coalition.iter_mut().for_each(Coalition::fall_silent);
         self.note("Closing");
         true
     }
 
     fn finish(mut self) -> Outcome<Violation> {
         for node in 0..self.hosts.len() {
-            S::look(&mut self, node);
+            self.look(node);
             if let Host::Liar(liar) = &self.hosts[node]
                 && let Some(attack) = liar.has_lied()
             {
@@ -199,6 +215,7 @@ impl<S: System> World<S> {
             }
         }
         S::finish(&mut self);
+        self.finish_plan();
         if let Some(node) = self.behind().filter(|_| !self.history.is_violated()) {
             self.history.violate(Violation::Behind(node));
         }
@@ -217,7 +234,7 @@ impl<S: System> World<S> {
             self.flush(node);
             self.begin_log_anew(node as u32);
         }
-        S::tick(self);
+        self.coalition_tick();
         for process in 0..self.clients.len() {
             self.client_tick(process);
         }
@@ -300,14 +317,14 @@ impl<S: System> World<S> {
             Host::Correct(it) => S::receive(it, bytes),
             Host::Logged(logged) => logged.receive(bytes),
             Host::Liar(liar) => liar.receive(from, bytes),
-            Host::Together => return S::tell_together(self, number, from, bytes),
+            Host::Together => return self.tell_coalition(number, from, bytes),
             Host::Down | Host::Stopped | Host::Killed(_) => return,
         }
         // Inputs of a node with a log become durable some at a time.
         let waits = matches!(self.hosts[node], Host::Logged(_)) && self.kills.chance(40);
         if !waits {
-            S::look(self, node);
             self.flush(node);
+            self.look(node);
         }
     }
 
@@ -348,7 +365,7 @@ impl<S: System> World<S> {
             (To::Node(to), Some(from)) if to != from => Some((to, from)),
             _ => None,
         };
-        if pair.is_some_and(|it| S::cuts(self, it)) {
+        if pair.is_some_and(|it| self.is_cut(it)) {
             return;
         }
         match self.network.send(self.schedule.now(), pair, &mut self.random) {
@@ -363,15 +380,20 @@ impl<S: System> World<S> {
         }
     }
 
+    /// Whether liars cut two nodes off from each other.
+    fn is_cut(&mut self, (one, other): (u32, u32)) -> bool {
+        self.coalition.as_mut().is_some_and(|it| it.parts(one, other))
+    }
+
     fn crash(&mut self, node: u32) {
-        S::look(self, node as usize);
+        self.look(node as usize);
         self.hosts[node as usize] = Host::Down;
         self.seen[node as usize] = 0;
         self.note("Crash");
     }
 
     fn stop(&mut self, node: u32) {
-        S::look(self, node as usize);
+        self.look(node as usize);
         self.hosts[node as usize] = Host::Stopped;
         self.note("Stop");
     }

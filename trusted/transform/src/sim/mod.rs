@@ -6,10 +6,12 @@ mod attack;
 pub(crate) mod group;
 mod liar;
 pub mod observe;
+mod plan;
 mod scenario;
 mod system;
 
 pub use attack::Attack;
+pub use plan::{Plan, Step, StepName};
 pub use scenario::Scenario;
 pub use smt_replica::sim::{Outcome, Report, Violation};
 pub use system::{report, run};

@@ -9,16 +9,17 @@ use smt_replica::sim::{
     Entry, Expected, Happening, Host, LIAR_CLIENT, Opened, Outcome, Report, System, To, Violation,
     client_key, to_others,
 };
-use smt_replica::{Digest, digest};
+use smt_replica::{Attested, Digest, digest};
 
 use crate::client::Client;
 use crate::counter::Counter;
 use crate::group::Group;
-use crate::message::{Message, Request, SYSTEM};
+use crate::message::{Endorsement, Message, Request, SYSTEM, decode};
 use crate::node::{Node, Output};
 use crate::sim::attack::Attack;
 use crate::sim::group::{group, identity};
 use crate::sim::liar::Liar;
+use crate::sim::plan::{self, Coalition, Correct, Step, StepName};
 use crate::sim::scenario::Scenario;
 
 type World = smt_replica::sim::World<Transformed>;
@@ -31,14 +32,20 @@ const KILLS: [&str; 3] = ["Kill", "KillOfAll", "UnsyncedWrite"];
 
 /// Runs a scenario.
 pub fn run(scenario: &Scenario) -> Outcome<Violation> {
-    smt_replica::sim::run(Transformed::new(scenario), scenario.conditions.clone())
+    smt_replica::sim::run(
+        Transformed::new(scenario),
+        scenario.conditions.clone(),
+        scenario.plan.as_ref(),
+    )
 }
 
-/// No run yet, of a search with logs or without.
-pub fn report(has_logs: bool) -> Report<Violation> {
+/// No run yet, of a search with these.
+pub fn report(has_logs: bool, has_plans: bool) -> Report<Violation> {
+    let attacks = Expected::attacks(Attack::ALL.into_iter().filter(|_| !has_plans));
     let kills = KILLS.into_iter().filter(|_| has_logs);
     let events = Expected::each(EVENTS.into_iter().chain(kills));
-    Report::new(Expected::attacks(Attack::ALL).chain(events))
+    let steps = if has_plans { Expected::steps(&StepName::ALL) } else { Vec::new() };
+    Report::new(attacks.chain(events).chain(steps))
 }
 
 /// The nodes of a run.
@@ -102,11 +109,16 @@ impl System for Transformed {
 
     fn host(world: &mut World, number: u32) -> Host<Self> {
         let lie = world.system.scenario.liars.iter().find(|it| it.0 == number).map(|it| it.1);
-        if lie.is_none() && world.conditions.has_logs {
+        let plan = world.system.scenario.plan.as_ref();
+        let is_together = plan.is_some_and(|it| it.liars.contains(&number));
+        if lie.is_none() && !is_together && world.conditions.has_logs {
             return world.logged(number, ModelDisk::default());
         }
         let protocol = protocol(world.conditions.nodes);
         let node = Node::new(world.system.group.clone(), identity(number), protocol);
+        if is_together {
+            return world.join(number, node.ok());
+        }
         match (node, lie) {
             (Err(_), _) => Host::Down,
             (Ok(node), None) => Host::Correct(Box::new(node)),
@@ -152,14 +164,72 @@ impl System for Transformed {
             world.history.executed(place, [entry(it)]);
         }
         (world.system.latest[number], world.seen[number]) = (latest, executed.len());
-        let liars = &world.system.scenario.liars;
+        let scenario = &world.system.scenario;
         let has_changed_view = node.protocol().view() > 0;
         let faulty: Vec<u32> = node.faulty().collect();
-        let is_liar = |it: &u32| liars.iter().any(|liar| liar.0 == *it);
+        let is_liar = |it: &u32| scenario.is_liar(*it);
         let (found, slandered): (Vec<u32>, Vec<u32>) = faulty.into_iter().partition(is_liar);
         slandered.into_iter().for_each(|it| world.history.violate(Violation::Slandered(it)));
         (!found.is_empty()).then(|| world.note("LiarFound"));
         has_changed_view.then(|| world.note("ViewChange"));
+    }
+
+    type Step = Step;
+    type Name = StepName;
+    type Notes = ();
+    type Memory = ();
+
+    fn said(node: &Self::Node, after: u64) -> Vec<Attested> {
+        let own = node.histories[node.own as usize].kept();
+        own.filter(|it| *it.0 > after).map(|it| it.1.clone()).collect()
+    }
+
+    fn statement(said: Attested) -> Vec<u8> {
+        Message::Step(said).encode()
+    }
+
+    fn attest(node: &mut Self::Node, body: &[u8]) -> Option<Attested> {
+        let (counter, said) = node.attest(&decode(body)?)?;
+        node.publish(counter, said.clone());
+        Some(said)
+    }
+
+    fn numbers(node: &Self::Node) -> Vec<u64> {
+        let faulty = node.faulty().count() as u64;
+        vec![node.device.counter(), Self::executed(node), node.protocol().view(), faulty]
+    }
+
+    fn wanted(node: &Self::Node) -> u64 {
+        node.protocol().view()
+    }
+
+    fn knows(node: &Self::Node, view: u64) -> bool {
+        node.protocol().view() >= view
+    }
+
+    fn last_answer(node: &Self::Node, client: u32) -> Option<(u64, Digest, Vec<u8>)> {
+        let (number, answer) = node.replies().get(&client)?.last_key_value()?;
+        Some((*number, Digest::default(), answer.clone()))
+    }
+
+    fn waiting(node: &Self::Node, client: u32) -> Option<(u64, Digest)> {
+        let replied = node.replies().get(&client).and_then(|it| it.last_key_value());
+        let last = replied.map_or(0, |it| *it.0);
+        let genuine = node.genuine.get(&client).filter(|it| it.number > last);
+        genuine.map(|it| (it.number, Digest::default()))
+    }
+
+    fn reply(
+        node: &Self::Node,
+        client: u32,
+        (number, _, answer): &(u64, Digest, Vec<u8>),
+    ) -> Vec<u8> {
+        let it = Endorsement::sign(&node.key, node.own, client, (*number, answer.clone()));
+        Message::Endorsement(it).encode()
+    }
+
+    fn take(liars: &mut Coalition, step: Step, _correct: &Correct<'_>) {
+        plan::take(liars, &step);
     }
 
     /// Liars that have left proof are found by all correct nodes, and no log has a request of a

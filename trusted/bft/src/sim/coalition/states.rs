@@ -3,15 +3,16 @@
 
 use std::sync::Arc;
 
-use smt_replica::sim::To;
+use smt_replica::sim::{By, StepName as Common};
 use smt_replica::{AnyService, Attested, Digest};
 
 use crate::ledger::extend;
-use crate::message::{Batch, Message, Opening, State, Statement, decode};
+use crate::message::{Batch, Message, Opening, State, Statement, decode, encode};
 use crate::replica::Replica;
-use crate::sim::coalition::{Coalition, Correct, KEPT, Lie};
+use crate::sim::coalition::statements::{enter_one, false_place};
+use crate::sim::coalition::{Coalition, Correct, KEPT};
 use crate::sim::liar::wrong_snapshot;
-use crate::sim::step::{By, Recipe, StepName};
+use crate::sim::step::{Recipe, StepName};
 use crate::view::View;
 
 /// The state that a replica would give to others.
@@ -41,132 +42,136 @@ fn batches(
     places.map_while(|place| view.batch(place).cloned().or_else(|| executed(place))).collect()
 }
 
-impl Coalition {
-    /// Gives a replica a state that it has not asked for.
-    pub(super) fn give_state(&mut self, to: u32, of: u32, recipe: Recipe, correct: &Correct<'_>) {
-        let Some(of) = correct[of as usize] else {
-            return;
-        };
-        let Some(state) = state_of(of) else {
-            return;
-        };
-        self.keep(&state);
-        let state = match recipe.name {
-            StepName::OldState => self.old_state(),
-            StepName::StateOfView => self.state_of_view(state, (to, of.own), correct),
-            StepName::StateOfNoView => self.state_of_no_view(state),
-            StepName::StateWithoutCheckpoint => without_checkpoint(state, of),
-            StepName::StateOfOldPlaces => self.with_old_places(state),
-            StepName::StateOfFalsePlace => self.with_false_place(state, of),
-            StepName::StateOfFalseBytes => {
-                Some(State { snapshot: wrong_snapshot(&state.snapshot), ..state })
-            }
-            _ => Some(state),
-        };
-        let Some(mut state) = state else {
-            return;
-        };
-        if !recipe.has_streams && recipe.name == StepName::StateOfView {
-            state.streams.clear();
+/// Gives a replica a state that it has not asked for.
+pub(super) fn give_state(
+    liars: &mut Coalition,
+    to: u32,
+    of: u32,
+    recipe: Recipe,
+    correct: &Correct<'_>,
+) {
+    let Some(of) = correct[of as usize] else {
+        return;
+    };
+    let Some(state) = state_of(of) else {
+        return;
+    };
+    keep(liars, &state);
+    let state = match recipe.name {
+        StepName::OldState => old_state(liars),
+        StepName::StateOfView => state_of_view(liars, state, (to, of.own), correct),
+        StepName::StateOfNoView => state_of_no_view(liars, state),
+        StepName::StateWithoutCheckpoint => without_checkpoint(state, of),
+        StepName::StateOfOldPlaces => with_old_places(liars, state),
+        StepName::StateOfFalsePlace => with_false_place(liars, state, of),
+        StepName::StateOfFalseBytes => {
+            Some(State { snapshot: wrong_snapshot(&state.snapshot), ..state })
         }
-        self.carried_out.insert(recipe.name);
-        let from = self.those(By::All).first().copied().unwrap_or(0);
-        let bytes = Message::State(Box::new(state)).encode();
-        self.sent.push(Lie { from, to: To::Node(to), bytes, steps: vec![recipe.name] });
+        _ => Some(state),
+    };
+    let Some(mut state) = state else {
+        return;
+    };
+    if !recipe.has_streams && recipe.name == StepName::StateOfView {
+        state.streams.clear();
     }
+    let bytes = Message::State(Box::new(state)).encode();
+    liars.send(to, bytes, Common::Own(recipe.name));
+}
 
-    /// Keeps a state for later, if there is room.
-    fn keep(&mut self, state: &State) {
-        if self.old_states.len() < KEPT {
-            self.old_states.push(state.clone());
-            self.old_places.extend(state.streams.iter().cloned());
-        }
+/// Keeps a state for later, if there is room.
+fn keep(liars: &mut Coalition, state: &State) {
+    if liars.memory.old_states.len() < KEPT {
+        liars.memory.old_states.push(state.clone());
+        liars.memory.old_places.extend(state.streams.iter().cloned());
     }
+}
 
-    fn old_state(&mut self) -> Option<State> {
-        let at = self.random.below(self.old_states.len() as u64) as usize;
-        self.old_states.get(at).cloned()
-    }
+fn old_state(liars: &mut Coalition) -> Option<State> {
+    let at = liars.random.below(liars.memory.old_states.len() as u64) as usize;
+    liars.memory.old_states.get(at).cloned()
+}
 
-    /// A view that a correct replica knows, `of` before others, entered by all liars, whatever they
-    /// have promised.
-    fn state_of_view(
-        &mut self,
-        state: State,
-        (to, of): (u32, u32),
-        correct: &Correct<'_>,
-    ) -> Option<State> {
-        let known = correct[to as usize];
-        let is_known = |view: &u64| known.is_some_and(|it| it.views.contains_key(view));
-        let all = correct.iter().flatten();
-        let all = all.flat_map(|of| of.views.values().map(move |it| (*of, it)));
-        let mut unknown: Vec<_> =
-            all.filter(|it| it.1.opening.view > 0 && !is_known(&it.1.opening.view)).collect();
-        if unknown.iter().any(|it| it.0.own == of) {
-            unknown.retain(|it| it.0.own == of);
-        }
-        let at = self.random.below(unknown.len() as u64) as usize;
-        let (of, view) = *unknown.get(at)?;
-        let state = state_of(of).unwrap_or(state);
-        let (checkpoint, _) = checkpoint_of(&state);
-        let (number, digest) = (view.opening.view, view.digest);
-        self.those(By::All).into_iter().for_each(|it| self.enter_one(it, number, digest));
-        let mut enters: Vec<Attested> = view.enters.values().cloned().collect();
-        let entered = |it: &Attested| {
-            let is_it =
-                decode(&it.body) == Some(Statement::Enter { view: number, opening: digest });
-            is_it && !enters.contains(it)
-        };
-        let own = self.members.values().filter_map(|it| it.core.streams.get(&it.core.own_key()));
-        let own = own.flat_map(|it| it.after(0, usize::MAX));
-        let own: Vec<Attested> = own.filter(|it| entered(it)).cloned().collect();
-        enters.extend(own);
-        enters.truncate(self.replicas as usize);
-        let log = batches(of, view, checkpoint + 1..=view.opening.start);
-        Some(State { opening: view.opening.clone(), enters, log, ..state })
+/// A view that a correct replica knows, `of` before others, entered by all liars, whatever they
+/// have promised.
+fn state_of_view(
+    liars: &mut Coalition,
+    state: State,
+    (to, of): (u32, u32),
+    correct: &Correct<'_>,
+) -> Option<State> {
+    let known = correct[to as usize];
+    let is_known = |view: &u64| known.is_some_and(|it| it.views.contains_key(view));
+    let views = correct.iter().flatten().flat_map(|of| of.views.values().map(move |it| (*of, it)));
+    let mut unknown: Vec<_> =
+        views.filter(|it| it.1.opening.view > 0 && !is_known(&it.1.opening.view)).collect();
+    if unknown.iter().any(|it| it.0.own == of) {
+        unknown.retain(|it| it.0.own == of);
     }
+    let at = liars.random.below(unknown.len() as u64) as usize;
+    let (of, view) = *unknown.get(at)?;
+    let state = state_of(of).unwrap_or(state);
+    let (checkpoint, _) = checkpoint_of(&state);
+    let (number, digest) = (view.opening.view, view.digest);
+    liars.those(By::All).into_iter().for_each(|it| enter_one(liars, it, number, digest));
+    let mut enters: Vec<Attested> = view.enters.values().cloned().collect();
+    let entered = |it: &Attested| {
+        let is_it = decode(&it.body) == Some(Statement::Enter { view: number, opening: digest });
+        is_it && !enters.contains(it)
+    };
+    let own = liars.members.values().filter_map(|it| it.core.streams.get(&it.core.own_key()));
+    let own = own.flat_map(|it| it.after(0, usize::MAX));
+    let own: Vec<Attested> = own.filter(|it| entered(it)).cloned().collect();
+    enters.extend(own);
+    enters.truncate(liars.nodes as usize);
+    let log = batches(of, view, checkpoint + 1..=view.opening.start);
+    Some(State { opening: view.opening.clone(), enters, log, ..state })
+}
 
-    /// A view that nobody has opened, with a log of its own, which all liars enter.
-    fn state_of_no_view(&mut self, state: State) -> Option<State> {
-        let (place, chain) = checkpoint_of(&state);
-        let batch: Batch = Arc::new(vec![self.own_request()]);
-        let chain = extend(&chain, &batch);
-        let view = state.opening.view + 1 + self.random.below(u64::from(self.replicas));
-        let epochs = state.opening.epochs.clone();
-        let opening = Opening { view, epochs, start: place + 1, chain, votes: Vec::new() };
-        let (digest, mut enters) = (opening.digest(), Vec::new());
-        for member in self.members.values_mut() {
-            let statement = Statement::Enter { view, opening: digest };
-            enters.extend(member.says(&statement, StepName::LateEnter));
-        }
-        Some(State { opening, enters, log: vec![batch], streams: Vec::new(), ..state })
+/// A view that nobody has opened, with a log of its own, which all liars enter.
+fn state_of_no_view(liars: &mut Coalition, state: State) -> Option<State> {
+    let (place, chain) = checkpoint_of(&state);
+    let batch: Batch = Arc::new(vec![liars.own_request()]);
+    let chain = extend(&chain, &batch);
+    let view = state.opening.view + 1 + liars.random.below(u64::from(liars.nodes));
+    let epochs = state.opening.epochs.clone();
+    let opening = Opening { view, epochs, start: place + 1, chain, votes: Vec::new() };
+    let (digest, mut enters) = (opening.digest(), Vec::new());
+    for member in liars.members.values_mut() {
+        let statement = Statement::Enter { view, opening: digest };
+        enters.extend(member.says(&encode(&statement), Common::Own(StepName::LateEnter)));
     }
+    Some(State { opening, enters, log: vec![batch], streams: Vec::new(), ..state })
+}
 
-    /// Places of streams as they were before, in the stead of the newer ones or beside them.
-    fn with_old_places(&mut self, mut state: State) -> Option<State> {
-        let count = self.old_places.len() as u64;
-        let place = self.old_places.get(self.random.below(count) as usize)?.clone();
-        match self.random.below(3) {
-            0 => state.streams.retain(|it| it.key() != place.key()),
-            1 => state.log.clear(),
-            _ => {}
-        }
-        let at = self.random.below(state.streams.len() as u64 + 1) as usize;
-        state.streams.insert(at, place);
-        Some(state)
+/// Places of streams as they were before, in the stead of the newer ones or beside them.
+fn with_old_places(liars: &mut Coalition, mut state: State) -> Option<State> {
+    let count = liars.memory.old_places.len() as u64;
+    let place = liars.memory.old_places.get(liars.random.below(count) as usize)?.clone();
+    match liars.random.below(3) {
+        0 => state.streams.retain(|it| it.key() != place.key()),
+        1 => state.log.clear(),
+        _ => {}
     }
+    let at = liars.random.below(state.streams.len() as u64 + 1) as usize;
+    state.streams.insert(at, place);
+    Some(state)
+}
 
-    /// A false place of a liar's stream that all liars state.
-    fn with_false_place(&mut self, mut state: State, of: &Replica<AnyService>) -> Option<State> {
-        let mut place = self.false_place(of)?;
-        let statement = Statement::Streams(vec![place.checkpoint()]);
-        for member in self.members.values_mut() {
-            place.proof.extend(member.says(&statement, StepName::FalsePlace));
-        }
-        state.streams.retain(|it| it.key() != place.key());
-        state.streams.push(place);
-        Some(state)
+/// A false place of a liar's stream that all liars state.
+fn with_false_place(
+    liars: &mut Coalition,
+    mut state: State,
+    of: &Replica<AnyService>,
+) -> Option<State> {
+    let mut place = false_place(liars, of)?;
+    let statement = Statement::Streams(vec![place.checkpoint()]);
+    for member in liars.members.values_mut() {
+        place.proof.extend(member.says(&encode(&statement), Common::Own(StepName::FalsePlace)));
     }
+    state.streams.retain(|it| it.key() != place.key());
+    state.streams.push(place);
+    Some(state)
 }
 
 /// The same from the first batch on, without a checkpoint.
