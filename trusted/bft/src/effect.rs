@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use smt_replica::{Asker, Attested, Effect, IN_PROGRESS_MAX, Request, Service, Standing};
+use smt_replica::{Asker, Attested, Effect, Request, Service, Standing};
 
 use crate::message::{Message, Status, statement_bytes_max};
 use crate::replica::{Output, Replica};
@@ -39,13 +39,13 @@ impl<S: Service> Replica<S> {
 
     /// A request that was executed has its answer again, and one that never will be is refused. An
     /// asker has one answer in each tick: a client has as many as the table keeps, and refusals of
-    /// as many requests as may be in progress.
+    /// as many requests of each session as may be in progress.
     fn effect_of_request(&self, request: &Request) -> Effect {
         let (client, number) = (request.client, request.number);
         match self.ledger.standing(request) {
             Standing::Answered(_) => Effect::Answer(Asker::Executed(client, number)),
-            Standing::Refused(_) if self.is_genuine(request) => {
-                Effect::Answer(Asker::Refused(client, number % IN_PROGRESS_MAX))
+            Standing::Refused(refusal) if self.is_genuine(request) => {
+                Effect::Answer(Asker::Refused(self.ledger.refusal_place(request, &refusal)))
             }
             Standing::New if self.is_wanted(request) && self.is_genuine(request) => Effect::Change,
             Standing::New | Standing::Refused(_) => Effect::Nothing,
@@ -81,18 +81,33 @@ impl<S: Service> Replica<S> {
         is_for_stream || self.new_ballot(&header, statement).is_some()
     }
 
-    /// The answer to what can be answered without a change.
+    /// A refusal needs no more of its request than the digest.
+    pub(crate) fn shortened(&self, message: Message) -> Message {
+        match message {
+            Message::Request(request) => match self.ledger.standing(&request) {
+                Standing::Refused(it) => Message::Reply(self.reply_to(&request, Err(it))),
+                Standing::Answered(_) | Standing::New => Message::Request(request),
+            },
+            other => other,
+        }
+    }
+
+    /// The answer to what can be answered without a change, or to what is left of it. Replies of
+    /// others have no effect, and do not come here.
     pub(crate) fn answer(&self, message: &Message, may_be_long: bool) -> Vec<Output> {
         match message {
             Message::Status(status) if self.may_ask(status) => self.missing(status, may_be_long),
             Message::Request(request) => match self.ledger.standing(request) {
-                Standing::Answered(it) => vec![self.repeated_reply(request, Ok(it.clone()))],
-                Standing::Refused(it) => vec![self.repeated_reply(request, Err(it))],
+                Standing::Answered(it) => {
+                    vec![self.signed_reply(self.reply_to(request, Ok(it.clone())))]
+                }
+                Standing::Refused(it) => {
+                    vec![self.signed_reply(self.reply_to(request, Err(it)))]
+                }
                 Standing::New => Vec::new(),
             },
-            Message::Status(_) | Message::Reply(_) | Message::Statement(_) | Message::State(_) => {
-                Vec::new()
-            }
+            Message::Reply(refusal) => vec![self.signed_reply(refusal.clone())],
+            Message::Status(_) | Message::Statement(_) | Message::State(_) => Vec::new(),
         }
     }
 

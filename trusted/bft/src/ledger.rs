@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use smt_replica::{Attested, ClientTable, Digest, Request, Service, Standing};
+use smt_replica::{
+    Attested, ClientTable, Digest, Refusal, RefusalPlace, Request, Service, Standing,
+};
 
 use crate::message::{Batch, Checkpoint, decode, digest, encode};
 
@@ -124,6 +126,11 @@ impl<S: Service> Ledger<S> {
     /// The word on a request.
     pub(crate) fn standing(&self, request: &Request) -> Standing<'_, Vec<u8>> {
         self.table.standing(request)
+    }
+
+    /// The place for the refusal of a request among the questions of its client.
+    pub(crate) fn refusal_place(&self, request: &Request, refusal: &Refusal) -> RefusalPlace {
+        self.table.refusal_place(request, refusal)
     }
 
     /// The hash of the state as it is now.

@@ -113,6 +113,17 @@ impl<S: Service> Node for Replica<S> {
         Self::advance(self);
     }
 
+    fn shortened(&self, question: Message) -> Message {
+        Self::shortened(self, question)
+    }
+
+    fn precedence(question: &Message) -> u64 {
+        match question {
+            Message::Reply(refusal) => refusal.number,
+            _ => 0,
+        }
+    }
+
     fn answer(&mut self, message: &Message, may_be_long: bool) -> Vec<Output> {
         Self::answer(self, message, may_be_long)
     }

@@ -407,19 +407,15 @@ impl<S: Service> Replica<S> {
     }
 
     /// A reply that is not signed yet.
-    fn reply_to(&self, request: &Request, result: Result<Vec<u8>, Refusal>) -> Reply {
+    pub(crate) fn reply_to(&self, request: &Request, result: Result<Vec<u8>, Refusal>) -> Reply {
         let (replica, view, proof) = (self.own, self.metrics.view, Proof::default());
         let (client, number, request) = (request.client, request.number, request.digest());
         Reply { replica, view, client, number, request, result, proof }
     }
 
     /// The reply to a request that was executed before, or is not executed.
-    pub(crate) fn repeated_reply(
-        &self,
-        request: &Request,
-        result: Result<Vec<u8>, Refusal>,
-    ) -> Output {
-        reply_output(self.reply_to(request, result).sign(&self.reply_key))
+    pub(crate) fn signed_reply(&self, reply: Reply) -> Output {
+        reply_output(reply.sign(&self.reply_key))
     }
 
     /// A view was entered: all requests get their time again.

@@ -2,7 +2,7 @@
 //! The effects of messages and of time on a node: its log needs only those that change it.
 
 use smt_attestor::Attested;
-use smt_replica::{Asker, Effect, IN_PROGRESS_MAX, Request, Service, Standing};
+use smt_replica::{Asker, Effect, Request, Service, Standing};
 
 use crate::message::{Message, Status};
 use crate::node::{Node, Output};
@@ -36,13 +36,13 @@ impl<S: Service + Clone> Node<S> {
 
     /// A request that was answered has its answer again, and one that never will be executed is
     /// refused. An asker has one answer in each tick: a client has as many as the table keeps,
-    /// and refusals of as many requests as may be in progress.
+    /// and refusals of as many requests of each session as may be in progress.
     fn effect_of_request(&self, request: &Request) -> Effect {
         let (client, number) = (request.client, request.number);
         match self.standing(request) {
             Some(Standing::Answered(_)) => Effect::Answer(Asker::Executed(client, number)),
-            Some(_) if self.is_genuine(request) => {
-                Effect::Answer(Asker::Refused(client, number % IN_PROGRESS_MAX))
+            Some(Standing::Refused(refusal)) if self.is_genuine(request) => {
+                Effect::Answer(Asker::Refused(self.answered.refusal_place(request, &refusal)))
             }
             None if self.is_wanted(request) && self.is_genuine(request) => Effect::Change,
             Some(_) | None => Effect::Nothing,
@@ -88,14 +88,25 @@ impl<S: Service + Clone> Node<S> {
         Output::Nodes(Message::Status(status).encode())
     }
 
-    /// The answer to what can be answered without a change.
+    /// A refusal needs no more of its request than the digest.
+    pub(crate) fn shortened(&self, message: Message) -> Message {
+        match message {
+            Message::Request(request) => match self.standing(&request) {
+                Some(Standing::Refused(it)) => Message::Reply(self.reply_to(&request, Err(it))),
+                _ => Message::Request(request),
+            },
+            other => other,
+        }
+    }
+
+    /// The answer to what can be answered without a change, or to what is left of it. Replies of
+    /// others have no effect, and do not come here.
     pub(crate) fn answer(&self, message: &Message) -> Vec<Output> {
         match message {
             Message::Status(status) if self.may_ask(status) => self.missing(status),
             Message::Request(request) => Vec::from_iter(self.repeated_reply(request)),
-            Message::Status(_) | Message::Reply(_) | Message::Statement(_) | Message::Made(_) => {
-                Vec::new()
-            }
+            Message::Reply(refusal) => vec![self.signed_reply(refusal.clone())],
+            Message::Status(_) | Message::Statement(_) | Message::Made(_) => Vec::new(),
         }
     }
 

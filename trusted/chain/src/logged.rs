@@ -98,6 +98,17 @@ impl<S: Service + Clone> smt_replica::Node for Node<S> {
         Self::advance(self);
     }
 
+    fn shortened(&self, question: Message) -> Message {
+        Self::shortened(self, question)
+    }
+
+    fn precedence(question: &Message) -> u64 {
+        match question {
+            Message::Reply(refusal) => refusal.number,
+            _ => 0,
+        }
+    }
+
     fn answer(&mut self, message: &Message, _may_be_long: bool) -> Vec<Output> {
         Self::answer(self, message)
     }

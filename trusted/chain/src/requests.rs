@@ -67,7 +67,11 @@ impl<S: Service + Clone> Node<S> {
             Standing::Refused(refusal) => Err(refusal),
             Standing::New => return None,
         };
-        Some(reply_output(self.reply_to(request, result).sign(&self.reply_key)))
+        Some(self.signed_reply(self.reply_to(request, result)))
+    }
+
+    pub(crate) fn signed_reply(&self, reply: Reply) -> Output {
+        reply_output(reply.sign(&self.reply_key))
     }
 
     /// Answers all requests that are committed, which wait no longer.
@@ -96,7 +100,7 @@ impl<S: Service + Clone> Node<S> {
     }
 
     /// A reply that is not signed yet.
-    fn reply_to(&self, request: &Request, result: Result<Vec<u8>, Refusal>) -> Reply {
+    pub(crate) fn reply_to(&self, request: &Request, result: Result<Vec<u8>, Refusal>) -> Reply {
         let (client, number, request) = (request.client, request.number, request.digest());
         let (replica, view) = (self.own, self.own_track().at.0);
         Reply { replica, view, client, number, request, result, proof: Proof::default() }

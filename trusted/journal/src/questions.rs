@@ -31,6 +31,12 @@ impl<A: Ord + Copy, Q> Questions<A, Q> {
         self.waiting.insert(asker, question);
     }
 
+    /// The question of an asker that waits.
+    #[must_use]
+    pub fn waiting(&self, asker: &A) -> Option<&Q> {
+        self.waiting.get(asker)
+    }
+
     /// Time passes.
     pub fn tick(&mut self) {
         self.answered.clear();

@@ -80,6 +80,17 @@ pub struct Refusal {
     pub newest: u64,
 }
 
+/// One of the places for the refusals of a client. Anybody may send again what a client has signed
+/// once: each session that is known has places of its own, so that no old request of another one
+/// has them. All older sessions share theirs.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct RefusalPlace {
+    client: u32,
+    session: Option<u64>,
+    place: u64,
+    reason: RefusalReason,
+}
+
 /// The word of a table on a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Standing<'a, T> {
@@ -164,6 +175,18 @@ impl<T> ClientTable<T> {
     pub fn is_new(&self, request: &Request) -> bool {
         let of_client = self.0.get(&request.client);
         of_client.is_none_or(|it| matches!(it.fate(request.number), Fate::New))
+    }
+
+    /// The place for the refusal of a request.
+    #[must_use]
+    pub fn refusal_place(&self, request: &Request, refusal: &Refusal) -> RefusalPlace {
+        let (client, place) = (request.client, request.number % IN_PROGRESS_MAX);
+        let session = session_of(request.number);
+        let of_client = self.0.get(&client);
+        let is_known = of_client
+            .is_some_and(|it| it.open.contains_key(&session) || it.over.contains_key(&session));
+        let session = is_known.then_some(session);
+        RefusalPlace { client, session, place, reason: refusal.reason }
     }
 
     /// Notes that a request was executed whose answer has so many bytes. Returns the values of the

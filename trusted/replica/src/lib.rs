@@ -30,8 +30,8 @@ pub mod sim;
 pub use any_service::{AnyService, ServiceKind};
 pub use client::{Ask, Client, Completion};
 pub use client_table::{
-    ClientTable, IN_PROGRESS_MAX, Refusal, RefusalReason, SESSIONS_MAX, Standing, first_number,
-    is_last_of_session, session_of,
+    ClientTable, IN_PROGRESS_MAX, Refusal, RefusalPlace, RefusalReason, SESSIONS_MAX, Standing,
+    first_number, is_last_of_session, session_of,
 };
 pub use digest::{Digest, digest};
 pub use ed25519_dalek::SigningKey;

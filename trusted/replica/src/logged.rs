@@ -145,12 +145,21 @@ impl<N: Node, D: Disk> Logged<N, D> {
         }
         match self.node.effect_of(&message) {
             Effect::Nothing => {}
-            Effect::Answer(asker) => self.questions.put(asker, message),
+            Effect::Answer(asker) => self.ask(asker, message),
             Effect::Change => {
                 if self.keep(&bytes, message) {
                     self.hashes.insert(hash);
                 }
             }
+        }
+    }
+
+    /// A question waits, in the place of its asker's last one.
+    fn ask(&mut self, asker: Asker, question: N::Message) {
+        let question = self.node.shortened(question);
+        let waiting = self.questions.waiting(&asker);
+        if waiting.is_none_or(|it| N::precedence(it) <= N::precedence(&question)) {
+            self.questions.put(asker, question);
         }
     }
 

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use smt_attestor::{Attested, Attestor, AttestorError};
 
+use crate::client_table::RefusalPlace;
 use crate::digest::Digest;
 use crate::encoding;
 use crate::logged::LoggedError;
@@ -19,9 +20,9 @@ pub enum Asker {
     /// A client, by its number, about its executed request with this number. Anybody may send such
     /// a request again, which takes no other one's answer.
     Executed(u32, u64),
-    /// A client, by its number, about requests that are refused: one of
-    /// [`crate::IN_PROGRESS_MAX`] places for their numbers.
-    Refused(u32, u64),
+    /// A client about requests that are refused. The highest number has the place
+    /// ([`Node::precedence`]): its client waits for none below.
+    Refused(RefusalPlace),
     /// A node, by its number, about one of its subjects, of which there are few.
     Subject(u32, u64),
 }
@@ -111,8 +112,18 @@ pub trait Node: Sized {
     }
     /// Goes on after the log has what the device gave ([`Attestor::is_ahead_of_log`]).
     fn advance(&mut self) {}
-    /// The answer to a message that had [`Effect::Answer`] when it came; without its long part, if
-    /// that may not be. No statement and no snapshot depends on it.
+    /// The part of a question that its answer needs: it waits for the next commit, or for the next
+    /// tick.
+    fn shortened(&self, question: Self::Message) -> Self::Message {
+        question
+    }
+    /// How a question stands beside others that have its place: the last one of those with the
+    /// highest number is answered.
+    fn precedence(_question: &Self::Message) -> u64 {
+        0
+    }
+    /// The answer to a message that had [`Effect::Answer`] when it came, or to what is left of it;
+    /// without its long part, if that may not be. No statement and no snapshot depends on it.
     fn answer(&mut self, message: &Self::Message, may_be_long: bool) -> Vec<Self::Output>;
     /// Whether the answer has a long part, such as the state of a service: an asker has it in each
     /// eighth tick only.

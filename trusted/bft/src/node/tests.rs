@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use smt_attestor::Attestor;
-use smt_replica::{Attested, Counter, RefusalReason, Request, first_number};
+use smt_replica::{Attested, Counter, IN_PROGRESS_MAX, RefusalReason, Request, first_number};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -252,6 +252,40 @@ fn an_executed_request_has_its_answer_again_whatever_other_request_of_its_client
     [&new, &request(8)].iter().for_each(|it| leader.receive(it));
     let outputs = leader.commit().unwrap();
     assert_eq!(outputs.iter().filter(|it| matches!(it, Output::Client(1, _))).count(), 2);
+}
+
+// Once, the last one that came had the place for both: a liar that sent old requests again and
+// again kept the client from the refusal.
+#[test]
+fn a_refusal_is_heard_whatever_old_requests_of_its_client_come_again() {
+    let [mut leader, mut follower] = [0, 1].map(|it| open(group(3), it));
+    let request = |number| {
+        let request = Request::sign(&client_key(1), 1, number, ([0; 16], Vec::new()));
+        Message::Request(request).encode()
+    };
+    let old: Vec<_> = (1..=20).map(|session| request(first_number(session))).collect();
+    for request in &old {
+        leader.receive(request);
+        exchange(&mut leader, &mut follower);
+    }
+    let number = first_number(5) + IN_PROGRESS_MAX;
+    let is_refused = |output: &Output| match output {
+        Output::Client(_, bytes) => match Message::decode(bytes) {
+            Some(Message::Reply(it)) => it.number == number && it.result.is_err(),
+            _ => false,
+        },
+        _ => false,
+    };
+    let mut ticks = (0..40).filter(|tick| {
+        if tick % 10 == 0 {
+            leader.receive(&request(number));
+        }
+        old.iter().for_each(|it| leader.receive(it));
+        let outputs = leader.commit().unwrap();
+        leader.tick();
+        outputs.iter().any(is_refused)
+    });
+    assert!(ticks.next().is_some());
 }
 
 #[test]
