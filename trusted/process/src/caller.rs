@@ -1,72 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Requests to a replicated service over sessions with all its members.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::iter::Peekable;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use smt_mesh::{Arrival, Mesh, Place, SessionError, messages};
-use smt_replica::{Completion, Refusal, RefusalReason, is_last_of_session};
+use smt_mesh::{Arrival, Mesh, Place, messages};
+use smt_replica::{Completion, Refusal, is_last_of_session};
+
+use crate::call_error::CallError;
+use crate::calls::{Call, Calls};
 
 /// The last session that there is.
 const SESSION_MAX: u64 = (1 << 42) - 1;
-
-/// Why a request has no answer.
-#[derive(Debug, thiserror::Error)]
-pub enum CallError {
-    /// Sessions cannot be had.
-    #[error(transparent)]
-    Session(#[from] SessionError),
-    /// Too few members answer.
-    #[error(
-        "the {members}: no answer of f + 1 of them in {seconds} seconds; the request {}",
-        if *.is_sent { "may have run, or may yet" } else { "was not sent" }
-    )]
-    Deadline {
-        /// The word for them.
-        members: &'static str,
-        /// How long they had.
-        seconds: u64,
-        /// Whether the request was sent: what begins a session goes before it.
-        is_sent: bool,
-    },
-    /// The group does not execute the request.
-    #[error("the {members}: {}; the request {}", reason(refusal), fate(refusal))]
-    Refused {
-        /// The word for them.
-        members: &'static str,
-        /// The refusal.
-        refusal: Refusal,
-    },
-    /// This process has closed its sessions.
-    #[error("this client: its endpoint was closed before an answer came")]
-    Ended,
-    /// The operation is longer than the group permits.
-    #[error("your request: {0} bytes are more than the group's operation_bytes, {1}")]
-    TooLong(usize, usize),
-    /// There is no randomness.
-    #[error("the operating system gives no random numbers: {0}")]
-    Random(getrandom::Error),
-}
-
-fn reason(refusal: &Refusal) -> &'static str {
-    match refusal.reason {
-        RefusalReason::SessionIsOver => {
-            "this client's session is over, since eight others of the client were used after it"
-        }
-        RefusalReason::NumberIsTooLow => "the request's number is too low for its session",
-        RefusalReason::NumberIsUsed => "another request of this client had the request's number",
-        RefusalReason::AnswerIsGone => "the request's answer is no longer kept",
-    }
-}
-
-fn fate(refusal: &Refusal) -> &'static str {
-    match (refusal.reason, refusal.may_have_run) {
-        (RefusalReason::AnswerIsGone, _) => "has run",
-        (_, true) => "may have run, and will not run again",
-        (_, false) => "did not run, and will not",
-    }
-}
 
 /// A client's half of a protocol, as a state machine.
 pub trait ClientProtocol {
@@ -133,56 +78,6 @@ impl Choice {
     }
 }
 
-/// A request that waits for its end.
-struct Call {
-    /// Its place among the operations.
-    place: usize,
-    operation: Vec<u8>,
-    began: Instant,
-}
-
-/// Requests that have not ended.
-#[derive(Default)]
-struct Calls {
-    in_progress: BTreeMap<u64, Call>,
-    /// Places and operations of requests that did not run in a session that is over.
-    again: VecDeque<(usize, Vec<u8>)>,
-}
-
-impl Calls {
-    fn is_idle(&self) -> bool {
-        self.in_progress.is_empty()
-    }
-
-    fn oldest(&self) -> Option<Instant> {
-        self.in_progress.values().map(|it| it.began).min()
-    }
-
-    /// Takes the end of a request. One that did not run is made again. A refusal ends the session.
-    fn end<E: From<CallError>>(
-        &mut self,
-        (completion, members): (Completion, &'static str),
-        session: &mut Option<u64>,
-        mut answered: impl FnMut(usize, Vec<u8>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let Some(call) = self.in_progress.remove(&completion.number) else {
-            return Ok(());
-        };
-        let refusal = match completion.result {
-            Ok(answer) => return answered(call.place, answer),
-            Err(refusal) => refusal,
-        };
-        *session = None;
-        match refusal.may_have_run {
-            true => Err(CallError::Refused { members, refusal }.into()),
-            false => {
-                self.again.push_back((call.place, call.operation));
-                Ok(())
-            }
-        }
-    }
-}
-
 impl<P: ClientProtocol> Caller<P> {
     /// Opens sessions.
     ///
@@ -228,7 +123,8 @@ impl<P: ClientProtocol> Caller<P> {
                 break Err(error.into());
             }
             if calls.is_idle() {
-                return Ok(());
+                let is_done = calls.again.is_empty() && operations.peek().is_none();
+                return if is_done { Ok(()) } else { Err(CallError::NotBegun.into()) };
             }
             let ended = self.step(calls.oldest()).map_err(E::from).and_then(|completions| {
                 let mut completions = completions.into_iter();
@@ -253,18 +149,18 @@ impl<P: ClientProtocol> Caller<P> {
         in_progress: usize,
     ) -> Result<(), CallError> {
         while calls.in_progress.len() < in_progress.max(1) {
-            let next = calls.again.front().or_else(|| operations.peek());
+            let again = calls.again.front().map(|it| &it.operation);
+            let next = again.or_else(|| operations.peek().map(|it| &it.1));
             let is_new_session = self.session.is_none();
-            let Some((_, operation)) = next.filter(|_| !is_new_session || calls.is_idle()) else {
+            let Some(operation) = next.filter(|_| !is_new_session || calls.is_idle()) else {
                 return Ok(());
             };
             let Some(number) = self.submit(operation)? else {
                 return Ok(());
             };
-            let next = calls.again.pop_front().or_else(|| operations.next());
-            calls.in_progress.extend(next.map(|(place, operation)| {
-                (number, Call { place, operation, began: Instant::now() })
-            }));
+            let again = calls.again.pop_front();
+            let next = again.or_else(|| operations.next().map(Call::new));
+            calls.in_progress.extend(next.map(|it| (number, it)));
         }
         Ok(())
     }
@@ -363,7 +259,47 @@ impl<P> Drop for Caller<P> {
 
 #[cfg(test)]
 mod tests {
+    use smt_replica::RefusalReason;
+
     use super::*;
+    use crate::test_mesh::mesh;
+
+    /// A protocol that begins no request.
+    struct Full;
+
+    impl ClientProtocol for Full {
+        const MEMBERS: &'static str = "replicas";
+
+        fn begin_session(&mut self, _: [u8; 16], _: u64) -> Option<u64> {
+            None
+        }
+
+        fn submit(&mut self, _: [u8; 16], _: Vec<u8>) -> Option<u64> {
+            None
+        }
+
+        fn give_up(&mut self, _: u64) {}
+
+        fn receive(&mut self, _: &[u8]) -> Option<Completion> {
+            None
+        }
+
+        fn tick(&mut self) {}
+
+        fn send(&mut self, _: &Mesh) {}
+    }
+
+    // Once, it returned as if all had their answers.
+    #[test]
+    fn operations_of_which_the_protocol_begins_none_end_with_an_error() {
+        let terms = Terms { operation_max: 8, tick: Duration::from_secs(1), deadline_s: 1 };
+        let (mesh, next_tick) = (mesh("caller"), Instant::now());
+        let mut caller = Caller { protocol: Full, mesh, terms, session: None, next_tick };
+        let none = caller.call_all([], 4, |_, _| Ok::<(), CallError>(()));
+        assert!(none.is_ok());
+        let ended = caller.call_all([vec![1]], 4, |_, _| Ok::<(), CallError>(()));
+        assert!(matches!(ended, Err(CallError::NotBegun)), "{ended:?}");
+    }
 
     fn refusal(newest: u64) -> Refusal {
         let reason = RefusalReason::SessionIsOver;
@@ -388,39 +324,5 @@ mod tests {
         assert!(tries.is_some_and(|it| it <= 42), "{tries:?}");
         (0..100).for_each(|_| choice.refused(&refusal(u64::MAX)));
         assert_eq!(choice.session, SESSION_MAX);
-    }
-
-    // Once, a session that was over for so long that the group no longer knew it stayed that of the
-    // process, whose requests were refused ever after.
-    #[test]
-    fn a_request_after_any_refusal_is_made_in_another_session() {
-        for may_have_run in [true, false] {
-            let call = Call { place: 3, operation: vec![1], began: Instant::now() };
-            let mut calls = Calls::default();
-            calls.in_progress.insert(7, call);
-            let refusal = Refusal { may_have_run, ..refusal(9) };
-            let completion = Completion { number: 7, result: Err(refusal) };
-            let mut session = Some(5);
-            let ended =
-                calls.end((completion, "replicas"), &mut session, |_, _| Ok::<(), CallError>(()));
-            assert_eq!((ended.is_err(), session), (may_have_run, None));
-            assert_eq!(calls.again.is_empty(), may_have_run, "one that did not run is made again");
-        }
-    }
-
-    #[test]
-    fn a_refusal_says_by_name_whether_the_request_ran() {
-        let text = |reason, may_have_run| {
-            let refusal = Refusal { reason, may_have_run, newest: 0 };
-            CallError::Refused { members: "replicas", refusal }.to_string()
-        };
-        assert_eq!(
-            text(RefusalReason::NumberIsUsed, false),
-            "the replicas: another request of this client had the request's number; the request \
-             did not run, and will not"
-        );
-        let over = text(RefusalReason::SessionIsOver, true);
-        assert!(over.ends_with("may have run, and will not run again"), "{over}");
-        assert!(text(RefusalReason::AnswerIsGone, true).ends_with("has run"));
     }
 }

@@ -8,7 +8,9 @@
 //! 4. A [`Caller`] makes requests as a client, and waits for answers.
 #![forbid(unsafe_code)]
 
+mod call_error;
 mod caller;
+mod calls;
 mod exit;
 mod keys;
 mod log;
@@ -20,8 +22,11 @@ mod own_secret;
 mod process;
 mod source;
 mod state;
+#[cfg(test)]
+mod test_mesh;
 
-pub use caller::{CallError, Caller, ClientProtocol, Terms, last_number};
+pub use call_error::CallError;
+pub use caller::{Caller, ClientProtocol, Terms, last_number};
 pub use exit::failure;
 pub use keys::{PublicKey, is_public_key, public_key};
 pub use log::LogArguments;

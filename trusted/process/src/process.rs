@@ -223,8 +223,7 @@ fn end_by_signal(mut signals: Signals, closer: &OnceLock<Closer>) {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use super::*;
-    use crate::new_group::NewGroup;
-    use smt_mesh::Certificates;
+    use crate::test_mesh::mesh;
 
     /// A system that counts its commits.
     struct Commits(u64);
@@ -248,34 +247,11 @@ mod tests {
         }
     }
 
-    /// A member with sessions, of a group that has files for a moment.
-    fn mesh() -> Mesh {
-        let directory = std::env::temp_dir().join(format!("smt-process-{}", std::process::id()));
-        let group = NewGroup::create(&directory).unwrap();
-        let own = Member::Replica(0);
-        group.member(own, "node").unwrap();
-        let file = |name: &str| directory.join(name);
-        let mesh = Mesh::open(&Place {
-            own,
-            certificates: Certificates {
-                authority: file("authority.pem"),
-                certificate: file("node-0.pem"),
-                key: file("node-0.key"),
-            },
-            addresses: vec!["127.0.0.1:0".to_owned()],
-            clients: [].into(),
-            boot: None,
-            packet_max: None,
-        });
-        std::fs::remove_dir_all(&directory).unwrap();
-        mesh.unwrap()
-    }
-
     // Once, what a commit notes of the inputs that it had was lost at the end: it is durable with
     // the next one.
     #[test]
     fn a_system_is_committed_twice_when_the_end_is_asked_for() {
-        let mesh = mesh();
+        let mesh = mesh("process");
         mesh.closer().end();
         let began = Instant::now();
         let mut running = Running { system: Commits(0), mesh, metrics: None, began };
