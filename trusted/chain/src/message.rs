@@ -6,6 +6,7 @@ use smt_attestor::Attested;
 use smt_replica::{Digest, Reply, Request};
 
 use crate::accusation::Made;
+pub(crate) use smt_replica::{decode, encode};
 
 /// A statement in a node's attested stream. Each receiver takes each stream without a gap.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -103,15 +104,4 @@ impl Message {
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         decode(bytes)
     }
-}
-
-/// Bytes of a value of this module. Memory is all that it can lack.
-pub(crate) fn encode(value: &impl Serialize) -> Vec<u8> {
-    postcard::to_allocvec(value).unwrap_or_default()
-}
-
-/// Reads a value, and refuses bytes after it.
-pub(crate) fn decode<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Option<T> {
-    let (value, rest) = postcard::take_from_bytes(bytes).ok()?;
-    rest.is_empty().then_some(value)
 }
