@@ -7,8 +7,7 @@
 //! 4. [`Journal::begin`] writes a snapshot to another disk, which the caller puts into the place of
 //!    a log that has grown.
 //!
-//! [`Inputs`] are those of a state machine, which takes them when they are durable. One with
-//! [`SnapshotLog`] can begin its log anew.
+//! A state machine with [`SnapshotLog`] can begin its log anew.
 //!
 //! A block is written only after the one before is on the disk. A crash therefore tears the last
 //! block at most: a bad block with a good one behind it was damaged, and the log is refused.
@@ -20,19 +19,15 @@ mod block;
 mod disk;
 mod error;
 mod file;
-mod inputs;
 mod journal;
 #[cfg(feature = "model")]
 mod model;
-mod questions;
 mod snapshot_log;
 
 pub use disk::Disk;
 pub use error::JournalError;
 pub use file::FileDisk;
-pub use inputs::{InputHash, Inputs};
 pub use journal::{Journal, SNAPSHOT_PART};
 #[cfg(feature = "model")]
 pub use model::ModelDisk;
-pub use questions::Questions;
 pub use snapshot_log::{LogBytes, SnapshotLog};

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use smt_replica::Digest;
 
 use crate::application::Application;
 use crate::authenticator::{Authenticator, Receipt, SentMessage};
-use crate::digest::Digest;
 use crate::entry::{Entry, Input};
 use crate::evidence::{Base, Evidence};
 use crate::forwarding::Forwarding;

@@ -3,13 +3,11 @@
 //! was received.
 
 use serde::{Deserialize, Serialize};
+use smt_replica::{Digest, SignatureBytes};
 
-use crate::digest::{Digest, digest};
+use crate::digest::digest;
 use crate::group::Group;
 use crate::message::encode;
-
-/// A signature's 64 bytes as two halves.
-pub type SignatureBytes = [[u8; 32]; 2];
 
 /// A message as the entry that sends it has it.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]

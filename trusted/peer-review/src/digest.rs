@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Hashes, each with a domain of its own.
+//! Hashes of this system.
 
-use sha2::{Digest as _, Sha256};
+use smt_replica::Digest;
 
-/// SHA-256.
-pub type Digest = [u8; 32];
+/// The name of this system in hashes and journals.
+pub(crate) const SYSTEM: &str = "peer review";
 
-/// The hash of `parts` under a domain. Each part is preceded by its length.
+/// The hash of `parts` under a domain.
 pub(crate) fn digest(domain: &str, parts: &[&[u8]]) -> Digest {
-    let mut hash = Sha256::new();
-    hash.update(b"SMT peer review ");
-    hash.update((domain.len() as u64).to_be_bytes());
-    hash.update(domain);
-    for part in parts {
-        hash.update((part.len() as u64).to_be_bytes());
-        hash.update(part);
-    }
-    hash.finalize().into()
+    smt_replica::digest(SYSTEM, domain, parts)
 }

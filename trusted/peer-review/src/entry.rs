@@ -2,9 +2,10 @@
 //! Entries of a log.
 
 use serde::{Deserialize, Serialize};
+use smt_replica::{Digest, SignatureBytes};
 
-use crate::authenticator::{Sent, SentMessage, SignatureBytes, entry_digest};
-use crate::digest::{Digest, digest};
+use crate::authenticator::{Sent, SentMessage, entry_digest};
+use crate::digest::digest;
 use crate::group::Options;
 
 /// Something that happens to a node.

@@ -2,10 +2,10 @@
 //! Evidence of a fault, which a third party checks with public keys alone.
 
 use serde::{Deserialize, Serialize};
+use smt_replica::Digest;
 
 use crate::application::Application;
 use crate::authenticator::Authenticator;
-use crate::digest::Digest;
 use crate::entry::{Entry, Input, head_of};
 use crate::group::Group;
 use crate::message::{decode, encode};

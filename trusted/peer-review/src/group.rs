@@ -6,12 +6,7 @@ use smt_attestation::{
     verify_signature,
 };
 use smt_attestor::{Attestor, AttestorError, OwnDevice};
-
-use crate::authenticator::SignatureBytes;
-use crate::digest::Digest;
-
-/// An Ed25519 public key of a device.
-pub type PublicKey = [u8; 32];
+use smt_replica::{Digest, PublicKey, SignatureBytes};
 
 /// The numbers that all nodes of a group agree upon. A tick is the time between two calls of
 /// [`crate::Node::tick`].
@@ -191,17 +186,21 @@ impl Group {
         verify_signature(key, &header.encode(), digest, &bytes)
     }
 
+    /// Refuses a device that has restarted: none is admitted again.
+    pub(crate) fn refuse_other_epoch(&self, own: Start) -> Result<(), AttestorError> {
+        let Start { device, epoch, .. } = own;
+        match self.epochs.get(device.0 as usize).copied().unwrap_or(0) {
+            group if group == epoch.0 => Ok(()),
+            group => Err(AttestorError::OtherEpoch { device: epoch.0, group }),
+        }
+    }
+
     /// Opens the group's stream of a node's device.
     ///
     /// # Errors
     /// The device is in another epoch than the group has of it, or cannot have such a group.
     pub(crate) fn open(&self, own: OwnDevice) -> Result<Attestor, AttestorError> {
-        let Start { device, epoch, .. } = own.start();
-        let of_group = self.epochs.get(device.0 as usize).copied().unwrap_or(0);
-        // Devices that have restarted are not admitted again.
-        if epoch.0 != of_group {
-            return Err(AttestorError::OtherEpoch { device: epoch.0, group: of_group });
-        }
+        self.refuse_other_epoch(own.start())?;
         let members = (0..).zip(&self.epochs);
         let members: Vec<Member> = members
             .map(|(device, epoch)| Member { device: DeviceId(device), epoch: Epoch(*epoch) })

@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
+use smt_replica::Digest;
 
-use crate::digest::Digest;
 use crate::entry::Entry;
 
 /// A tamper-evident log.

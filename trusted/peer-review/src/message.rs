@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::authenticator::{Receipt, SentMessage};
 use crate::entry::Entry;
 use crate::evidence::Evidence;
+pub(crate) use smt_replica::{decode, encode};
 
 /// A message between nodes. The transport authenticates its sender.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -56,15 +57,4 @@ impl Message {
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         decode(bytes)
     }
-}
-
-/// Bytes of a value of this module. Memory is all that it can lack.
-pub(crate) fn encode(value: &impl Serialize) -> Vec<u8> {
-    postcard::to_allocvec(value).unwrap_or_default()
-}
-
-/// Reads a value, and refuses bytes after it.
-pub(crate) fn decode<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Option<T> {
-    let (value, rest) = postcard::take_from_bytes(bytes).ok()?;
-    rest.is_empty().then_some(value)
 }

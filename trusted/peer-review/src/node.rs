@@ -7,7 +7,7 @@ mod logging;
 mod snapshot;
 mod witness;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -24,8 +24,6 @@ use crate::log::Log;
 use crate::message::Message;
 use crate::outbox::Outbox;
 use crate::state::{Fault, State};
-
-pub(crate) use effect::Effect;
 
 /// Something that a node wants done. Nothing need arrive: all is said again.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -128,8 +126,10 @@ pub struct Node<A> {
     /// From which nonces are derived, and how many were.
     nonces: ([u8; 32], u64),
     ticks: u64,
+    /// Peers whose evidence has proved nothing since the last tick: to verify it takes long.
+    unproven: BTreeSet<u32>,
     outputs: Vec<Output>,
-    failure: Option<NodeError>,
+    pub(crate) failure: Option<NodeError>,
     #[cfg(feature = "sim")]
     pub(crate) lie: crate::sim::Lie,
 }
@@ -159,11 +159,7 @@ impl<A: Application> Node<A> {
         secret: [u8; 32],
         application: &A,
     ) -> Result<Self, NodeError> {
-        group.check()?;
-        let own = device.start().device.0;
-        if own >= group.nodes() {
-            return Err(GroupError::NoNode(own).into());
-        }
+        let own = Self::check(&group, &device)?;
         let device = group.open(device)?;
         let reference = application.start(own);
         let others = (0..group.nodes()).filter(|it| group.is_witness(own, *it));
@@ -190,11 +186,24 @@ impl<A: Application> Node<A> {
             held: 0,
             nonces: (secret, 0),
             ticks: 0,
+            unproven: BTreeSet::new(),
             outputs: Vec::new(),
             failure: None,
             #[cfg(feature = "sim")]
             lie: crate::sim::Lie::default(),
         })
+    }
+
+    /// The number of the node that a device is, in a group with which nodes can run.
+    pub(crate) fn check(group: &Group, device: &OwnDevice) -> Result<u32, NodeError> {
+        group.check()?;
+        let start = device.start();
+        let own = start.device.0;
+        if own >= group.nodes() {
+            return Err(GroupError::NoNode(own).into());
+        }
+        group.refuse_other_epoch(start)?;
+        Ok(own)
     }
 
     /// The host's input for the application. False if it was not taken: it is too long, or the node
@@ -214,6 +223,7 @@ impl<A: Application> Node<A> {
     pub fn tick(&mut self) {
         self.ticks += 1;
         self.brought = 0;
+        self.unproven.clear();
         let options = self.group.options;
         let due: Vec<_> =
             self.host.outboxes.iter_mut().map(|(to, it)| (*to, it.tick(&options))).collect();
@@ -300,25 +310,9 @@ impl<A: Application> Node<A> {
         self.failure.as_ref()
     }
 
-    /// The bytes from which the nonces of audits come.
-    pub(crate) fn nonces_from(&self) -> [u8; 32] {
-        self.nonces.0
-    }
-
-    /// Has the nonces of audits come from these bytes, before the first one.
-    pub(crate) fn derive_nonces(&mut self, from: [u8; 32]) {
-        self.nonces.0 = from;
-    }
-
-    /// Takes the failure of the device, if that has ended the node.
-    pub(crate) fn device_failure(&mut self) -> Option<AttestorError> {
-        match self.failure.take() {
-            Some(NodeError::Device(error)) => Some(error),
-            other => {
-                self.failure = other;
-                None
-            }
-        }
+    /// How many entries the device has signed again, since the journal did not have the signatures.
+    pub fn reissued(&self) -> u64 {
+        self.device.reissues()
     }
 
     /// The most audits of one witness that the log has.

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use smt_replica::Digest;
 
 use crate::application::{Application, Effect};
 use crate::authenticator::{Sent, body_digest};
-use crate::digest::{Digest, digest};
+use crate::digest::digest;
 use crate::entry::Input;
 use crate::group::Group;
 use crate::message::{decode, encode};

@@ -10,6 +10,7 @@
 //! counter twice, and such a log is refused.
 
 mod error;
+mod questions;
 mod reading;
 mod record;
 mod unverified;
@@ -17,8 +18,9 @@ mod unverified;
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
 
-use smt_journal::{Disk, Journal, LogBytes, Questions, SNAPSHOT_PART, SnapshotLog};
+use smt_journal::{Disk, Journal, LogBytes, SNAPSHOT_PART, SnapshotLog};
 
+use questions::Questions;
 use reading::{Read, Reading};
 use record::Record;
 use unverified::Unverified;
@@ -170,9 +172,14 @@ impl<N: Node, D: Disk> Logged<N, D> {
         self.node.effect_of(&input) == Effect::Change && self.keep(&bytes, input)
     }
 
+    /// Whether an input of so many bytes has room before the next commit.
+    pub fn has_room(&self, bytes: usize) -> bool {
+        self.journal.has_room(bytes)
+    }
+
     /// Has a message wait, and its bytes in the log with the next commit, if there is room.
     fn keep(&mut self, bytes: &[u8], message: N::Message) -> bool {
-        let has_room = self.journal.has_room(bytes.len());
+        let has_room = self.has_room(bytes.len());
         if has_room {
             self.journal.append(&encode(&Record::<N::Start>::Message(bytes.to_vec())));
             self.waiting.push(Input::Message(message));

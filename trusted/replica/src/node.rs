@@ -90,7 +90,7 @@ pub trait Node: Sized {
     fn begin(&mut self) {}
     /// The effect of a message now. Whatever is taken before it does not turn the two lesser ones
     /// into a change that the group would miss: it is as if the network had lost the message. A
-    /// node may count what it lets in, if no statement and no snapshot depends on the count.
+    /// node may count what it lets in, if no statement depends on the count.
     fn effect_of(&mut self, message: &Self::Message) -> Effect;
     /// Whether a statement, if it is authentic, changes anything now or later.
     fn may_take(&self, _statement: &Attested) -> bool {
@@ -105,8 +105,7 @@ pub trait Node: Sized {
     fn is_idle(&self) -> bool {
         false
     }
-    /// A tick of an idle node has passed: the question to all others. No statement and no snapshot
-    /// depends on it.
+    /// A tick of an idle node has passed: the question to all others. No statement depends on it.
     fn idle_tick(&mut self) -> Option<Self::Output> {
         None
     }
@@ -123,7 +122,8 @@ pub trait Node: Sized {
         0
     }
     /// The answer to a message that had [`Effect::Answer`] when it came, or to what is left of it;
-    /// without its long part, if that may not be. No statement and no snapshot depends on it.
+    /// without its long part, if that may not be. No statement depends on it, and a node that was
+    /// killed has forgotten it.
     fn answer(&mut self, message: &Self::Message, may_be_long: bool) -> Vec<Self::Output>;
     /// Whether the answer has a long part, such as the state of a service: an asker has it in each
     /// eighth tick only.

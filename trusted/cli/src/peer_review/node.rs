@@ -10,7 +10,8 @@ use clap::Args;
 use smt_device_client::Device;
 use smt_journal::{FileDisk, JournalError, SnapshotLog};
 use smt_mesh::{Member, Mesh, messages};
-use smt_peer_review::{AttestorError, Durable, DurableError, Identity, Output, Suspicion, Tree};
+use smt_peer_review::{AttestorError, Event, Identity, Node, NodeError, Output, Suspicion, Tree};
+use smt_replica::{Logged, LoggedError};
 use smt_trusted_process::{
     ConfigError, NewLog, Process, ProcessError, State, StateError, System, Taken, log_path, replace,
 };
@@ -95,10 +96,10 @@ pub(crate) enum ReviewedError {
          be as they were"
     )]
     OtherOwner(String),
-    /// The journal cannot be used.
+    /// The journal cannot be used, or the node cannot go on.
     #[error(transparent)]
-    Journal(DurableError),
-    /// The node cannot go on.
+    Journal(LoggedError<NodeError>),
+    /// The node takes no further input.
     #[error("{0}")]
     Failed(String),
     /// A file cannot be read or written.
@@ -106,17 +107,17 @@ pub(crate) enum ReviewedError {
     File(PathBuf, #[source] io::Error),
 }
 
-impl From<DurableError> for ReviewedError {
-    fn from(error: DurableError) -> Self {
+impl From<LoggedError<NodeError>> for ReviewedError {
+    fn from(error: LoggedError<NodeError>) -> Self {
         match error {
-            DurableError::Device(error @ AttestorError::Device(_)) => Self::Device(error.into()),
-            DurableError::Device(error) => Self::Ended(error.into()),
+            LoggedError::Device(error @ AttestorError::Device(_)) => Self::Device(error.into()),
+            LoggedError::Device(error) => Self::Ended(error.into()),
             error => Self::Journal(error),
         }
     }
 }
 
-type Core = Durable<Tree, FileDisk>;
+type Core = Logged<Node<Tree>, FileDisk>;
 
 /// Parts that wait for a receipt of a child, before the source sends more.
 const WINDOW: usize = 64;
@@ -191,9 +192,9 @@ fn open_core(
         }
     };
     let group = config.group.group.clone();
-    let core = Durable::open(group, identity, &config.group.tree, state.log, deliver);
+    let core = Node::open(group, identity, &config.group.tree, state.log, deliver);
     let core = core.map_err(|error| match error {
-        DurableError::Journal(JournalError::OtherOwner) => {
+        LoggedError::Journal(JournalError::OtherOwner) => {
             ReviewedError::OtherOwner(path.display().to_string())
         }
         error => error.into(),
@@ -268,7 +269,7 @@ impl System for ReviewedNode {
                 taken.refused += 1;
                 continue;
             };
-            self.core.receive(from, message);
+            Event::message(from, message).into_iter().for_each(|it| self.core.receive_message(it));
         }
         taken
     }
@@ -287,7 +288,7 @@ impl System for ReviewedNode {
                 }
                 Some(part) => {
                     let length = part.len();
-                    if !self.core.local(part) {
+                    if !self.core.local(Event::Local(part)) {
                         let why = format!("the node takes no further part, of {length} bytes");
                         return Err(ReviewedError::Failed(why));
                     }
@@ -309,9 +310,6 @@ impl System for ReviewedNode {
                 Output::Deliver(bytes) => self.deliver(&bytes)?,
             }
         }
-        if let Some(failure) = self.core.node().failure() {
-            return Err(ReviewedError::Failed(failure.to_string()));
-        }
         self.tell_verdicts()?;
         if self.new_log.is_due(self.core.log_bytes()) {
             self.begin_anew()?;
@@ -332,7 +330,7 @@ impl System for ReviewedNode {
             "audited": audited.collect::<BTreeMap<_, _>>(),
             "suspected": self.suspected.keys().collect::<Vec<_>>(),
             "exposed": self.exposed,
-            "signatures_reissued": self.core.reissued(),
+            "signatures_reissued": self.core.node().reissued(),
             "journal_bytes": self.core.log_bytes().length,
         })
     }

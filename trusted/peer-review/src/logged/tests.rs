@@ -2,9 +2,11 @@
 //! Nodes of a tree on disks that lose and tear what was not synced.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use smt_attestation::{DeviceId, Epoch, Start};
+use std::collections::BTreeMap;
+
+use smt_attestation::{DeviceId, Epoch};
 use smt_attestor::OutlivingDevice;
-use smt_journal::ModelDisk;
+use smt_journal::{Journal, JournalError, LogBytes, ModelDisk, SnapshotLog};
 use smt_simulation::Random;
 
 use super::*;
@@ -14,7 +16,8 @@ use crate::tree::{Delivery, Tree};
 
 const NODES: u32 = 4;
 
-type Core = Durable<Tree, ModelDisk>;
+type Core = Logged<Node<Tree>, ModelDisk>;
+type Error = LoggedError<NodeError>;
 
 fn seed(node: u32) -> [u8; 32] {
     [node as u8 + 1; 32]
@@ -57,7 +60,7 @@ impl Host {
         host
     }
 
-    fn open(&mut self, disk: ModelDisk) -> Result<(), DurableError> {
+    fn open(&mut self, disk: ModelDisk) -> Result<(), Error> {
         let parts = &mut self.parts;
         let keep = |bytes: Vec<u8>| keep(parts, &bytes);
         let tree = Tree::new(NODES, 2);
@@ -68,9 +71,9 @@ impl Host {
                 Identity { device: it.own_device(), nonces }
             }
         };
-        let mut core = Durable::open(group(), identity, &tree, disk, keep)?;
+        let mut core = Node::open(group(), identity, &tree, disk, keep)?;
         // For the node to wait for its log often.
-        core.node.device.stop_after(2);
+        core.node_mut().device.stop_after(2);
         self.core = Some(core);
         Ok(())
     }
@@ -94,12 +97,17 @@ impl Host {
 
     /// Kills the process, and starts it again with what its disk has.
     fn crash(&mut self, random: &mut Random) {
-        let log = |it: &Core| (it.node.host.log.last(), it.node.host.log.head());
+        let log = |it: &Core| (it.node().host.log.last(), it.node().host.log.head());
         let before = log(self.core());
-        let disk = self.core.take().unwrap().journal.into_disk();
+        let disk = self.core.take().unwrap().into_disk();
         self.open(disk.crashed(|| random.chance(50))).unwrap();
         assert_eq!(log(self.core()), before, "node {}", self.own);
     }
+}
+
+/// A message comes, or bytes that are none.
+fn receive(core: &mut Core, from: u32, bytes: &[u8]) {
+    Event::message(from, bytes).into_iter().for_each(|it| core.receive_message(it));
 }
 
 fn keep(parts: &mut BTreeMap<u64, Vec<u8>>, bytes: &[u8]) {
@@ -125,7 +133,7 @@ fn pass(hosts: &mut [Host], mut loses: impl FnMut() -> bool) {
             for (to, bytes) in messages {
                 is_quiet = false;
                 if !loses() {
-                    hosts[to as usize].core().receive(from, &bytes);
+                    receive(hosts[to as usize].core(), from, &bytes);
                 }
             }
         }
@@ -156,7 +164,7 @@ fn nodes_that_are_killed_and_begin_their_journals_anew_deliver_all_and_are_trust
         let mut offset = 0;
         for round in 0..60_u8 {
             let part = vec![round; usize::from(round % 7) + 1];
-            assert!(hosts[0].core().local(part.clone()));
+            assert!(hosts[0].core().local(Event::Local(part.clone())));
             stream.insert(offset, part);
             offset += u64::from(round % 7) + 1;
             let mut losses = Random::new(seed + u64::from(round));
@@ -167,29 +175,29 @@ fn nodes_that_are_killed_and_begin_their_journals_anew_deliver_all_and_are_trust
                     if random.chance(50) {
                         let question = Message::Audit { after: 0, nonce: random.nonce() };
                         let witness = (host.own + 1) % NODES;
-                        host.core().receive(witness, &question.encode());
+                        receive(host.core(), witness, &question.encode());
                         host.commit();
                     }
                     host.crash(&mut random);
-                    reissued += host.core().reissued();
+                    reissued += host.core().node().reissued();
                 }
                 if random.chance(5) {
                     let mut empty = ModelDisk::default();
                     // The disk of a journal that a crash has cut short is thrown away.
                     empty.fails_after = random.chance(50).then(|| random.below(5) as u32);
                     let moved = host.core().move_to(empty);
-                    assert!(moved.is_ok() || matches!(moved, Err(DurableError::Journal(_))));
-                    host.core().journal.disk_mut().fails_after = None;
+                    assert!(moved.is_ok() || matches!(moved, Err(Error::Journal(_))));
+                    host.core().heal_disk();
                 }
                 // A disk that fails ends the process, of which nothing has left.
                 if random.chance(5) {
                     host.core().tick();
                     let question = Message::Audit { after: 0, nonce: random.nonce() }.encode();
                     let witness = (host.own + 1) % NODES;
-                    host.core().receive(witness, &question);
-                    host.core().journal.disk_mut().fails_after = Some(0);
+                    receive(host.core(), witness, &question);
+                    host.core().fail_next_sync();
                     assert!(host.core().commit().is_err());
-                    let disk = host.core.take().unwrap().journal.into_disk();
+                    let disk = host.core.take().unwrap().into_disk();
                     host.open(disk.crashed(|| random.chance(50))).unwrap();
                 }
                 // Inputs that wait are lost, and were answered by nobody.
@@ -212,31 +220,31 @@ fn nodes_that_are_killed_and_begin_their_journals_anew_deliver_all_and_are_trust
 fn a_journal_that_is_older_than_its_device_is_refused() {
     let mut host = Host::with_process(1);
     let audit = |digit: u8| Message::Audit { after: 0, nonce: [digit; 16] }.encode();
-    host.core().receive(2, &audit(1));
+    receive(host.core(), 2, &audit(1));
     host.commit();
     host.core().tick();
     host.commit();
-    let old = host.core.take().unwrap().journal.into_disk();
+    let old = host.core.take().unwrap().into_disk();
     host.open(old.clone()).unwrap();
     // All that it signs is in the log before it has signed as much again.
     (0..40).for_each(|_| host.core().tick());
-    host.core().receive(2, &audit(2));
+    receive(host.core(), 2, &audit(2));
     host.commit();
     host.core().tick();
     host.commit();
     drop(host.core.take());
     let refused = host.open(old).err();
-    assert!(matches!(refused, Some(DurableError::Device(AttestorError::Ahead))), "{refused:?}");
+    assert!(matches!(refused, Some(Error::Device(AttestorError::Ahead))), "{refused:?}");
     let refused = host.open(ModelDisk::default()).err();
-    assert!(matches!(refused, Some(DurableError::Device(AttestorError::Ahead))), "{refused:?}");
+    assert!(matches!(refused, Some(Error::Device(AttestorError::Ahead))), "{refused:?}");
 }
 
 #[test]
 fn a_journal_of_an_older_version_is_refused_as_such() {
-    let owner = encode(&(JOURNAL, VERSION - 1, 1_u32, [0_u8; 32]));
+    let owner = encode(&("SMT peer review journal", 2_u32, 1_u32, [0_u8; 32]));
     let disk = Journal::open(ModelDisk::default(), &owner, |_| {}).unwrap().into_disk();
     let refused = Host::new(1).open(disk).err();
-    let is_older = matches!(refused, Some(DurableError::Journal(JournalError::OlderFormat)));
+    let is_older = matches!(refused, Some(Error::Journal(JournalError::OlderFormat)));
     assert!(is_older, "{refused:?}");
 }
 
@@ -244,15 +252,15 @@ fn a_journal_of_an_older_version_is_refused_as_such() {
 fn a_node_whose_journal_was_restored_from_a_copy_is_suspected_for_good() {
     let mut hosts: Vec<Host> = (0..NODES).map(Host::new).collect();
     let mut random = Random::new(1);
-    assert!(hosts[0].core().local(b"one".to_vec()));
+    assert!(hosts[0].core().local(Event::Local(b"one".to_vec())));
     pass(&mut hosts, || false);
-    let copy = hosts[0].core.take().unwrap().journal.into_disk();
+    let copy = hosts[0].core.take().unwrap().into_disk();
     hosts[0].open(copy.clone()).unwrap();
-    assert!(hosts[0].core().local(b"two".to_vec()));
+    assert!(hosts[0].core().local(Event::Local(b"two".to_vec())));
     (0..40).for_each(|_| pass(&mut hosts, || false));
     assert_trusted(&mut hosts);
     hosts[0].open(copy.crashed(|| random.chance(50))).unwrap();
-    assert!(hosts[0].core().local(b"another".to_vec()));
+    assert!(hosts[0].core().local(Event::Local(b"another".to_vec())));
     (0..200).for_each(|_| pass(&mut hosts, || false));
     for witness in [1, 2] {
         assert_ne!(hosts[witness].core().node().verdict(0), Verdict::Trusted, "by {witness}");
@@ -262,29 +270,30 @@ fn a_node_whose_journal_was_restored_from_a_copy_is_suspected_for_good() {
 #[test]
 fn messages_that_change_nothing_let_no_journal_grow() {
     let mut hosts: Vec<Host> = (0..NODES).map(Host::new).collect();
-    assert!(hosts[0].core().local(b"part".to_vec()));
+    assert!(hosts[0].core().local(Event::Local(b"part".to_vec())));
     let sent = hosts[0].commit();
     let (_, part) = sent.iter().find(|it| it.0 == 1).unwrap();
-    assert!(growth(&mut hosts[1], |it| it.receive(0, part)) > 0);
+    assert!(growth(&mut hosts[1], |it| receive(it, 0, part)) > 0);
     // It is answered again.
-    assert_eq!(growth(&mut hosts[1], |it| it.receive(0, part)), 0);
-    hosts[1].core().receive(0, part);
+    assert_eq!(growth(&mut hosts[1], |it| receive(it, 0, part)), 0);
+    hosts[1].core().tick();
+    receive(hosts[1].core(), 0, part);
     assert!(hosts[1].commit().iter().any(|it| it.0 == 0));
     let question = Message::Audit { after: 0, nonce: [3; 16] }.encode();
     for (from, bytes) in [(0, &question), (0, &vec![255; 9]), (9, part)] {
-        assert_eq!(growth(&mut hosts[1], |it| it.receive(from, bytes)), 0);
+        assert_eq!(growth(&mut hosts[1], |it| receive(it, from, bytes)), 0);
     }
-    assert_eq!(growth(&mut hosts[2], |it| it.receive(0, part)), 0, "it is for another node");
+    assert_eq!(growth(&mut hosts[2], |it| receive(it, 0, part)), 0, "it is for another node");
 }
 
 #[test]
 fn copies_that_come_before_one_commit_are_kept_once() {
     let mut source = Host::new(0);
-    assert!(source.core().local(b"part".to_vec()));
+    assert!(source.core().local(Event::Local(b"part".to_vec())));
     let sent = source.commit();
     let [once, often] = [1, 5].map(|copies| {
         let mut host = Host::new(1);
-        growth(&mut host, |it| (0..copies).for_each(|_| it.receive(0, &sent[0].1)))
+        growth(&mut host, |it| (0..copies).for_each(|_| receive(it, 0, &sent[0].1)))
     });
     assert!(once > 0 && once == often, "{once} {often}");
 }
@@ -295,11 +304,11 @@ fn copies_that_come_before_one_commit_are_kept_once() {
 fn a_question_that_was_known_when_it_came_makes_no_entry_that_is_not_durable() {
     let audit = |digit: u8| Message::Audit { after: 0, nonce: [digit; 16] }.encode();
     let mut host = Host::new(0);
-    host.core().receive(1, &audit(1));
+    receive(host.core(), 1, &audit(1));
     host.commit();
     (0..20).for_each(|_| host.core().tick());
-    host.core().receive(1, &audit(2));
-    host.core().receive(1, &audit(1));
+    receive(host.core(), 1, &audit(2));
+    receive(host.core(), 1, &audit(1));
     host.commit();
     (0..20).for_each(|_| host.core().tick());
     host.commit();
@@ -310,10 +319,10 @@ fn a_question_that_was_known_when_it_came_makes_no_entry_that_is_not_durable() {
 #[test]
 fn parts_that_come_out_of_order_before_one_commit_are_all_taken() {
     let mut hosts: Vec<Host> = (0..2).map(Host::new).collect();
-    assert!(hosts[0].core().local(b"one".to_vec()));
-    assert!(hosts[0].core().local(b"two".to_vec()));
+    assert!(hosts[0].core().local(Event::Local(b"one".to_vec())));
+    assert!(hosts[0].core().local(Event::Local(b"two".to_vec())));
     for (_, part) in hosts[0].commit().iter().filter(|it| it.0 == 1) {
-        hosts[1].core().receive(0, part);
+        receive(hosts[1].core(), 0, part);
     }
     hosts[1].commit();
     assert_eq!(hosts[1].parts.len(), 2);
@@ -321,29 +330,16 @@ fn parts_that_come_out_of_order_before_one_commit_are_all_taken() {
 
 #[test]
 fn a_journal_of_another_node_or_group_is_refused() {
-    let disk = || Host::new(1).core.unwrap().journal.into_disk();
-    let is_refused = |error| matches!(error, Some(DurableError::Journal(JournalError::OtherOwner)));
+    let disk = || Host::new(1).core.unwrap().into_disk();
+    let is_refused = |error| matches!(error, Some(Error::Journal(JournalError::OtherOwner)));
     assert!(is_refused(Host::new(0).open(disk()).err()));
     let mut other = Group::clone(&group());
     other.options.audit += 1;
     let tree = Tree::new(NODES, 2);
-    let opened = Durable::open(Arc::new(other), identity(1), &tree, disk(), |_| {});
+    let opened = Node::open(Arc::new(other), identity(1), &tree, disk(), |_| {});
     assert!(is_refused(opened.err()));
-    let opened = Durable::open(group(), identity(1), &Tree::new(NODES, 3), disk(), |_| {});
+    let opened = Node::open(group(), identity(1), &Tree::new(NODES, 3), disk(), |_| {});
     assert!(is_refused(opened.err()));
-}
-
-#[test]
-fn a_journal_whose_snapshot_is_cut_off_is_refused() {
-    let mut host = Host::new(1);
-    let owner = host.core().owner.clone();
-    let mut journal = Journal::open(ModelDisk::default(), &owner, |_| {}).unwrap();
-    let part = host.core().node().snapshot();
-    journal.append(&encode(&Record::Nonces([0; 32])));
-    journal.append(&encode(&Record::Part(part)));
-    journal.commit().unwrap();
-    let opened = host.open(journal.into_disk());
-    assert!(matches!(opened, Err(DurableError::Record)));
 }
 
 // One part in five ticks reaches node 3, the child of node 1, beside those that it finds itself as
@@ -356,7 +352,7 @@ fn a_slow_child_slows_the_stream_down_and_its_parent_is_trusted() {
     for round in 0..500_u64 {
         // As the command: the source sends while few wait.
         let waiting = hosts[0].core().node().backlog();
-        (waiting..64).for_each(|_| assert!(hosts[0].core().local(vec![7; 9])));
+        (waiting..64).for_each(|_| assert!(hosts[0].core().local(Event::Local(vec![7; 9]))));
         hosts.iter_mut().for_each(|it| it.core().tick());
         most = most.max(hosts[1].core().node().backlog());
         let mut has_room = round % 5 == 0;
@@ -372,7 +368,7 @@ fn a_slow_child_slows_the_stream_down_and_its_parent_is_trusted() {
                     let passes = part.is_none_or(|it| it.number == next && has_room);
                     if passes {
                         has_room &= to != 3 || !is_part(&bytes);
-                        hosts[to as usize].core().receive(from, &bytes);
+                        receive(hosts[to as usize].core(), from, &bytes);
                     }
                 }
             }

@@ -2,11 +2,11 @@
 //! A node's own log: entries that its device attests, and the segments that its witnesses get.
 
 use smt_attestor::AttestorError;
+use smt_replica::{Digest, SignatureBytes};
 
 use super::{Node, NodeError, Output};
 use crate::application::Application;
-use crate::authenticator::{Authenticator, SentMessage, SignatureBytes, entry_digest};
-use crate::digest::Digest;
+use crate::authenticator::{Authenticator, SentMessage, entry_digest};
 use crate::entry::{Entry, Input};
 use crate::message::{Message, Segment};
 use crate::state::{At, Fault, Made, state_digest};

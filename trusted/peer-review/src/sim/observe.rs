@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use smt_attestor::{Attestor, AttestorError};
+use smt_replica::Digest;
 
 use crate::authenticator::{Authenticator, Receipt, SentMessage};
-use crate::digest::Digest;
 use crate::group::{Group, Options};
 use crate::message::encode;
 use crate::node::Node;

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Questions to a state machine: they change nothing, and are in no log. Each asker has one answer
 /// in each tick, since an answer is longer than its question.
-#[derive(Debug)]
-pub struct Questions<A, Q> {
+pub(super) struct Questions<A, Q> {
     /// The last question of each that asks.
     waiting: BTreeMap<A, Q>,
     /// Those that had an answer since the last tick.
@@ -15,35 +14,32 @@ pub struct Questions<A, Q> {
 
 impl<A: Ord + Copy, Q> Questions<A, Q> {
     /// No question.
-    #[must_use]
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { waiting: BTreeMap::new(), answered: BTreeSet::new() }
     }
 
     /// Whether no question waits.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
     /// Has a question wait, in the place of the asker's last one.
-    pub fn put(&mut self, asker: A, question: Q) {
+    pub(super) fn put(&mut self, asker: A, question: Q) {
         self.waiting.insert(asker, question);
     }
 
     /// The question of an asker that waits.
-    #[must_use]
-    pub fn waiting(&self, asker: &A) -> Option<&Q> {
+    pub(super) fn waiting(&self, asker: &A) -> Option<&Q> {
         self.waiting.get(asker)
     }
 
     /// Time passes.
-    pub fn tick(&mut self) {
+    pub(super) fn tick(&mut self) {
         self.answered.clear();
     }
 
     /// Those that are to be answered now. Others wait for the next tick.
-    pub fn due(&mut self) -> Vec<(A, Q)> {
+    pub(super) fn due(&mut self) -> Vec<(A, Q)> {
         let mut due = Vec::new();
         for (asker, question) in std::mem::take(&mut self.waiting) {
             match self.answered.insert(asker) {

@@ -240,6 +240,17 @@ fn a_log_whose_snapshot_is_cut_off_or_comes_before_its_start_is_refused() {
 }
 
 #[test]
+fn a_node_takes_nothing_before_the_disk_has_it() {
+    let mut adder = open(ModelDisk::default()).unwrap();
+    adder.fail_next_sync();
+    adder.receive(&[3]);
+    adder.tick();
+    assert!(matches!(adder.commit().err(), Some(LoggedError::Journal(JournalError::Disk(_)))));
+    assert!(matches!(adder.commit().err(), Some(LoggedError::Journal(JournalError::Stopped))));
+    assert_eq!(adder.node().sum, 8);
+}
+
+#[test]
 fn a_log_of_an_older_version_or_of_another_owner_is_refused_as_such() {
     let of = |owner: Vec<u8>| Journal::open(ModelDisk::default(), &owner, |_| ()).unwrap();
     let older = encode(&("SMT adder log", 1_u32, 0_u32, 1_u64, [0_u8; 32]));
