@@ -16,16 +16,7 @@ use crate::message::{Attested, Input, Message, Request, Step, digest, encode};
 use crate::protocol::{Effect, Protocol};
 use crate::steps::Ticks;
 
-/// Bytes that a node or a client wants sent. Nothing need arrive: all is asked for again.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Output {
-    /// To one node.
-    Node(u32, Vec<u8>),
-    /// To all other nodes.
-    Nodes(Vec<u8>),
-    /// To a client.
-    Client(u32, Vec<u8>),
-}
+pub use smt_replica::Output;
 
 /// The secrets and the start of a node. The transformation is for nodes that do not come back: a
 /// device must be in its first epoch.
