@@ -60,8 +60,8 @@ impl Client {
     pub fn outputs(&mut self) -> Vec<Output> {
         let leader = self.group.leader(self.requests.view());
         let output = |ask| match ask {
-            Ask::Leader(it) => Output::Replica(leader, Message::Request(it).encode()),
-            Ask::All(it) => Output::Replicas(Message::Request(it).encode()),
+            Ask::Leader(it) => Output::Node(leader, Message::Request(it).encode()),
+            Ask::All(it) => Output::Nodes(Message::Request(it).encode()),
         };
         self.requests.asks().into_iter().map(output).collect()
     }

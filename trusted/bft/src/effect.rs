@@ -116,7 +116,7 @@ impl<S: Service> Replica<S> {
     fn missing(&self, status: &Status, with_state: bool) -> Vec<Output> {
         let known: BTreeMap<_, _> =
             status.positions.iter().map(|(device, epoch, at)| ((*device, *epoch), *at)).collect();
-        let to = |message: Message| Output::Replica(status.from, message.encode());
+        let to = |message: Message| Output::Node(status.from, message.encode());
         let mut outputs = Vec::new();
         for (key, stream) in &self.streams {
             let at = known.get(key).copied().unwrap_or(0);

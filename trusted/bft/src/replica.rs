@@ -18,19 +18,10 @@ use crate::message::{Message, Statement, Status, encode};
 use crate::track::{Stream, Track};
 use crate::view::View;
 
+pub use smt_replica::Output;
+
 /// After so many ticks the leader hears again of a request that waits.
 const FORWARD: u32 = 4;
-
-/// Bytes that a replica or a client wants sent. Nothing need arrive: all is asked for again.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Output {
-    /// To one replica.
-    Replica(u32, Vec<u8>),
-    /// To all other replicas.
-    Replicas(Vec<u8>),
-    /// To a client.
-    Client(u32, Vec<u8>),
-}
 
 /// The device and the key of a replica.
 pub struct Identity {
@@ -223,7 +214,7 @@ impl<S: Service> Replica<S> {
         let positions = positions.map(|(key, it)| (key.0, key.1, it.track.counter)).collect();
         let wants_state = !self.metrics.is_active || self.attempts > 0 || self.is_any_blocked();
         let status = Status { from: self.own, positions, wants_state };
-        Output::Replicas(Message::Status(status).encode())
+        Output::Nodes(Message::Status(status).encode())
     }
 
     /// Drops requests that came to be executed with the state of others. They would be late for
@@ -318,7 +309,7 @@ impl<S: Service> Replica<S> {
         };
         let key = self.own_key();
         self.streams.entry(key).or_default().put_own(header.counter, statement.clone());
-        self.outputs.push(Output::Replicas(Message::Statement(statement).encode()));
+        self.outputs.push(Output::Nodes(Message::Statement(statement).encode()));
         self.drain();
     }
 
@@ -360,7 +351,7 @@ impl<S: Service> Replica<S> {
     fn forward(&mut self, request: Request) {
         if let Some(leader) = self.leader().filter(|leader| *leader != self.own) {
             let bytes = Message::Request(request).encode();
-            self.outputs.push(Output::Replica(leader, bytes));
+            self.outputs.push(Output::Node(leader, bytes));
         }
     }
 

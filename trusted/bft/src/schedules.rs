@@ -93,8 +93,8 @@ impl Cluster {
                 let answer = completion.and_then(|it| it.result.ok());
                 self.answers[to] = answer.or_else(|| self.answers[to].take());
             }
-            Output::Replica(to, bytes) => self.deliver((from, to as usize), &bytes, &may),
-            Output::Replicas(bytes) => {
+            Output::Node(to, bytes) => self.deliver((from, to as usize), &bytes, &may),
+            Output::Nodes(bytes) => {
                 for to in 0..self.replicas.len() {
                     self.deliver((from, to), &bytes, &may);
                 }
@@ -196,7 +196,7 @@ fn bytes_of_any_kind_are_refused() {
     let mut cluster = Cluster::new(3);
     cluster.submit(0, 1);
     let sent = cluster.clients[0].outputs();
-    let Output::Replica(_, bytes) = &sent[0] else { panic!("a request goes to the leader") };
+    let Output::Node(_, bytes) = &sent[0] else { panic!("a request goes to the leader") };
     for length in 0..bytes.len() {
         cluster.replicas[0].receive(&bytes[..length]);
         cluster.replicas[0].receive(&[&bytes[..length], &[0xff; 40]].concat());
@@ -222,7 +222,7 @@ fn a_vote_of_the_old_epoch_comes_late() -> Cluster {
     cluster.settle(|from, to| from < 2 && to < 2);
     assert_eq!(cluster.answers[0], Some(10_u64.to_be_bytes().to_vec()));
     for output in &late {
-        let Output::Replicas(bytes) = output else { continue };
+        let Output::Nodes(bytes) = output else { continue };
         cluster.replicas[2].receive(bytes);
     }
     cluster.tick(&[2], 600);
@@ -290,7 +290,7 @@ fn a_device_that_wants_many_views_in_each_of_its_epochs_stops_no_view_change() {
             let body = encode(&Statement::ViewChange { view });
             let attestation = cluster.replicas[0].device.attest(&body).unwrap();
             let said = Message::Statement(Attested::new(&attestation, body));
-            cluster.replicas[0].outputs.push(Output::Replicas(said.encode()));
+            cluster.replicas[0].outputs.push(Output::Nodes(said.encode()));
         }
         cluster.settle(|from, to| from == 0 || to != 0);
         for _ in 0..400 {

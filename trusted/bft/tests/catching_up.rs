@@ -72,8 +72,8 @@ impl Cluster {
                 let completion = self.client.receive(&bytes);
                 self.answers.extend(completion.and_then(|it| it.result.ok()));
             }
-            Output::Replica(to, bytes) => self.deliver_to(to as usize, &bytes),
-            Output::Replicas(bytes) => {
+            Output::Node(to, bytes) => self.deliver_to(to as usize, &bytes),
+            Output::Nodes(bytes) => {
                 (0..self.replicas.len()).for_each(|to| self.deliver_to(to, &bytes));
             }
         }

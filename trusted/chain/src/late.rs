@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use smt_replica::Service;
 
 use crate::configuration::Configuration;
-use crate::node::{Node, Output};
+use crate::node::{Accuse, Node, Output};
 
 /// The most doublings of the time that a configuration has to be opened.
 const DOUBLINGS: u32 = 16;
@@ -32,7 +32,7 @@ impl<S: Service + Clone> Node<S> {
             self.pending.wait_again();
             let (number, replied) = (self.own_track().promised, self.replied);
             self.accused = Some(Accused { number, replied, age: 0 });
-            self.outputs.push(Output::Accuse(number));
+            self.outputs.push(Output::Host(Accuse(number)));
         } else if let Some(accused) = &mut self.accused {
             accused.age = accused.age.saturating_add(1);
         }

@@ -42,4 +42,4 @@ pub use accusation::{Accusation, Made};
 pub use client::Client;
 pub use configuration::Configuration;
 pub use message::{Message, Reference, Statement, Status};
-pub use node::{Identity, Metrics, Node, Output};
+pub use node::{Accuse, Identity, Metrics, Node, Output};

@@ -20,18 +20,12 @@ use crate::track::{Stream, Track};
 /// After so many ticks the head hears again of a request that waits.
 const FORWARD: u32 = 4;
 
-/// Something that a node or a client wants done. Nothing need arrive: all is asked for again.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Output {
-    /// Bytes for one node.
-    Node(u32, Vec<u8>),
-    /// Bytes for all other nodes.
-    Nodes(Vec<u8>),
-    /// Bytes for a client.
-    Client(u32, Vec<u8>),
-    /// The service of configurations is to make the one after this number, when f + 1 nodes say so.
-    Accuse(u64),
-}
+/// Something that a node or a client wants done.
+pub type Output = smt_replica::Output<Accuse>;
+
+/// The service of configurations is to make the one after this number, when f + 1 nodes say so.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Accuse(pub u64);
 
 /// The device and the key of a node.
 pub struct Identity {

@@ -148,8 +148,8 @@ fn serve<M: Machine>(machine: &mut M, mesh: &mut Mesh, tick: Duration) -> Result
 /// Sends an output of a replica or of a client.
 pub fn send(mesh: &Mesh, output: Output) {
     match output {
-        Output::Replica(to, bytes) => mesh.to_replica(to, bytes),
-        Output::Replicas(bytes) => mesh.to_replicas(&bytes),
+        Output::Node(to, bytes) => mesh.to_replica(to, bytes),
+        Output::Nodes(bytes) => mesh.to_replicas(&bytes),
         Output::Client(client, bytes) => {
             let mut named = Vec::from(client.to_be_bytes());
             named.extend(bytes);

@@ -61,7 +61,7 @@ fn requests(group: &Arc<Group>, count: usize) -> Vec<Request> {
         let mut it = observe::client(group, client);
         it.submit([client as u8; 16], u64::from(client).to_be_bytes().to_vec());
         match it.outputs().pop() {
-            Some(Output::Replica(_, bytes)) => match Message::decode(&bytes) {
+            Some(Output::Node(_, bytes)) => match Message::decode(&bytes) {
                 Some(Message::Request(request)) => Some(request),
                 _ => None,
             },
@@ -95,8 +95,7 @@ impl System for Bft {
 
     fn said(&self, node: &mut Replica<Counter>) -> Vec<Said> {
         let said = |output| {
-            let (Output::Replicas(bytes) | Output::Replica(_, bytes) | Output::Client(_, bytes)) =
-                output;
+            let (Output::Nodes(bytes) | Output::Node(_, bytes) | Output::Client(_, bytes)) = output;
             match Message::decode(&bytes) {
                 Some(Message::Statement(_)) => Some(Said::Statement(bytes)),
                 Some(Message::Reply(_)) => Some(Said::Other(bytes)),

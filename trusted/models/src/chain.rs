@@ -8,7 +8,7 @@ mod properties;
 use std::sync::Arc;
 
 use smt_chain::sim::observe::{self, Observed};
-use smt_chain::{Configuration, Message, Node, Output, Statement};
+use smt_chain::{Accuse, Configuration, Message, Node, Output, Statement};
 use smt_replica::Attested;
 use smt_replica::{Counter, Group, Request};
 use stateright::Property;
@@ -115,7 +115,7 @@ impl System for Chain {
     fn said(&self, node: &mut Node<Counter>) -> Vec<Said> {
         let other = |output| match output {
             Output::Client(_, bytes) => Some(Said::Other(bytes)),
-            Output::Accuse(number) => Some(Said::Other(accusation(number))),
+            Output::Host(Accuse(number)) => Some(Said::Other(accusation(number))),
             Output::Node(..) | Output::Nodes(_) => None,
         };
         let statements = observe::said(node).into_iter();

@@ -65,12 +65,12 @@ fn executed() -> [Core; 2] {
 fn exchange(leader: &mut Core, follower: &mut Core) {
     for _ in 0..3 {
         for output in leader.commit().unwrap() {
-            if let Output::Replica(1, bytes) | Output::Replicas(bytes) = output {
+            if let Output::Node(1, bytes) | Output::Nodes(bytes) = output {
                 follower.receive(&bytes);
             }
         }
         for output in follower.commit().unwrap() {
-            if let Output::Replica(0, bytes) | Output::Replicas(bytes) = output {
+            if let Output::Node(0, bytes) | Output::Nodes(bytes) = output {
                 leader.receive(&bytes);
             }
         }
@@ -163,7 +163,7 @@ fn many_questions_of_a_replica_have_one_answer_in_each_tick() {
         }
         (0..9).for_each(|_| leader.receive(&question));
         let outputs = leader.commit().unwrap();
-        outputs.iter().filter(|it| matches!(it, Output::Replica(2, _))).count()
+        outputs.iter().filter(|it| matches!(it, Output::Node(2, _))).count()
     };
     let once = answers(false);
     assert!(once >= 3, "a PREPARE, a COMMIT and the state, which comes again after some ticks");
@@ -198,7 +198,7 @@ fn a_replica_that_asks_for_the_state_in_each_tick_has_it_in_each_eighth_one() {
             let outputs = leader.commit().unwrap();
             leader.tick();
             outputs.iter().any(|it| match it {
-                Output::Replica(2, bytes) => {
+                Output::Node(2, bytes) => {
                     matches!(Message::decode(bytes), Some(Message::State(_)))
                 }
                 _ => false,
@@ -366,7 +366,7 @@ fn a_log_that_was_begun_anew_has_the_replica_as_it_was_and_the_inputs_that_wait(
     let outputs = again.commit().unwrap();
     assert_eq!(again.node_mut().own_track().counter, counter + 1, "the PREPARE of what waited");
     for output in outputs {
-        if let Output::Replica(1, bytes) | Output::Replicas(bytes) = output {
+        if let Output::Node(1, bytes) | Output::Nodes(bytes) = output {
             follower.receive(&bytes);
         }
     }
@@ -389,7 +389,7 @@ fn a_log_that_is_begun_anew_does_not_grow_with_age() {
         for _ in 0..3 {
             for from in 0..2 {
                 for output in replicas[from].commit().unwrap() {
-                    if let Output::Replica(_, bytes) | Output::Replicas(bytes) = output {
+                    if let Output::Node(_, bytes) | Output::Nodes(bytes) = output {
                         replicas[1 - from].receive(&bytes);
                     }
                 }

@@ -66,7 +66,7 @@ fn a_state_of_an_earlier_view_that_was_skipped_is_refused() {
     assert_eq!(cluster.replicas[0].metrics().states, 0);
     // 1 orders another request in view 1.
     cluster.submit(0, 1);
-    let Output::Replica(_, other) = cluster.clients[0].outputs().remove(0) else { panic!("one") };
+    let Output::Node(_, other) = cluster.clients[0].outputs().remove(0) else { panic!("one") };
     cluster.replicas[1].receive(&other);
     assert_eq!(cluster.replicas[1].views[&1].end(), 2);
     assert!(is_answered(&mut cluster, &[0, 1, 4]));

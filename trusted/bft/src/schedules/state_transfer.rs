@@ -80,7 +80,7 @@ fn open_view_six(cluster: &mut Cluster, before: &[Vec<u8>; 2]) -> Vec<Vec<u8>> {
     let wanted = both_want(cluster, 6);
     cluster.submit(1, 7);
     let sent = cluster.clients[1].outputs();
-    let Output::Replica(_, request) = &sent[0] else { panic!("a request goes to the leader") };
+    let Output::Node(_, request) = &sent[0] else { panic!("a request goes to the leader") };
     let all = [request].into_iter().chain(before).chain(&wanted);
     all.for_each(|it| cluster.replicas[3].receive(it));
     for _ in 0..6000 {

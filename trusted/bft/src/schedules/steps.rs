@@ -107,7 +107,7 @@ pub(super) fn is_answered(cluster: &mut Cluster, correct: &[usize]) -> bool {
 pub(super) fn statements_of(cluster: &mut Cluster, who: usize) -> Vec<Vec<u8>> {
     let outputs = cluster.replicas[who].outputs().into_iter();
     let all = outputs.filter_map(|it| match it {
-        Output::Replicas(bytes) => {
+        Output::Nodes(bytes) => {
             matches!(Message::decode(&bytes), Some(Message::Statement(_))).then_some(bytes)
         }
         _ => None,
@@ -123,7 +123,7 @@ pub(super) fn hears(cluster: &mut Cluster, who: usize, all: &[Vec<u8>]) {
 pub(super) fn second_request(cluster: &mut Cluster) -> (Vec<u8>, Request) {
     cluster.submit(1, 7);
     let sent = cluster.clients[1].outputs();
-    let Output::Replica(_, bytes) = &sent[0] else { panic!("it is for the leader") };
+    let Output::Node(_, bytes) = &sent[0] else { panic!("it is for the leader") };
     let Some(Message::Request(request)) = Message::decode(bytes) else { panic!("it is one") };
     (bytes.clone(), request)
 }

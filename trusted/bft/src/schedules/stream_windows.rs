@@ -18,7 +18,7 @@ fn settle_without_four_to_three(cluster: &mut Cluster, late: &mut Vec<Vec<u8>>) 
             return;
         }
         for (from, output) in sent {
-            if let (4, Output::Replicas(bytes)) = (from, &output) {
+            if let (4, Output::Nodes(bytes)) = (from, &output) {
                 late.push(bytes.clone());
             }
             cluster.put(from, output, may);

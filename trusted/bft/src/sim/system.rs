@@ -112,9 +112,9 @@ impl System for Bft {
 
     fn messages(output: Output, own: Option<u32>, nodes: u32) -> Vec<(To, Vec<u8>)> {
         match output {
-            Output::Replica(to, bytes) => vec![(To::Node(to), bytes)],
+            Output::Node(to, bytes) => vec![(To::Node(to), bytes)],
             Output::Client(to, bytes) => vec![(To::Client(to), bytes)],
-            Output::Replicas(bytes) => to_others(nodes, own, &bytes),
+            Output::Nodes(bytes) => to_others(nodes, own, &bytes),
         }
     }
 

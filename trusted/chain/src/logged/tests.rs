@@ -259,7 +259,7 @@ fn settle(nodes: &mut [Core]) {
                 let (to, bytes) = match output {
                     Output::Node(to, bytes) => (Some(to as usize), bytes),
                     Output::Nodes(bytes) => (None, bytes),
-                    Output::Client(..) | Output::Accuse(_) => continue,
+                    Output::Client(..) | Output::Host(_) => continue,
                 };
                 for (number, node) in nodes.iter_mut().enumerate() {
                     if number != from && to.is_none_or(|to| to == number) {

@@ -18,7 +18,7 @@ use crate::accusation::{Accusation, Made};
 use crate::client::Client;
 use crate::configuration::Configuration;
 use crate::message::Message;
-use crate::node::{Identity, Node, Output};
+use crate::node::{Accuse, Identity, Node, Output};
 use crate::sim::attack::Attack;
 use crate::sim::coalition::{self, Coalition, Correct, Memory, Notes};
 use crate::sim::group::{group, identity, start};
@@ -120,7 +120,7 @@ impl System for Chain {
         match output {
             Output::Node(to, bytes) => vec![(To::Node(to), bytes)],
             Output::Client(to, bytes) => vec![(To::Client(to), bytes)],
-            Output::Accuse(number) => vec![(To::Service(number), Vec::new())],
+            Output::Host(Accuse(number)) => vec![(To::Service(number), Vec::new())],
             Output::Nodes(bytes) => to_others(nodes, own, &bytes),
         }
     }

@@ -8,7 +8,7 @@ use smt_replica::{Group, KeyValue, KeyValueOperation, Reply, Request};
 
 use crate::configuration::Configuration;
 use crate::message::Message;
-use crate::node::{Node, Output};
+use crate::node::{Accuse, Node, Output};
 use crate::sim::group::{group, identity};
 
 /// The first of three nodes, and a service that makes a configuration when two accuse the same one.
@@ -73,7 +73,7 @@ impl Together {
                     match output {
                         Output::Node(to, bytes) => sent.push((from, Some(to as usize), bytes)),
                         Output::Nodes(bytes) => sent.push((from, None, bytes)),
-                        Output::Accuse(number) => self.accused[from] = Some(number),
+                        Output::Host(Accuse(number)) => self.accused[from] = Some(number),
                         Output::Client(_, bytes) => {
                             if let Some(Message::Reply(reply)) = Message::decode(&bytes) {
                                 self.replies.push(reply);

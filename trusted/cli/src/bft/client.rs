@@ -70,8 +70,8 @@ impl ClientProtocol for OfReplicas {
     fn send(&mut self, mesh: &Mesh) {
         for output in self.0.outputs() {
             match output {
-                Output::Replica(to, bytes) => mesh.to_replica(to, bytes),
-                Output::Replicas(bytes) => mesh.to_replicas(&bytes),
+                Output::Node(to, bytes) => mesh.to_replica(to, bytes),
+                Output::Nodes(bytes) => mesh.to_replicas(&bytes),
                 Output::Client(..) => {}
             }
         }

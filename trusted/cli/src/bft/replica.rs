@@ -205,8 +205,8 @@ impl System for Replica {
     fn commit(&mut self, mesh: &Mesh) -> Result<(), ReplicaError> {
         for output in self.core.commit()? {
             match output {
-                Output::Replica(to, bytes) => mesh.to_replica(to, bytes),
-                Output::Replicas(bytes) => mesh.to_replicas(&bytes),
+                Output::Node(to, bytes) => mesh.to_replica(to, bytes),
+                Output::Nodes(bytes) => mesh.to_replicas(&bytes),
                 Output::Client(to, bytes) => mesh.to_client(to, bytes),
             }
         }

@@ -79,7 +79,7 @@ impl ClientProtocol for HeadFinder {
             match output {
                 Output::Node(to, bytes) if self.knows_head => mesh.to_replica(to, bytes),
                 Output::Node(_, bytes) | Output::Nodes(bytes) => mesh.to_replicas(&bytes),
-                Output::Client(..) | Output::Accuse(_) => {}
+                Output::Client(..) | Output::Host(_) => {}
             }
         }
     }

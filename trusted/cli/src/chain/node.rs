@@ -241,7 +241,7 @@ impl System for ChainNode {
                 Output::Nodes(bytes) => mesh.to_replicas(&bytes),
                 Output::Client(to, bytes) => mesh.to_client(to, bytes),
                 // The service hears of what the node accuses, for as long as it does: `tell`.
-                Output::Accuse(_) => {}
+                Output::Host(_) => {}
             }
         }
         self.tell();

@@ -30,10 +30,10 @@ impl Node {
 /// Where an output goes. No service makes configurations here: nobody is to be replaced.
 fn sent(output: smt_chain::Output) -> Option<Output> {
     match output {
-        smt_chain::Output::Node(to, bytes) => Some(Output::Replica(to, bytes)),
-        smt_chain::Output::Nodes(bytes) => Some(Output::Replicas(bytes)),
+        smt_chain::Output::Node(to, bytes) => Some(Output::Node(to, bytes)),
+        smt_chain::Output::Nodes(bytes) => Some(Output::Nodes(bytes)),
         smt_chain::Output::Client(to, bytes) => Some(Output::Client(to, bytes)),
-        smt_chain::Output::Accuse(_) => None,
+        smt_chain::Output::Host(_) => None,
     }
 }
 

@@ -75,7 +75,7 @@ impl Raft {
             self.log.extend(entries);
         }
         let bytes = encode(&Message::Appended { length: self.log.len() as u64 });
-        self.outputs.push(Output::Replica(0, bytes));
+        self.outputs.push(Output::Node(0, bytes));
         self.execute(committed);
     }
 
@@ -106,7 +106,7 @@ impl Raft {
             self.log.extend(entries.iter().cloned());
             self.lengths[0] = self.log.len() as u64;
             let bytes = encode(&Message::Append { place, entries, committed: self.executed });
-            self.outputs.push(Output::Replicas(bytes));
+            self.outputs.push(Output::Nodes(bytes));
         }
     }
 }
@@ -181,7 +181,7 @@ impl Machine for Chain {
     fn outputs(&mut self) -> Result<Vec<Output>, Failure> {
         if !self.executed.is_empty() {
             let bytes = encode(&Message::Forward(std::mem::take(&mut self.executed)));
-            self.outputs.push(Output::Replica(self.own + 1, bytes));
+            self.outputs.push(Output::Node(self.own + 1, bytes));
         }
         Ok(std::mem::take(&mut self.outputs))
     }
@@ -210,7 +210,7 @@ impl Caller {
         };
         let entry = Entry { client: self.own, number: self.number, operation };
         let bytes = encode(&Message::Request(entry));
-        self.outputs.push(Output::Replica(0, bytes));
+        self.outputs.push(Output::Node(0, bytes));
     }
 }
 

@@ -89,13 +89,13 @@ struct Network {
 impl Network {
     fn send(&mut self, from: Sender, output: Output) {
         match output {
-            Output::Replica(to, bytes) => {
+            Output::Node(to, bytes) => {
                 if let Some(queue) = self.queues.get_mut(to as usize) {
                     queue.push_back((from, bytes));
                     self.messages += 1;
                 }
             }
-            Output::Replicas(bytes) => {
+            Output::Nodes(bytes) => {
                 let others = (0..).zip(&mut self.queues);
                 for (_, queue) in others.filter(|it| from != Sender::Replica(it.0)) {
                     queue.push_back((from, bytes.clone()));

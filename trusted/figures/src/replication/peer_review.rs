@@ -70,7 +70,7 @@ impl Machine for Streaming {
 /// gave it.
 fn sent(own: u32, output: smt_peer_review::Output) -> Option<Output> {
     match output {
-        smt_peer_review::Output::Node(to, bytes) => Some(Output::Replica(to, bytes)),
+        smt_peer_review::Output::Node(to, bytes) => Some(Output::Node(to, bytes)),
         smt_peer_review::Output::Deliver(_) if own == 0 => None,
         smt_peer_review::Output::Deliver(bytes) => {
             let part = Delivery::decode(&bytes)?.content.bytes;
@@ -98,7 +98,7 @@ impl Giver {
     fn give(&mut self) {
         self.waited = 0;
         let bytes = self.part();
-        self.outputs.push(Output::Replica(0, bytes));
+        self.outputs.push(Output::Node(0, bytes));
     }
 
     fn part(&self) -> Vec<u8> {

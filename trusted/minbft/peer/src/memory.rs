@@ -172,10 +172,10 @@ impl<M: Machine<Error = DeviceError>> Memory<M> {
     fn send(&mut self, from: Sender, outputs: Vec<Output>) {
         for output in outputs {
             match output {
-                Output::Replica(to, bytes) => {
+                Output::Node(to, bytes) => {
                     self.flights.push_back(Flight { from, to: Receiver::Replica(to), bytes });
                 }
-                Output::Replicas(bytes) => {
+                Output::Nodes(bytes) => {
                     let all =
                         (0..self.replicas.len() as u32).filter(|it| from != Sender::Replica(*it));
                     self.flights.extend(all.map(|to| Flight {

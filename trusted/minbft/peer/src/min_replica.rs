@@ -164,7 +164,7 @@ impl<S: Service, D: Device> MinReplica<S, D> {
         outcome.timeout_requests.iter().for_each(|it| self.timers.take(it));
         for message in &outcome.broadcasts {
             let frame = self.delivery.send(encode(message));
-            self.outputs.push(Output::Replicas(frame));
+            self.outputs.push(Output::Nodes(frame));
         }
         for (_, SignedRequest(request)) in Vec::from(outcome.responses) {
             self.execute(&request);
@@ -214,7 +214,7 @@ impl<S: Service, D: Device> Machine for MinReplica<S, D> {
             self.follow(outcome);
         }
         let frames = self.delivery.tick().into_iter();
-        self.outputs.extend(frames.map(|(to, frame)| Output::Replica(to, frame)));
+        self.outputs.extend(frames.map(|(to, frame)| Output::Node(to, frame)));
     }
 
     fn outputs(&mut self) -> Result<Vec<Output>, DeviceError> {
