@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Replicas in the simulator of all systems.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use smt_attestation::{DeviceId, Epoch, Start};
 use smt_journal::ModelDisk;
 use smt_replica::sim::{
-    Expected, Happening, Host, Opened, Outcome, Report, System, To, Violation, client_key,
-    node_key, to_others,
+    Expected, Happening, Host, Opened, Outcome, Report, System, Violation, client_key, node_key,
 };
 use smt_replica::{AnyService, Attested, Digest, Group, Proof, Reply, Request, Standing};
 
 use crate::client::Client;
 use crate::message::Message;
-use crate::replica::{Identity, Output, Replica};
+use crate::replica::{Identity, Replica};
 use crate::sim::attack::Attack;
 use crate::sim::coalition::{self, Coalition, Correct, Memory, Notes};
 use crate::sim::group::{group, identity};
@@ -99,6 +99,7 @@ impl Bft {
 impl System for Bft {
     type Node = Replica<AnyService>;
     type Client = Client;
+    type Asks = Infallible;
     type Liar = Liar;
     type Happening = ();
 
@@ -110,12 +111,8 @@ impl System for Bft {
         Message::Request(request).encode()
     }
 
-    fn messages(output: Output, own: Option<u32>, nodes: u32) -> Vec<(To, Vec<u8>)> {
-        match output {
-            Output::Node(to, bytes) => vec![(To::Node(to), bytes)],
-            Output::Client(to, bytes) => vec![(To::Client(to), bytes)],
-            Output::Nodes(bytes) => to_others(nodes, own, &bytes),
-        }
+    fn asked(asks: Infallible) -> u64 {
+        match asks {}
     }
 
     fn host(world: &mut World, device: u32) -> Host<Self> {

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use smt_journal::ModelDisk;
 use smt_replica::sim::{
-    Expected, Happening, Host, Opened, Outcome, Report, System, To, Violation, client_key,
-    node_key, to_others,
+    Expected, Happening, Host, Opened, Outcome, Report, System, Violation, client_key, node_key,
 };
 use smt_replica::{
     Attested, Digest, Group, KeyValue, KeyValueOperation, Options, Proof, Reply, Request,
@@ -18,7 +17,7 @@ use crate::accusation::{Accusation, Made};
 use crate::client::Client;
 use crate::configuration::Configuration;
 use crate::message::Message;
-use crate::node::{Accuse, Identity, Node, Output};
+use crate::node::{Accuse, Identity, Node};
 use crate::sim::attack::Attack;
 use crate::sim::coalition::{self, Coalition, Correct, Memory, Notes};
 use crate::sim::group::{group, identity, start};
@@ -105,6 +104,7 @@ impl Chain {
 impl System for Chain {
     type Node = Node<KeyValue>;
     type Client = Client;
+    type Asks = Accuse;
     type Liar = Liar;
     type Happening = Configured;
 
@@ -116,13 +116,8 @@ impl System for Chain {
         Message::Request(request).encode()
     }
 
-    fn messages(output: Output, own: Option<u32>, nodes: u32) -> Vec<(To, Vec<u8>)> {
-        match output {
-            Output::Node(to, bytes) => vec![(To::Node(to), bytes)],
-            Output::Client(to, bytes) => vec![(To::Client(to), bytes)],
-            Output::Host(Accuse(number)) => vec![(To::Service(number), Vec::new())],
-            Output::Nodes(bytes) => to_others(nodes, own, &bytes),
-        }
+    fn asked(Accuse(number): Accuse) -> u64 {
+        number
     }
 
     fn host(world: &mut World, number: u32) -> Host<Self> {

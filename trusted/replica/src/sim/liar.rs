@@ -11,10 +11,11 @@ use smt_attestor::Attested;
 use smt_simulation::Random;
 
 use crate::node::Node;
+use crate::output::Output;
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::sim::keys::{LIAR_CLIENT, client_key};
-use crate::sim::system::{System, To};
+use crate::sim::system::{System, To, messages};
 
 /// How many old messages a liar keeps.
 const KEPT: usize = 200;
@@ -78,12 +79,12 @@ impl<N> LyingHost<N> {
     /// All that node `side` of this host wants sent to those with whom it speaks.
     pub fn sent<S: System<Node = N>>(&mut self, side: usize) -> Vec<(To, Vec<u8>)>
     where
-        N: Node,
+        N: Node<Output = Output<S::Asks>>,
     {
         let (own, nodes) = (Some(self.own), self.nodes);
         let outputs = self.cores[side].outputs();
         let mut sent: Vec<_> =
-            outputs.into_iter().flat_map(|it| S::messages(it, own, nodes)).collect();
+            outputs.into_iter().flat_map(|it| messages::<S>(it, own, nodes)).collect();
         sent.retain(|it| !matches!(it.0, To::Node(to) if !self.speaks(side, to)));
         sent
     }

@@ -33,5 +33,5 @@ pub use liar::{Liar, LyingHost, forged, main_of_lies};
 pub use plan::{Plan, Writer};
 pub use report::{Expected, Least, Outcome, Report};
 pub use step::{By, Step, StepName, Until};
-pub use system::{Opened, System, To, to_others};
+pub use system::{Opened, System, To};
 pub use world::{Happening, World, run};

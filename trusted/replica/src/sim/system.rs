@@ -10,6 +10,7 @@ use smt_simulation::Random;
 use crate::digest::Digest;
 use crate::logged::{Logged, LoggedError};
 use crate::node::Node;
+use crate::output::Output;
 use crate::request::Request;
 use crate::sim::client::SystemClient;
 use crate::sim::coalition::{Coalition, Correct};
@@ -29,19 +30,31 @@ pub enum To {
     Service(u64),
 }
 
-/// The same bytes to all nodes but one.
-#[must_use]
-pub fn to_others(nodes: u32, own: Option<u32>, bytes: &[u8]) -> Vec<(To, Vec<u8>)> {
-    let others = (0..nodes).filter(|it| Some(*it) != own);
-    others.map(|it| (To::Node(it), bytes.to_vec())).collect()
+/// The messages that an output is, in a group of `nodes`; `own` is the node that wants them sent.
+pub(super) fn messages<S: System>(
+    output: Output<S::Asks>,
+    own: Option<u32>,
+    nodes: u32,
+) -> Vec<(To, Vec<u8>)> {
+    match output {
+        Output::Node(to, bytes) => vec![(To::Node(to), bytes)],
+        Output::Client(to, bytes) => vec![(To::Client(to), bytes)],
+        Output::Host(asks) => vec![(To::Service(S::asked(asks)), Vec::new())],
+        Output::Nodes(bytes) => {
+            let others = (0..nodes).filter(|it| Some(*it) != own);
+            others.map(|it| (To::Node(it), bytes.clone())).collect()
+        }
+    }
 }
 
 /// A system in a simulation: what it knows of a run beside what all systems know.
 pub trait System: Sized {
     /// A correct node.
-    type Node: Node;
+    type Node: Node<Output = Output<Self::Asks>>;
     /// A correct client.
-    type Client: SystemClient<Output = <Self::Node as Node>::Output>;
+    type Client: SystemClient<Output = Output<Self::Asks>>;
+    /// A question of a node to a service outside of the group.
+    type Asks;
     /// The host of a liar.
     type Liar: Liar;
     /// An event of this system alone.
@@ -61,12 +74,8 @@ pub trait System: Sized {
     }
     /// The message that a request is.
     fn request(request: Request) -> Vec<u8>;
-    /// The messages that an output is; `own` is the node that wants them sent.
-    fn messages(
-        output: <Self::Node as Node>::Output,
-        own: Option<u32>,
-        nodes: u32,
-    ) -> Vec<(To, Vec<u8>)>;
+    /// The number that a service outside of the group is asked about.
+    fn asked(asks: Self::Asks) -> u64;
 
     /// A node as the run begins.
     fn host(world: &mut World<Self>, node: u32) -> Host<Self>;

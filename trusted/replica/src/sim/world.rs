@@ -8,6 +8,7 @@ use smt_simulation::{Bounds, Fate, Network, Random, Schedule};
 
 use crate::any_service::ServiceKind;
 use crate::node::Node;
+use crate::output::Output;
 use crate::request::Request;
 use crate::service::KeyValueOperation;
 use crate::sim::client::{Process, processes};
@@ -21,7 +22,7 @@ use crate::sim::liar::Liar;
 use crate::sim::model::Model;
 use crate::sim::plan::Plan;
 use crate::sim::report::Outcome;
-use crate::sim::system::{System, To};
+use crate::sim::system::{System, To, messages};
 
 /// How long a run goes on when all have their answers, and how long a tick is.
 const SETTLE: u64 = 800;
@@ -354,8 +355,8 @@ impl<S: System> World<S> {
         outputs.into_iter().for_each(|it| self.send_output(it, own));
     }
 
-    fn send_output(&mut self, output: <S::Node as Node>::Output, from: Option<u32>) {
-        for (to, bytes) in S::messages(output, from, self.conditions.nodes) {
+    fn send_output(&mut self, output: Output<S::Asks>, from: Option<u32>) {
+        for (to, bytes) in messages::<S>(output, from, self.conditions.nodes) {
             self.send(to, from, bytes);
         }
     }

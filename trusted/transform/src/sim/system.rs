@@ -2,12 +2,13 @@
 //! Nodes of the counter in the simulator of all systems.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use smt_journal::ModelDisk;
 use smt_replica::sim::{
-    Entry, Expected, Happening, Host, LIAR_CLIENT, Opened, Outcome, Report, System, To, Violation,
-    client_key, to_others,
+    Entry, Expected, Happening, Host, LIAR_CLIENT, Opened, Outcome, Report, System, Violation,
+    client_key,
 };
 use smt_replica::{Attested, Digest, digest};
 
@@ -15,7 +16,7 @@ use crate::client::Client;
 use crate::counter::Counter;
 use crate::group::Group;
 use crate::message::{Endorsement, Message, Request, SYSTEM, decode};
-use crate::node::{Node, Output};
+use crate::node::Node;
 use crate::sim::attack::Attack;
 use crate::sim::group::{group, identity};
 use crate::sim::liar::Liar;
@@ -78,6 +79,7 @@ fn entry(&(client, number, added): &(u32, u64, u64)) -> Entry {
 impl System for Transformed {
     type Node = Node<Counter>;
     type Client = Client;
+    type Asks = Infallible;
     type Liar = Liar;
     type Happening = ();
 
@@ -99,12 +101,8 @@ impl System for Transformed {
         Message::Request(Request { client: it.client, ..request }).encode()
     }
 
-    fn messages(output: Output, own: Option<u32>, nodes: u32) -> Vec<(To, Vec<u8>)> {
-        match output {
-            Output::Node(to, bytes) => vec![(To::Node(to), bytes)],
-            Output::Client(to, bytes) => vec![(To::Client(to), bytes)],
-            Output::Nodes(bytes) => to_others(nodes, own, &bytes),
-        }
+    fn asked(asks: Infallible) -> u64 {
+        match asks {}
     }
 
     fn host(world: &mut World, number: u32) -> Host<Self> {

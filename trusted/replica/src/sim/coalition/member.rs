@@ -8,7 +8,7 @@ use smt_attestor::Attested;
 use crate::node::Node;
 use crate::sim::coalition::Lie;
 use crate::sim::step::StepName;
-use crate::sim::system::{System, To};
+use crate::sim::system::{System, To, messages};
 
 /// A liar of several: a node that follows the protocol with some, and more that its host has
 /// attested.
@@ -112,7 +112,7 @@ impl<S: System> Member<S> {
         let from = self.own;
         let lie = |to, bytes| Lie { from, to, bytes, steps: vec![StepName::Follow] };
         for output in self.core.outputs() {
-            let messages = S::messages(output, Some(from), self.nodes);
+            let messages = messages::<S>(output, Some(from), self.nodes);
             if let [(_, bytes), _, ..] = &messages[..] {
                 // Statements were shown before.
                 let message = S::Node::decode(bytes);
