@@ -111,13 +111,16 @@ STEPS = [
     step(
         "chain",
         "chains that lie, and are killed",
-        f"{TRUSTED} chain sim --count 10000 --logs",
+        f"{TRUSTED} chain sim --count 10000 --logs && {TRUSTED} chain sim --plans --count 4000 && "
+        f"{TRUSTED} chain sim --plans --logs --count 500",
         rooms={"trusted/chain"},
     ),
     step(
         "transform",
         "a transformed counter",
-        f"{TRUSTED} transform sim --count 10000 --logs",
+        f"{TRUSTED} transform sim --count 10000 --logs && "
+        f"{TRUSTED} transform sim --plans --count 4000 && "
+        f"{TRUSTED} transform sim --plans --logs --count 1000",
         rooms={"trusted/transform"},
     ),
     step(

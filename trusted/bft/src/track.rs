@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use smt_replica::{Attested, Digest};
+use smt_replica::{AHEAD_MAX, Attested, Digest, Followed};
 
 use crate::message::Reference;
 use crate::stream_checkpoint::{StreamCheckpoints, StreamState};
@@ -18,10 +18,6 @@ const CHANGES: usize = 2 * WANTED_MAX as usize;
 pub(crate) const WANTED_MAX: u32 = 1024;
 /// How many NEW-VIEWs of a sender are remembered that it has not entered: the latest views.
 const OPENED: usize = 16;
-/// How many statements may wait for an earlier one.
-const AHEAD: u64 = 1024;
-/// Bytes of the statements that may wait for an earlier one, or for what they refer to.
-const AHEAD_BYTES: usize = 8 << 20;
 
 /// Where a sender stands after the statements that were taken: a function of its stream alone, thus
 /// the same for all who have taken as much.
@@ -146,8 +142,7 @@ impl Track {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(crate) struct Stream {
     pub(crate) track: Track,
-    /// Authentic statements: those that were taken, for others, and some that wait.
-    statements: BTreeMap<u64, Attested>,
+    statements: Followed,
     pub(crate) checkpoints: StreamCheckpoints,
     /// The highest counter that was heard of.
     heard: u64,
@@ -160,34 +155,24 @@ impl Stream {
         Self { track, ..Self::default() }
     }
 
-    /// Keeps an authentic statement, if there is room. Those that are further from their turn give
-    /// way to it: they are asked for again.
+    /// Keeps an authentic statement, if there is room.
     pub(crate) fn put(&mut self, counter: u64, statement: Attested) {
         self.heard = self.heard.max(counter);
-        if !self.has_room(counter, statement.body.len()) {
-            return;
-        }
-        self.statements.entry(counter).or_insert(statement);
-        let mut waiting = self.waiting(u64::MAX);
-        while waiting > AHEAD_BYTES
-            && let Some(last) = self.statements.last_entry()
-            && *last.key() > self.track.counter + 1
-        {
-            waiting -= last.remove().body.len();
-        }
+        self.statements.put(self.track.counter, counter, statement);
     }
 
     /// Whether a statement of this counter and length may still be taken, is not here, and would be
     /// kept.
     pub(crate) fn lacks(&self, counter: u64, length: usize) -> bool {
+        let has_room = || self.statements.has_room(self.track.counter, counter, length);
         !self.track.is_faulty
-            && !self.statements.contains_key(&counter)
-            && (self.has_room(counter, length) || self.is_far(counter))
+            && !self.statements.has(counter)
+            && (has_room() || self.is_far(counter))
     }
 
     /// Whether a statement tells that this replica lacks far more than it knows of.
     fn is_far(&self, counter: u64) -> bool {
-        counter.saturating_sub(self.track.counter.max(self.heard)) > AHEAD
+        counter.saturating_sub(self.track.counter.max(self.heard)) > AHEAD_MAX
     }
 
     /// Whether so many statements at least are missing.
@@ -198,27 +183,7 @@ impl Stream {
     /// Whether another replica that has taken statements up to `counter` finds the next one here,
     /// or has all of them.
     pub(crate) fn can_go_on_from(&self, counter: u64) -> bool {
-        let next = counter.saturating_add(1);
-        counter >= self.track.counter || self.statements.contains_key(&next)
-    }
-
-    /// Whether a statement may wait here. The next one may at any time; another one beside those
-    /// that come before it. One that had to give way thus does not come back before another one was
-    /// taken.
-    fn has_room(&self, counter: u64, length: usize) -> bool {
-        match counter.checked_sub(self.track.counter) {
-            None | Some(0) => false,
-            Some(1) => true,
-            Some(ahead) => {
-                ahead <= AHEAD && self.waiting(counter).saturating_add(length) <= AHEAD_BYTES
-            }
-        }
-    }
-
-    /// Bytes of the statements that wait, up to this counter, which is above those that were taken.
-    fn waiting(&self, counter: u64) -> usize {
-        let first = self.track.counter.saturating_add(1);
-        self.statements.range(first..=counter).map(|it| it.1.body.len()).sum()
+        counter >= self.track.counter || self.statements.has(counter.saturating_add(1))
     }
 
     /// The counter of the checkpoint from which on the stream is followed.
@@ -228,30 +193,25 @@ impl Stream {
 
     /// The statement after those that were taken.
     pub(crate) fn next(&self) -> Option<(u64, Attested)> {
-        let counter = self.track.counter.checked_add(1)?;
-        self.statements.get(&counter).map(|it| (counter, it.clone()))
+        self.statements.next(self.track.counter)
     }
 
     /// How many statements wait behind those that were taken, without a gap.
     #[cfg(feature = "sim")]
     pub(crate) fn waits_in_a_row(&self) -> u64 {
-        let next = self.track.counter.saturating_add(1);
-        (next..).zip(self.statements.range(next..)).take_while(|it| it.0 == *it.1.0).count() as u64
+        self.statements.waits_in_a_row(self.track.counter)
     }
 
     /// Forgets statements: `retained` of those that were taken stay, and all after the stable
     /// checkpoint.
     pub(crate) fn forget(&mut self, retained: u64) {
         let last = self.track.counter.saturating_sub(retained);
-        let last = last.min(self.checkpoints.stable_counter());
-        while self.statements.first_key_value().is_some_and(|it| *it.0 <= last) {
-            self.statements.pop_first();
-        }
+        self.statements.forget(last.min(self.checkpoints.stable_counter()));
     }
 
     /// Up to `most` statements after `counter`; none if the first of them is gone.
     pub(crate) fn after(&self, counter: u64, most: usize) -> impl Iterator<Item = &Attested> {
-        self.statements.range(counter.saturating_add(1)..).take(most).map(|it| it.1)
+        self.statements.after(counter, most)
     }
 
     /// Whether a stable checkpoint is beyond what was taken, and the next statement is not here, or
@@ -270,46 +230,15 @@ impl Stream {
     /// Keeps a statement of the own device, which nobody else has yet.
     pub(crate) fn put_own(&mut self, counter: u64, statement: Attested) {
         self.heard = self.heard.max(counter);
-        self.statements.entry(counter).or_insert(statement);
+        self.statements.put_own(counter, statement);
     }
 
     /// Goes on from a stable checkpoint.
     pub(crate) fn begin_at(&mut self, state: StreamState) {
-        self.statements = self.statements.split_off(&state.track.counter.saturating_add(1));
+        self.statements.forget(state.track.counter);
         self.track = state.track.clone();
         self.begun = self.track.counter;
         self.heard = self.heard.max(self.begun);
         self.checkpoints = StreamCheckpoints::stable_at(state);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test may panic")]
-    use super::*;
-
-    fn said(bytes: usize) -> Attested {
-        Attested { attestation: [[0; 32]; 2], body: vec![0; bytes] }
-    }
-
-    #[test]
-    fn statements_that_wait_for_an_earlier_one_have_bounded_bytes() {
-        let mut stream = Stream::default();
-        for counter in 2..=1024 {
-            if stream.lacks(counter, 64 << 10) {
-                stream.put(counter, said(64 << 10));
-            }
-        }
-        let waiting = |it: &Stream| it.statements.values().map(|it| it.body.len()).sum::<usize>();
-        assert_eq!(waiting(&stream), AHEAD_BYTES);
-        let last = *stream.statements.keys().last().unwrap();
-        assert!(!stream.lacks(last + 1, 1), "it is asked for again when others were taken");
-        // The next one has room at any time, and ends the wait.
-        assert!(stream.lacks(1, AHEAD_BYTES));
-        stream.put(1, said(64 << 10));
-        assert_eq!(stream.next().map(|it| it.0), Some(1));
-        assert!(waiting(&stream) <= AHEAD_BYTES && !stream.statements.contains_key(&last));
-        stream.track.counter = 1;
-        assert!(stream.lacks(last, 64 << 10), "there is room again");
     }
 }

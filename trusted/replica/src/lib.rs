@@ -16,6 +16,7 @@ mod client;
 mod client_table;
 mod digest;
 mod encoding;
+mod followed;
 mod group;
 mod logged;
 mod node;
@@ -37,6 +38,7 @@ pub use client_table::{
 pub use digest::{Digest, digest};
 pub use ed25519_dalek::SigningKey;
 pub use encoding::{decode, encode};
+pub use followed::{AHEAD_MAX, Followed};
 pub use group::{Group, Options, PublicKey, STREAM_INTERVALS};
 pub use logged::{Logged, LoggedError, Owner};
 pub use node::{Asker, Effect, Node, Statements};
