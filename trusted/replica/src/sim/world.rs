@@ -165,7 +165,7 @@ impl<S: System> World<S> {
                 done_at = Some(now);
             }
         }
-        self.finish(done_at.is_some())
+        self.finish()
     }
 
     fn is_done(&self) -> bool {
@@ -206,9 +206,7 @@ impl<S: System> World<S> {
         true
     }
 
-    /// The outcome. In a run that was done all had caught up once; the last entries of its end may
-    /// not have reached everybody yet.
-    fn finish(mut self, was_done: bool) -> Outcome<Violation> {
+    fn finish(mut self) -> Outcome<Violation> {
         for node in 0..self.hosts.len() {
             self.look(node);
             if let Host::Liar(liar) = &self.hosts[node]
@@ -219,7 +217,7 @@ impl<S: System> World<S> {
         }
         S::finish(&mut self);
         self.finish_plan();
-        if let Some(node) = self.behind().filter(|_| !was_done && !self.history.is_violated()) {
+        if let Some(node) = self.behind().filter(|_| !self.history.is_violated()) {
             self.history.violate(Violation::Behind(node));
         }
         let violations = self.history.judge(Model::new(self.conditions.service, S::EXECUTES_ONCE));
