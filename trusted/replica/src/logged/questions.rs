@@ -19,6 +19,7 @@ impl<A: Ord + Copy, Q> Questions<A, Q> {
     }
 
     /// Whether no question waits.
+    #[cfg(feature = "sim")]
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
