@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use clap::Parser;
-use smt_transform::{Effect, Protocol};
+use smt_transform::{Caller, Effect, Protocol};
 use smt_transform_process::NodeArguments;
 
 fn run(arguments: &[&str]) -> Output {
@@ -36,8 +36,8 @@ impl Protocol for Echo {
         Vec::new()
     }
 
-    fn request(&mut self, client: u32, number: u64, operation: &[u8]) -> Vec<Effect> {
-        let reply = Effect::Reply { client, number, answer: operation.to_vec() };
+    fn request(&mut self, caller: Caller, number: u64, operation: &[u8]) -> Vec<Effect> {
+        let reply = Effect::Reply { caller, number, answer: operation.to_vec() };
         (self.0 == 0).then_some(reply).into_iter().collect()
     }
 }

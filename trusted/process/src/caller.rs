@@ -32,12 +32,6 @@ pub trait ClientProtocol {
     fn send(&mut self, mesh: &Mesh);
 }
 
-/// The last request number of earlier processes of a client, for a protocol without sessions:
-/// numbers grow over restarts while the clock does not go back.
-pub fn last_number() -> u64 {
-    u64::try_from(since_1970().as_micros()).unwrap_or(u64::MAX)
-}
-
 fn since_1970() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }

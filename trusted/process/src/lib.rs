@@ -26,7 +26,7 @@ mod state;
 mod test_mesh;
 
 pub use call_error::CallError;
-pub use caller::{Caller, ClientProtocol, Terms, last_number};
+pub use caller::{Caller, ClientProtocol, Terms};
 pub use exit::failure;
 pub use keys::{PublicKey, is_public_key, public_key};
 pub use log::LogArguments;

@@ -16,7 +16,7 @@ enum Command {
     Add {
         #[command(flatten)]
         client: ClientArguments,
-        /// The numbers to add, one after the other
+        /// The numbers to add
         numbers: Vec<u64>,
     },
 }
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         Command::Node(arguments) => arguments.run(Counter::new),
         Command::Add { client, numbers } => {
             let operations = numbers.into_iter().map(|it| it.to_be_bytes().to_vec());
-            client.call_all(operations, |answer| {
+            client.call_all(operations, |_, answer| {
                 println!("{}", answer.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)));
             })
         }

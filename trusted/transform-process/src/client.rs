@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use smt_mesh::Mesh;
+use smt_replica::first_number;
 use smt_transform::{Client, Output};
-use smt_trusted_process::{Caller, ClientProtocol, Completion, Terms, last_number};
+use smt_trusted_process::{Caller, ClientProtocol, Completion, Terms};
 
 use crate::config::ClientConfig;
 use crate::error::ProgramError;
@@ -20,6 +21,9 @@ pub struct ClientArguments {
     /// Gives a request up after so many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     deadline_s: u64,
+    /// Requests that are in progress at a time, up to 32
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = 1..=32)]
+    in_progress: i64,
 }
 
 impl ClientArguments {
@@ -29,71 +33,67 @@ impl ClientArguments {
     /// [`ProgramError::Config`], [`ProgramError::Call`]
     pub fn call(&self, operation: impl Into<Vec<u8>>) -> Result<Vec<u8>, ProgramError> {
         let mut answer = Vec::new();
-        self.call_all([operation.into()], |it| answer = it)?;
+        self.call_all([operation.into()], |_, it| answer = it)?;
         Ok(answer)
     }
 
-    /// Makes requests one after the other, over the same sessions, and hands out each answer.
+    /// Makes requests over the same sessions, as many at a time as the user wants, and hands out
+    /// each answer as it comes, with the place of its operation, from 0.
     ///
     /// # Errors
     /// [`ProgramError::Config`], [`ProgramError::Call`]
     pub fn call_all(
         &self,
         operations: impl IntoIterator<Item = Vec<u8>>,
-        mut answered: impl FnMut(Vec<u8>),
+        mut answered: impl FnMut(usize, Vec<u8>),
     ) -> Result<(), ProgramError> {
         let config = ClientConfig::read(&self.config)?;
+        let group = config.group.group;
         let terms = Terms {
-            operation_max: config.group.group.options.operation,
+            operation_max: group.options.operation,
             tick: config.group.tick,
             deadline_s: self.deadline_s,
         };
-        let client = Client::new(config.group.group, config.client, config.key, last_number());
-        let mut caller = Caller::open(OfNodes { client, in_progress: None }, &config.place, terms)?;
-        for operation in operations {
-            answered(caller.call(operation)?);
-        }
-        Ok(())
+        // The random bytes of the process come with its first session.
+        let client = Client::new(&group, config.client, config.key, ([0; 16], 0));
+        let mut caller = Caller::open(OfNodes(client), &config.place, terms)?;
+        let in_progress = usize::try_from(self.in_progress).unwrap_or(1);
+        caller.call_all(operations, in_progress, |place, answer| {
+            answered(place, answer);
+            Ok(())
+        })
     }
 }
 
-/// A client of nodes, with one request at a time. Numbers of requests that grow are all that it
-/// needs: a nonce and sessions play no part.
-struct OfNodes {
-    client: Client,
-    in_progress: Option<u64>,
-}
+/// A client of nodes. Nodes keep no sessions: a process is known by random bytes of its own.
+struct OfNodes(Client);
 
 impl ClientProtocol for OfNodes {
     const MEMBERS: &'static str = "nodes";
 
-    fn begin_session(&mut self, _: [u8; 16], _: u64) -> Option<u64> {
+    fn begin_session(&mut self, nonce: [u8; 16], session: u64) -> Option<u64> {
+        self.0.begin_process((nonce, first_number(session)));
         None
     }
 
     fn submit(&mut self, _: [u8; 16], operation: Vec<u8>) -> Option<u64> {
-        if self.in_progress.is_none() {
-            self.in_progress = Some(self.client.submit(operation));
-            return self.in_progress;
-        }
-        None
+        self.0.submit(operation)
     }
 
-    fn give_up(&mut self, _: u64) {
-        self.in_progress = None;
+    fn give_up(&mut self, number: u64) {
+        self.0.give_up(number);
     }
 
     fn receive(&mut self, bytes: &[u8]) -> Option<Completion> {
-        let answer = self.client.receive(bytes)?;
-        Some(Completion { number: self.in_progress.take()?, result: Ok(answer) })
+        self.0.receive(bytes)
     }
 
     fn tick(&mut self) {
-        self.client.tick();
+        self.0.tick();
     }
 
     fn send(&mut self, mesh: &Mesh) {
-        for output in self.client.outputs() {
+        for output in self.0.outputs() {
             match output {
                 Output::Node(to, bytes) => mesh.to_replica(to, bytes),
                 Output::Nodes(bytes) => mesh.to_replicas(&bytes),

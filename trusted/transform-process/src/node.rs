@@ -30,8 +30,8 @@ pub struct NodeArguments {
     log: LogArguments,
 }
 
-/// Messages of a client's packet that are looked at. A client has one request at a time, and each
-/// may cost the verification of a signature.
+/// Messages of a client's packet that are looked at. A process has 32 requests in progress, and
+/// each may cost the verification of a signature.
 const OF_CLIENT_MAX: usize = 64;
 
 impl NodeArguments {

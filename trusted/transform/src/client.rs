@@ -1,92 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A client: signs requests, and takes a reply that f + 1 nodes endorse.
+//! A client: its requests go to all nodes, and it accepts what f + 1 of them endorse.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use smt_replica::SigningKey;
+use smt_replica::{Ask, Completion, SigningKey};
 
 use crate::group::Group;
-use crate::message::{Message, Request};
+use crate::message::Message;
 use crate::node::Output;
 
-/// After so many ticks a request is sent again.
-const AGAIN: u32 = 10;
-
-/// A client with one request at a time.
+/// A process of a client, with several requests in progress ([`smt_replica::Client`]).
 pub struct Client {
-    group: Arc<Group>,
+    group: Arc<smt_replica::Group>,
     number: u32,
     key: SigningKey,
-    last: u64,
-    current: Option<Current>,
-    outputs: Vec<Output>,
-}
-
-struct Current {
-    bytes: Vec<u8>,
-    answers: BTreeMap<u32, Vec<u8>>,
-    waited: u32,
+    process: [u8; 16],
+    requests: smt_replica::Client,
 }
 
 impl Client {
-    /// A client whose earlier requests had numbers up to `last`.
-    pub fn new(group: Arc<Group>, number: u32, key: SigningKey, last: u64) -> Self {
-        let (current, outputs) = (None, Vec::new());
-        Self { group, number, key, last, current, outputs }
+    /// A process of a client, with random bytes that no other process of it has. Its requests have
+    /// the numbers after `last`.
+    #[must_use]
+    pub fn new(group: &Group, number: u32, key: SigningKey, process: ([u8; 16], u64)) -> Self {
+        let options = smt_replica::Options::default();
+        let clients = group.clients.clone();
+        let group = smt_replica::Group::new(group.stream, clients, group.nodes.clone(), options);
+        let group = Arc::new(group);
+        let (process, last) = process;
+        let requests = smt_replica::Client::new(group.clone(), number, key.clone(), last);
+        Self { group, number, key, process, requests }
     }
 
-    /// Begins a request. The one before is given up.
-    pub fn submit(&mut self, operation: Vec<u8>) -> u64 {
-        self.last += 1;
-        let request = Request::sign(&self.key, self.number, self.last, operation);
-        let bytes = Message::Request(request).encode();
-        self.outputs.push(Output::Nodes(bytes.clone()));
-        self.current = Some(Current { bytes, answers: BTreeMap::new(), waited: 0 });
-        self.last
+    /// Leaves all requests, and goes on as another process.
+    pub fn begin_process(&mut self, (process, last): ([u8; 16], u64)) {
+        let (group, key) = (self.group.clone(), self.key.clone());
+        self.process = process;
+        self.requests = smt_replica::Client::new(group, self.number, key, last);
     }
 
-    /// Takes a message, and returns the answer when f + 1 nodes have endorsed it.
-    pub fn receive(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
-        let Some(Message::Endorsement(it)) = Message::decode(bytes) else {
-            return None;
-        };
-        let current = self.current.as_mut()?;
-        // Before the work of a signature: each request has endorsements that come too late.
-        if it.client != self.number || it.number != self.last {
-            return None;
-        }
-        let key = self.group.nodes.get(it.node as usize)?;
-        if !it.is_signed_by(key) {
-            return None;
-        }
-        current.answers.insert(it.node, it.answer.clone());
-        let equal = current.answers.values().filter(|answer| **answer == it.answer).count();
-        if equal < self.group.quorum() {
-            return None;
-        }
-        self.current = None;
-        Some(it.answer)
+    /// Begins a request, and returns its number; nothing if too many are in progress
+    /// ([`smt_replica::Client::submit`]).
+    pub fn submit(&mut self, operation: Vec<u8>) -> Option<u64> {
+        self.requests.submit(self.process, operation)
     }
 
-    /// Time passes.
+    /// Leaves a request, which may be executed all the same.
+    pub fn give_up(&mut self, number: u64) {
+        self.requests.give_up(number);
+    }
+
+    /// Accepts a message, and returns the end of a request when f + 1 nodes have endorsed one
+    /// answer.
+    pub fn receive(&mut self, bytes: &[u8]) -> Option<Completion> {
+        match Message::decode(bytes) {
+            Some(Message::Endorsement(it)) => self.requests.receive(it),
+            _ => None,
+        }
+    }
+
+    /// Time passes. A request that takes too long is sent again.
     pub fn tick(&mut self) {
-        if let Some(current) = &mut self.current {
-            current.waited += 1;
-            if current.waited % AGAIN == 0 {
-                self.outputs.push(Output::Nodes(current.bytes.clone()));
-            }
-        }
+        self.requests.tick();
     }
 
     /// Whether a request waits for its answer.
+    #[must_use]
     pub fn is_waiting(&self) -> bool {
-        self.current.is_some()
+        self.requests.is_waiting()
     }
 
     /// All that is to be sent, in order.
     pub fn outputs(&mut self) -> Vec<Output> {
-        std::mem::take(&mut self.outputs)
+        let asks = self.requests.asks().into_iter();
+        let requests = asks.map(|(Ask::Leader(it) | Ask::All(it))| it);
+        requests.map(|it| Output::Nodes(Message::Request(it).encode())).collect()
     }
 }
 
@@ -95,12 +83,11 @@ impl smt_replica::sim::SystemClient for Client {
     type Output = Output;
 
     fn submit(&mut self, _nonce: [u8; 16], operation: Vec<u8>) -> Option<u64> {
-        (!self.is_waiting()).then(|| self.submit(operation))
+        self.submit(operation)
     }
 
-    fn receive(&mut self, bytes: &[u8]) -> Option<smt_replica::Completion> {
-        let result = Ok(self.receive(bytes)?);
-        Some(smt_replica::Completion { number: self.last, result })
+    fn receive(&mut self, bytes: &[u8]) -> Option<Completion> {
+        self.receive(bytes)
     }
 
     fn tick(&mut self) {

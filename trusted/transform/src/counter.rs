@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::caller::Caller;
 use crate::message::{decode, encode};
 use crate::protocol::{Effect, Protocol};
 
@@ -18,8 +19,8 @@ const PROGRESS: u32 = 0;
 /// Ticks until another leader is wanted.
 const TICKS: u32 = 15;
 
-/// A request in the log: client, number, and what is added.
-type Entry = (u32, u64, u64);
+/// A request in the log: caller, number, and what is added.
+pub type Entry = (Caller, u64, u64);
 
 #[derive(Deserialize, Serialize)]
 enum Message {
@@ -49,10 +50,10 @@ pub struct Counter {
     log: Vec<Entry>,
     executed: usize,
     sum: u64,
-    /// The last answer to each client.
-    table: BTreeMap<u32, (u64, u64)>,
+    /// The last answer to each caller.
+    table: BTreeMap<Caller, (u64, u64)>,
     /// Requests that wait.
-    pending: BTreeMap<u32, (u64, u64)>,
+    pending: BTreeMap<Caller, (u64, u64)>,
     /// The length that each node has, in the leader's view.
     lengths: BTreeMap<u32, u64>,
     wanted: BTreeMap<u32, u64>,
@@ -80,16 +81,16 @@ impl Counter {
         }
     }
 
-    /// The log that was executed: client, number and what was added.
+    /// The log that was executed: caller, number and what was added.
     #[must_use]
-    pub fn executed(&self) -> &[(u32, u64, u64)] {
+    pub fn executed(&self) -> &[Entry] {
         &self.log[..self.executed.min(self.log.len())]
     }
 
     /// The whole log, executed or not.
     #[cfg(feature = "sim")]
     #[must_use]
-    pub fn log(&self) -> &[(u32, u64, u64)] {
+    pub fn log(&self) -> &[Entry] {
         &self.log
     }
 
@@ -158,16 +159,16 @@ impl Counter {
         let mut effects = Vec::new();
         let before = self.executed;
         while self.executed < self.log.len() && (self.executed as u64) < length {
-            let (client, number, added) = self.log[self.executed];
+            let (caller, number, added) = self.log[self.executed];
             self.executed += 1;
             self.sum = self.sum.wrapping_add(added);
-            self.table.insert(client, (number, self.sum));
-            if self.pending.get(&client).is_some_and(|it| it.0 <= number) {
-                self.pending.remove(&client);
+            self.table.insert(caller, (number, self.sum));
+            if self.pending.get(&caller).is_some_and(|it| it.0 <= number) {
+                self.pending.remove(&caller);
             }
             if self.leads() {
                 let answer = self.sum.to_be_bytes().to_vec();
-                effects.push(Effect::Reply { client, number, answer });
+                effects.push(Effect::Reply { caller, number, answer });
             }
         }
         if self.executed > before {
@@ -226,8 +227,8 @@ impl Counter {
         self.latest = self.view;
         let begin = Message::Begin { view: self.view, log: self.log.clone() };
         let mut effects = self.to_all(&begin);
-        for (client, (number, added)) in self.pending.clone() {
-            effects.extend(self.order((client, number, added)));
+        for (caller, (number, added)) in self.pending.clone() {
+            effects.extend(self.order((caller, number, added)));
         }
         effects.push(self.timer());
         effects
@@ -280,29 +281,29 @@ impl Protocol for Counter {
         effects
     }
 
-    fn request(&mut self, client: u32, number: u64, operation: &[u8]) -> Vec<Effect> {
+    fn request(&mut self, caller: Caller, number: u64, operation: &[u8]) -> Vec<Effect> {
         let Ok(added) = operation.try_into().map(u64::from_be_bytes) else {
             return Vec::new();
         };
-        match self.table.get(&client) {
+        match self.table.get(&caller) {
             Some((last, sum)) if *last >= number => {
                 let answer = sum.to_be_bytes().to_vec();
                 let is_it = *last == number && self.leads();
                 return is_it
-                    .then_some(Effect::Reply { client, number, answer })
+                    .then_some(Effect::Reply { caller, number, answer })
                     .into_iter()
                     .collect();
             }
             _ => {}
         }
         let is_first = self.pending.is_empty();
-        self.pending.insert(client, (number, added));
+        self.pending.insert(caller, (number, added));
         let mut effects = Vec::new();
         if is_first {
             effects.push(Effect::Arm { timer: PROGRESS, ticks: TICKS });
         }
         if self.leads() {
-            effects.extend(self.order((client, number, added)));
+            effects.extend(self.order((caller, number, added)));
         }
         effects
     }
@@ -311,6 +312,6 @@ impl Protocol for Counter {
 /// The bytes of a message by which a leader begins a view with a log, for liars.
 #[cfg(feature = "sim")]
 #[must_use]
-pub fn begin(view: u64, log: Vec<(u32, u64, u64)>) -> Vec<u8> {
+pub fn begin(view: u64, log: Vec<Entry>) -> Vec<u8> {
     encode(&Message::Begin { view, log })
 }

@@ -2,23 +2,25 @@
 //! The effects of messages and of time on a node: its log needs only those that change it.
 
 use smt_attestation::Kind;
-use smt_replica::{Asker, Attested, Effect};
+use smt_replica::{Asker, Attested, Effect, IN_PROGRESS_MAX, Request};
 
+use crate::caller::Caller;
+use crate::calls::Standing;
 use crate::group::EPOCH;
-use crate::history::{History, is_genuine};
-use crate::message::{Message, Request, Status};
+use crate::history::{History, Known, is_genuine};
+use crate::message::{Message, Status};
 use crate::node::{Node, Output};
 use crate::protocol::Protocol;
 use crate::steps::Lack;
 
-/// How many requests of a client are taken in a tick, until one of it has a reply.
-const UNANSWERED: u32 = 4;
+/// How many requests of a client are let in in a tick, until one of it has a reply.
+const UNANSWERED: u32 = IN_PROGRESS_MAX as u32;
+/// How many requests of a client are let in in a tick whose answers are no longer kept.
+const REPEATED: u32 = 4;
 
 impl<P: Protocol> Node<P> {
     /// The effect of a message. Whatever is taken before it does not turn the two lesser ones into
-    /// a change that the group would miss: it is as if the network had lost the message. A client's
-    /// requests without a reply are steps each, and beyond some in a tick they have no effect: no
-    /// step says how often a client asked, so that only the node itself can refuse them.
+    /// a change that the group would miss: it is as if the network had lost the message.
     ///
     /// Signatures and MACs come last: a message that is of no use costs no verification.
     pub(crate) fn effect_of(&mut self, message: &Message) -> Effect {
@@ -30,18 +32,31 @@ impl<P: Protocol> Node<P> {
         }
     }
 
+    /// A request that was answered has its answer again. A client's requests without a reply are
+    /// steps each, and beyond some in a tick they have no effect: no step says how often a client
+    /// asked, so that only the node itself can refuse them. Anybody who has seen an old request may
+    /// send it again: one whose answer is no longer kept takes no place of the others.
     fn effect_of_request(&mut self, request: &Request) -> Effect {
-        let is_answered = self.answer_to(request).is_some();
+        let (client, caller) = (request.client, Caller::of(request));
+        let standing = self.calls.standing(caller, request.number);
+        let is_of_use = match standing {
+            Standing::Over => false,
+            Standing::Answered => true,
+            Standing::Open | Standing::Dropped => self.is_new(request),
+        };
         // An answer is signed anew, and those who have not signed the request get none.
-        let is_of_use = is_answered || self.is_new(request);
         if !is_of_use || !self.is_genuine(request) {
             return Effect::Nothing;
         }
-        if is_answered {
-            return Effect::Answer(Asker::Executed(request.client, request.number));
-        }
-        let count = self.unanswered.entry(request.client).or_default();
-        if *count == UNANSWERED {
+        let (counts, max) = match standing {
+            Standing::Open => (&mut self.unanswered, UNANSWERED),
+            Standing::Dropped => (&mut self.repeated, REPEATED),
+            Standing::Answered | Standing::Over => {
+                return Effect::Answer(Asker::Executed(client, number_of(caller, request.number)));
+            }
+        };
+        let count = counts.entry(client).or_default();
+        if *count == max {
             return Effect::Nothing;
         }
         *count += 1;
@@ -59,9 +74,12 @@ impl<P: Protocol> Node<P> {
         match message {
             Message::Status(status) if self.may_ask(status) => self.missing(status),
             Message::Request(request) => {
-                let reply = self.answer_to(request).map(|it| (request.number, it.clone()));
-                let endorsement = reply.map(|it| self.endorsement(request.client, it));
-                Vec::from_iter(endorsement)
+                let (client, number) = (request.client, request.number);
+                let answered = self.calls.answered(Caller::of(request), number);
+                let endorsement = answered.map(|(digest, answer)| {
+                    self.endorsement(client, (number, digest), answer.clone())
+                });
+                Vec::from_iter(endorsement.map(|it| Output::Client(client, it)))
             }
             Message::Status(_) | Message::Step(_) | Message::Endorsement(_) => Vec::new(),
         }
@@ -93,21 +111,15 @@ impl<P: Protocol> Node<P> {
 
     /// Whether a client of the group has signed this. One that comes again costs no signature.
     fn is_genuine(&self, request: &Request) -> bool {
-        self.genuine.get(&request.client) == Some(request) || is_genuine(request, &self.group)
+        is_genuine(request, Known { group: &self.group, roots: &self.roots })
     }
 
-    /// The answer that was found valid before.
-    fn answer_to(&self, request: &Request) -> Option<&Vec<u8>> {
-        self.replies.get(&request.client)?.get(&request.number)
-    }
-
-    /// Whether a request may be a step. One that was a step already, and has no reply, is a step
-    /// again: the node that was to reply may have stopped. [`Node::effect_of`] bounds how often.
+    /// Whether a request may be a step, which is not over. One that was a step already, and has no
+    /// reply, is a step again: the node that was to reply may have stopped. [`Node::effect_of`]
+    /// bounds how often.
     pub(crate) fn is_new(&self, request: &Request) -> bool {
-        let client = request.client;
-        let done = self.histories[self.own as usize].requested.get(&client).copied();
-        let waiting = self.requests.get(&client).map(|it| it.number);
-        done.is_none_or(|it| it <= request.number) && waiting.is_none_or(|it| it < request.number)
+        let waiting = self.requests.get(&Caller::of(request)).map(|it| it.number);
+        waiting.is_none_or(|it| it < request.number)
     }
 
     /// The counters up to which the node has all streams, which asks for what is missing.
@@ -129,4 +141,10 @@ impl<P: Protocol> Node<P> {
         }
         outputs
     }
+}
+
+/// A number for a request among those of a client whose answers are kept.
+fn number_of(caller: Caller, number: u64) -> u64 {
+    let process = caller.process.first_chunk().map_or(0, |it| u64::from_be_bytes(*it));
+    process.wrapping_add(number)
 }

@@ -16,7 +16,7 @@ pub enum NodeError {
         "the protocol: two runs of it had different effects on {0}: it depends on something else \
          than its inputs, as on a clock, random numbers or the order of a hash table"
     )]
-    NotDeterministic(Input),
+    NotDeterministic(Box<Input>),
     /// The effects of the protocol have more bytes than a step may have. The step was not attested:
     /// none of those after it would have reached anyone.
     #[error(
@@ -25,7 +25,7 @@ pub enum NodeError {
     )]
     StepTooLong {
         /// The input.
-        input: Input,
+        input: Box<Input>,
         /// The length of the step.
         bytes: usize,
         /// The group's longest step.

@@ -2,15 +2,12 @@
 //! The steps of all nodes as one follows them: taken when they are valid, and their messages and
 //! replies delivered.
 
-use smt_replica::Attested;
+use smt_replica::{Attested, Digest, Proof, Reply};
 
 use crate::history::{Known, Verdict};
-use crate::message::{Endorsement, Message, Step, decode};
+use crate::message::{Input, Message, Step, decode};
 use crate::node::{Node, Output};
 use crate::protocol::{Effect, Protocol};
-
-/// How many replies to clients are kept, for requests that come again.
-const REPLIES: usize = 4;
 
 impl<P: Protocol> Node<P> {
     pub(crate) fn take_step(&mut self, step: Attested) {
@@ -37,7 +34,7 @@ impl<P: Protocol> Node<P> {
     }
 
     fn take_next(&mut self, device: u32) -> bool {
-        let (group, genuine) = (self.group.clone(), &self.genuine);
+        let (group, roots) = (self.group.clone(), &self.roots);
         let history = &mut self.histories[device as usize];
         let next = history.next().filter(|_| !history.is_faulty);
         let Some((counter, step)) = next.map(|it| (it.0, decode::<Step>(&it.1.body))) else {
@@ -45,7 +42,7 @@ impl<P: Protocol> Node<P> {
         };
         let verdict = match step {
             None => Verdict::Faulty,
-            Some(step) => history.judge(&step, Known { group: &group, genuine }),
+            Some(ref step) => history.judge(step, Known { group: &group, roots }),
         };
         match verdict {
             Verdict::Wait => false,
@@ -55,6 +52,9 @@ impl<P: Protocol> Node<P> {
             }
             Verdict::Valid(effects) => {
                 history.took(counter, group.options.retained);
+                if let Some(Input::Request(request)) = step.map(|it| it.input) {
+                    self.calls.begin(&request);
+                }
                 self.follow(device, counter, effects);
                 true
             }
@@ -72,16 +72,14 @@ impl<P: Protocol> Node<P> {
                         waiting.push_back((counter, message));
                     }
                 }
-                Effect::Reply { client, number, answer } => {
-                    self.unanswered.remove(&client);
-                    let known = self.replies.entry(client).or_default();
-                    known.insert(number, answer.clone());
-                    while known.len() > REPLIES {
-                        known.pop_first();
-                    }
-                    if !self.is_silent {
-                        let endorsement = self.endorsement(client, (number, answer));
-                        self.outputs.push(endorsement);
+                Effect::Reply { caller, number, answer } => {
+                    self.unanswered.remove(&caller.client);
+                    if let Some(request) = self.calls.end(caller, number, &answer)
+                        && !self.is_silent
+                    {
+                        let client = caller.client;
+                        let endorsement = self.endorsement(client, (number, request), answer);
+                        self.outputs.push(Output::Client(client, endorsement));
                     }
                 }
                 Effect::Send { .. } | Effect::Arm { .. } | Effect::Disarm { .. } => {}
@@ -89,8 +87,15 @@ impl<P: Protocol> Node<P> {
         }
     }
 
-    pub(crate) fn endorsement(&self, client: u32, reply: (u64, Vec<u8>)) -> Output {
-        let it = Endorsement::sign(&self.key, self.own, client, reply);
-        Output::Client(client, Message::Endorsement(it).encode())
+    /// The word of this node on the answer to a request with this number and digest.
+    pub(crate) fn endorsement(
+        &self,
+        client: u32,
+        (number, request): (u64, Digest),
+        answer: Vec<u8>,
+    ) -> Vec<u8> {
+        let (result, proof) = (Ok(answer), Proof::default());
+        let it = Reply { replica: self.own, view: 0, client, number, request, result, proof };
+        Message::Endorsement(it.sign(&self.key)).encode()
     }
 }

@@ -3,8 +3,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use smt_replica::{KnownRoots, Request};
+
+use crate::caller::Caller;
 use crate::group::Group;
-use crate::message::{Attested, Input, Request, Step};
+use crate::message::{Attested, Input, Step};
 use crate::protocol::{Effect, Protocol};
 use crate::steps::{Lack, Steps, Ticks};
 
@@ -29,9 +32,9 @@ pub(crate) enum Verdict {
 #[derive(Clone, Copy)]
 pub(crate) struct Known<'a> {
     pub(crate) group: &'a Group,
-    /// The last request of each client whose signature was verified: those of steps are the same
-    /// ones, and a signature costs more than all else.
-    pub(crate) genuine: &'a BTreeMap<u32, Request>,
+    /// Signatures of clients that were verified: requests of steps are the same ones as those that
+    /// came from clients, and a signature costs more than all else.
+    pub(crate) roots: &'a KnownRoots,
 }
 
 /// A message on its way: the counter of its sender's step, and its bytes.
@@ -48,8 +51,6 @@ pub(crate) struct History<P> {
     pub(crate) inbox: BTreeMap<u32, Waiting>,
     /// Timers that are armed, and for how long.
     pub(crate) armed: BTreeMap<u32, u32>,
-    /// The last request of each client that was an input.
-    pub(crate) requested: BTreeMap<u32, u64>,
     /// Authentic steps.
     steps: Steps,
 }
@@ -62,7 +63,6 @@ impl<P: Protocol> History<P> {
             is_faulty: false,
             inbox: BTreeMap::new(),
             armed: BTreeMap::new(),
-            requested: BTreeMap::new(),
             steps: Steps::new(nodes),
         }
     }
@@ -94,10 +94,7 @@ impl<P: Protocol> History<P> {
             Input::Timeout { timer } => {
                 self.armed.remove(timer);
             }
-            Input::Request(request) => {
-                let last = self.requested.entry(request.client).or_default();
-                *last = request.number.max(*last);
-            }
+            Input::Request(_) => {}
         }
         for effect in effects {
             match effect {
@@ -123,7 +120,6 @@ impl<P: Protocol> History<P> {
     }
 
     fn judge_input(&self, input: &Input, known: Known<'_>) -> Verdict {
-        let Known { group, genuine } = known;
         let is_fine = match input {
             Input::Message { from, counter, message } => {
                 let mut waiting = self.inbox.get(from).into_iter().flatten();
@@ -135,9 +131,7 @@ impl<P: Protocol> History<P> {
                 }
             }
             Input::Timeout { timer } => self.armed.contains_key(timer),
-            Input::Request(request) => {
-                genuine.get(&request.client) == Some(request) || is_genuine(request, group)
-            }
+            Input::Request(request) => is_genuine(request, known),
         };
         if is_fine { Verdict::Valid(Vec::new()) } else { Verdict::Faulty }
     }
@@ -201,15 +195,15 @@ pub(crate) fn run(machine: &mut impl Protocol, input: &Input) -> Vec<Effect> {
     match input {
         Input::Message { from, message, .. } => machine.message(*from, message),
         Input::Timeout { timer } => machine.timeout(*timer),
-        Input::Request(it) => machine.request(it.client, it.number, &it.operation),
+        Input::Request(it) => machine.request(Caller::of(it), it.number, &it.operation),
     }
 }
 
 /// Whether a client of the group has signed this request.
-pub(crate) fn is_genuine(request: &Request, group: &Group) -> bool {
+pub(crate) fn is_genuine(request: &Request, Known { group, roots }: Known<'_>) -> bool {
     let key = group.clients.get(&request.client);
     request.operation.len() <= group.options.operation
-        && key.is_some_and(|key| request.is_signed_by(key))
+        && key.is_some_and(|key| request.is_signed_by(key, roots))
 }
 
 #[cfg(test)]
@@ -229,14 +223,14 @@ mod tests {
             Vec::new()
         }
 
-        fn request(&mut self, _: u32, _: u64, _: &[u8]) -> Vec<Effect> {
+        fn request(&mut self, _: Caller, _: u64, _: &[u8]) -> Vec<Effect> {
             Vec::new()
         }
     }
 
     fn judge(history: &mut History<Once>, input: Input, effects: Vec<Effect>) -> Verdict {
         let step = Step { input, effects };
-        history.judge(&step, Known { group: &group(), genuine: &BTreeMap::new() })
+        history.judge(&step, Known { group: &group(), roots: &KnownRoots::default() })
     }
 
     fn group() -> Group {

@@ -16,6 +16,8 @@
 //! The crate's README says where each rule comes from.
 #![forbid(unsafe_code)]
 
+mod caller;
+mod calls;
 mod client;
 pub mod counter;
 mod effect;
@@ -32,10 +34,11 @@ mod protocol;
 pub mod sim;
 mod steps;
 
+pub use caller::Caller;
 pub use client::Client;
 pub use error::NodeError;
 pub use group::{Group, Options};
-pub use message::{Endorsement, Input, Message, Request, Status, Step};
+pub use message::{Input, Message, Status, Step};
 pub use node::{Identity, Node, Output};
 pub use protocol::{Effect, Protocol};
-pub use smt_replica::Attested;
+pub use smt_replica::{Attested, Completion, Reply, Request};

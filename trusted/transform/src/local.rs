@@ -64,7 +64,7 @@ impl<P: Protocol> Local<P> {
             let node = Node::new(group.clone(), identity, &protocol);
             nodes.push(Some(node.map_err(LocalError::Group)?));
         }
-        Ok(Self { nodes, client: Client::new(group, size, key(size), 0) })
+        Ok(Self { nodes, client: Client::new(&group, size, key(size), ([0; 16], 0)) })
     }
 
     /// Stops a node for ever.
@@ -108,7 +108,8 @@ impl<P: Protocol> Local<P> {
             for (from, output) in sent {
                 match output {
                     Output::Client(_, bytes) => {
-                        answered = self.client.receive(&bytes).or(answered);
+                        let completion = self.client.receive(&bytes);
+                        answered = completion.and_then(|it| it.result.ok()).or(answered);
                     }
                     Output::Node(to, bytes) => self.deliver(to, &bytes)?,
                     Output::Nodes(bytes) => {
@@ -133,6 +134,7 @@ impl<P: Protocol> Local<P> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test may panic")]
     use super::*;
+    use crate::caller::Caller;
     use crate::counter::Counter;
     use crate::protocol::Effect;
     use std::cell::Cell;
@@ -164,8 +166,8 @@ mod tests {
             Vec::new()
         }
 
-        fn request(&mut self, client: u32, number: u64, _: &[u8]) -> Vec<Effect> {
-            vec![Effect::Reply { client, number, answer: vec![self.0] }]
+        fn request(&mut self, caller: Caller, number: u64, _: &[u8]) -> Vec<Effect> {
+            vec![Effect::Reply { caller, number, answer: vec![self.0] }]
         }
     }
 

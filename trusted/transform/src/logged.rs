@@ -57,7 +57,7 @@ impl<P: Protocol> smt_replica::Node for Node<P> {
     type Error = NodeError;
 
     const SYSTEM: &'static str = SYSTEM;
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
 
     fn statement(message: &Message) -> Option<&Attested> {
         match message {

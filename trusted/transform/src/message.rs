@@ -4,7 +4,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use smt_replica::{Digest, PublicKey, SignatureBytes, SigningKey, sign, verifies};
+use smt_replica::{Digest, Reply, Request};
 
 use crate::protocol::Effect;
 pub(crate) use smt_replica::{Attested, decode, encode};
@@ -54,71 +54,6 @@ pub struct Step {
     pub effects: Vec<Effect>,
 }
 
-/// A client's request (paper, appendix C.1).
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Request {
-    /// The client.
-    pub client: u32,
-    /// Above those of all earlier requests of this client.
-    pub number: u64,
-    /// The operation.
-    pub operation: Vec<u8>,
-    pub(crate) signature: SignatureBytes,
-}
-
-impl Request {
-    /// Signs a request.
-    pub fn sign(key: &SigningKey, client: u32, number: u64, operation: Vec<u8>) -> Self {
-        let mut request = Self { client, number, operation, signature: [[0; 32]; 2] };
-        request.signature = sign(key, &request.digest());
-        request
-    }
-
-    /// Whether the owner of `key` has signed this request.
-    pub fn is_signed_by(&self, key: &PublicKey) -> bool {
-        verifies(key, &self.digest(), &self.signature)
-    }
-
-    fn digest(&self) -> Digest {
-        let (client, number) = (self.client.to_be_bytes(), self.number.to_be_bytes());
-        digest("request", &[&client, &number, &self.operation])
-    }
-}
-
-/// A node has found valid a step with this reply. The signature is the host's.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Endorsement {
-    /// The node that endorses.
-    pub node: u32,
-    /// The client.
-    pub client: u32,
-    /// The number of its request.
-    pub number: u64,
-    /// The answer.
-    pub answer: Vec<u8>,
-    pub(crate) signature: SignatureBytes,
-}
-
-impl Endorsement {
-    /// Signs an endorsement.
-    pub fn sign(key: &SigningKey, node: u32, client: u32, reply: (u64, Vec<u8>)) -> Self {
-        let (number, answer) = reply;
-        let mut it = Self { node, client, number, answer, signature: [[0; 32]; 2] };
-        it.signature = sign(key, &it.digest());
-        it
-    }
-
-    /// Whether the owner of `key` has signed this.
-    pub fn is_signed_by(&self, key: &PublicKey) -> bool {
-        verifies(key, &self.digest(), &self.signature)
-    }
-
-    fn digest(&self) -> Digest {
-        let (node, client) = (self.node.to_be_bytes(), self.client.to_be_bytes());
-        digest("endorsement", &[&node, &client, &self.number.to_be_bytes(), &self.answer])
-    }
-}
-
 /// How much a node has of each stream, which asks for what is missing.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Status {
@@ -138,8 +73,8 @@ pub enum Message {
     Status(Status),
     /// A client's request.
     Request(Request),
-    /// An endorsement for a client.
-    Endorsement(Endorsement),
+    /// The word of a node that has found valid a step with this reply. Its view plays no part.
+    Endorsement(Reply),
 }
 
 impl Message {

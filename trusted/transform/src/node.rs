@@ -7,12 +7,14 @@ use std::sync::Arc;
 use smt_attestation::GroupSecret;
 use smt_attestor::Attestor;
 use smt_device_client::DeviceError;
-use smt_replica::{AttestorError, SigningKey, Statements};
+use smt_replica::{AttestorError, KnownRoots, Request, SigningKey, Statements};
 
+use crate::caller::Caller;
+use crate::calls::Calls;
 use crate::error::NodeError;
 use crate::group::Group;
 use crate::history::{History, run};
-use crate::message::{Attested, Input, Message, Request, Step, digest, encode};
+use crate::message::{Attested, Input, Message, Step, digest, encode};
 use crate::protocol::{Effect, Protocol};
 use crate::steps::Ticks;
 
@@ -38,17 +40,20 @@ pub struct Node<P> {
     /// The protocol's own run. The run in `histories` is a second one, of a machine of its own.
     machine: P,
     pub(crate) histories: Vec<History<P>>,
-    /// The newest request of each client that is no step yet.
-    pub(crate) requests: BTreeMap<u32, Request>,
+    /// The newest request of each caller that is no step yet.
+    pub(crate) requests: BTreeMap<Caller, Request>,
     /// How many requests of each client were let in since the last tick, or the last reply to it.
     /// No other node can tell, and no step depends on it: a log has those alone that were let in.
     pub(crate) unanswered: BTreeMap<u32, u32>,
-    /// The last request of each client that came from the client itself.
-    pub(crate) genuine: BTreeMap<u32, Request>,
+    /// How many requests of each client were let in since the last tick that had an answer, which
+    /// is no longer kept.
+    pub(crate) repeated: BTreeMap<u32, u32>,
+    /// Signatures of clients that were verified.
+    pub(crate) roots: KnownRoots,
     /// Ticks since each armed timer was armed.
     pub(crate) waited: BTreeMap<u32, u32>,
-    /// The last replies to each client that were found valid.
-    pub(crate) replies: BTreeMap<u32, BTreeMap<u64, Vec<u8>>>,
+    /// The last request of each caller that was a valid step, and its answer.
+    pub(crate) calls: Calls,
     /// The own steps that were attested, for a log.
     pub(crate) made: Statements,
     pub(crate) outputs: Vec<Output>,
@@ -85,9 +90,10 @@ impl<P: Protocol> Node<P> {
             histories,
             requests: BTreeMap::new(),
             unanswered: BTreeMap::new(),
-            genuine: BTreeMap::new(),
+            repeated: BTreeMap::new(),
+            roots: KnownRoots::default(),
             waited: BTreeMap::new(),
-            replies: BTreeMap::new(),
+            calls: Calls::default(),
             made: Statements::default(),
             outputs: Vec::new(),
             is_silent: false,
@@ -166,6 +172,7 @@ impl<P: Protocol> Node<P> {
     pub(crate) fn count_tick(&mut self) {
         self.now += 1;
         self.unanswered.clear();
+        self.repeated.clear();
     }
 
     /// All that is to be sent, in order.
@@ -186,12 +193,6 @@ impl<P: Protocol> Node<P> {
     /// The nodes that have made a step which the protocol does not make.
     pub fn faulty(&self) -> impl Iterator<Item = u32> {
         (0..).zip(&self.histories).filter(|it| it.1.is_faulty).map(|it| it.0)
-    }
-
-    /// The last replies to each client that were found valid.
-    #[cfg(feature = "sim")]
-    pub(crate) fn replies(&self) -> &BTreeMap<u32, BTreeMap<u64, Vec<u8>>> {
-        &self.replies
     }
 
     /// Makes all steps that can be made now.
@@ -227,7 +228,7 @@ impl<P: Protocol> Node<P> {
             return false;
         };
         if let Input::Request(request) = &input {
-            self.requests.remove(&request.client);
+            self.requests.remove(&Caller::of(request));
         }
         self.step(input);
         true
@@ -235,11 +236,14 @@ impl<P: Protocol> Node<P> {
 
     /// Makes a step: runs the protocol, has the step attested, and sends it to all.
     pub(crate) fn step(&mut self, input: Input) {
+        if let Input::Request(request) = &input {
+            self.calls.begin(request);
+        }
         let effects = run(&mut self.machine, &input);
         // The second run began with another machine, so that an order by chance shows.
         let again = self.histories[self.own as usize].run(&input);
         if effects != again {
-            self.error = Some(NodeError::NotDeterministic(input));
+            self.error = Some(NodeError::NotDeterministic(Box::new(input)));
             return;
         }
         for effect in &effects {
@@ -258,7 +262,7 @@ impl<P: Protocol> Node<P> {
         let body = encode(step);
         let (bytes, max) = (body.len(), self.group.options.step);
         if bytes > max {
-            let input = step.input.clone();
+            let input = Box::new(step.input.clone());
             self.error = Some(NodeError::StepTooLong { input, bytes, max });
             return None;
         }
@@ -290,8 +294,7 @@ impl<P: Protocol> Node<P> {
 
     fn take_request(&mut self, request: Request) {
         if self.is_new(&request) {
-            self.genuine.insert(request.client, request.clone());
-            self.requests.insert(request.client, request);
+            self.requests.insert(Caller::of(&request), request);
         }
     }
 }

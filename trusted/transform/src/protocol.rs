@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::caller::Caller;
+
 /// An action that a handler wants.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub enum Effect {
@@ -26,10 +28,10 @@ pub enum Effect {
         /// The timer's number.
         timer: u32,
     },
-    /// A reply to a client.
+    /// A reply to a caller.
     Reply {
-        /// The client.
-        client: u32,
+        /// The caller.
+        caller: Caller,
         /// The number of its request.
         number: u64,
         /// The answer.
@@ -48,6 +50,7 @@ pub trait Protocol {
     fn message(&mut self, from: u32, message: &[u8]) -> Vec<Effect>;
     /// A timer that was armed.
     fn timeout(&mut self, timer: u32) -> Vec<Effect>;
-    /// A client's request. The number grows with each request of a client; one may come again.
-    fn request(&mut self, client: u32, number: u64, operation: &[u8]) -> Vec<Effect>;
+    /// A request. The number grows with each request of a caller, which has one at a time; one may
+    /// come again.
+    fn request(&mut self, caller: Caller, number: u64, operation: &[u8]) -> Vec<Effect>;
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use ed25519_dalek::SigningKey;
 use smt_transform::counter::{Counter, begin};
-use smt_transform::{Effect, Input, Protocol, Request, Step};
+use smt_transform::{Caller, Effect, Input, Protocol, Request, Step};
 
 use super::{Transform, step, steps};
 use crate::{Cluster, Key, NODES, State};
@@ -74,7 +74,7 @@ impl Run {
                 self.is_armed = false;
                 self.machine.timeout(*timer)
             }
-            Input::Request(it) => self.machine.request(it.client, it.number, &it.operation),
+            Input::Request(it) => self.machine.request(Caller::of(it), it.number, &it.operation),
         };
         for effect in &effects {
             match effect {
@@ -154,7 +154,7 @@ impl Transform {
         let last = self.requests.last()?;
         let nobody = SigningKey::from_bytes(&[77; 32]);
         let operation = 100_u64.to_be_bytes().to_vec();
-        let unsigned = || Request::sign(&nobody, last.client, last.number, operation);
+        let unsigned = || Request::sign(&nobody, last.client, last.number, (last.nonce, operation));
         Some(self.requests.get(number).cloned().unwrap_or_else(unsigned))
     }
 
@@ -175,7 +175,7 @@ impl Transform {
             Lie::Message { from, left_out } => message(*from, *left_out)?,
             Lie::WrongAnswer { from } => message(*from, 0)?,
             Lie::Invent { from } => {
-                let log = vec![(1, 1, 50)];
+                let log = vec![(Caller::of(self.requests.first()?), 1, 50)];
                 Input::Message { from: *from, counter: 1, message: begin(1, log) }
             }
             Lie::Timeout => Input::Timeout { timer: 0 },

@@ -4,15 +4,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use smt_transform::counter::Counter;
+use smt_transform::counter::{Counter, Entry};
 use smt_transform::sim::observe::{self, Observed};
-use smt_transform::{Endorsement, Message, Request};
+use smt_transform::{Caller, Message, Reply, Request};
 use stateright::Property;
 
 use super::lies::{Run, sent};
 use super::{Bounds, Transform, steps};
-use crate::answers::{Taken, WRONG, takes};
-use crate::{Cluster, MessageId, NODES, State};
+use crate::answers::{Taken, WRONG, lies, takes};
+use crate::{Cluster, MessageId, State};
 
 /// The names of the properties.
 pub mod names {
@@ -56,13 +56,8 @@ fn answers(of: &Of, state: &State) -> Taken {
             Some(Message::Endorsement(it)) => Some(it),
             _ => None,
         };
-        let mut all: Vec<Endorsement> = told.iter().filter_map(endorsement).collect();
-        all.extend(
-            of.liars
-                .iter()
-                .flat_map(|liar| lies(*liar, &system.requests, &all))
-                .collect::<Vec<_>>(),
-        );
+        let mut all: Vec<Reply> = told.iter().filter_map(endorsement).collect();
+        all.extend(lies(&of.liars, &system.requests, &all, observe::host_key));
         let encoded = all.into_iter().map(|it| Message::Endorsement(it).encode());
         let messages: Vec<Vec<u8>> = encoded.collect();
         let of_request = |request: &Request| {
@@ -72,26 +67,11 @@ fn answers(of: &Of, state: &State) -> Taken {
                 it
             };
             let client = request.client;
-            let answers = takes(&messages, start, |it, bytes| it.receive(bytes));
+            let answers = takes(&messages, start, |it, bytes| it.receive(bytes)?.result.ok());
             answers.into_iter().map(move |it| (client, it)).collect::<Vec<_>>()
         };
         system.requests.iter().flat_map(of_request).collect()
     })
-}
-
-/// The endorsements of a liar: the same as of correct nodes, and a wrong one to each request, in
-/// the name of each node.
-fn lies(liar: u32, requests: &[Request], correct: &[Endorsement]) -> Vec<Endorsement> {
-    let key = observe::host_key(liar);
-    let same = correct.iter();
-    let same =
-        same.map(|it| Endorsement::sign(&key, liar, it.client, (it.number, it.answer.clone())));
-    let wrong = requests.iter().flat_map(|it| {
-        let key = &key;
-        let sign = move |name| Endorsement::sign(key, name, it.client, (it.number, WRONG.to_vec()));
-        (0..NODES).map(sign)
-    });
-    same.chain(wrong).collect()
 }
 
 pub(super) fn all(bounds: Bounds, liars: &[u32]) -> Vec<Property<Of>> {
@@ -174,21 +154,21 @@ fn changes(runs: &[Counter]) -> bool {
 }
 
 fn execute_signed(of: &Of, state: &State) -> bool {
-    let is_signed = |it: &(u32, u64, u64)| {
+    let is_signed = |it: &Entry| {
         let mut signed = of.system.requests.iter();
         signed.any(|request| {
             let added = request.operation.as_slice().try_into().map_or(0, u64::from_be_bytes);
-            (request.client, request.number, added) == *it
+            (Caller::of(request), request.number, added) == *it
         })
     };
     runs(of, state).iter().all(|it| it.executed().iter().all(is_signed))
 }
 
 /// The counter after each request of a log, of which each counts once.
-fn results(log: &[(u32, u64, u64)]) -> BTreeMap<u32, Vec<u8>> {
+fn results(log: &[Entry]) -> BTreeMap<u32, Vec<u8>> {
     let (mut sum, mut results) = (0_u64, BTreeMap::new());
-    for (client, _, added) in log {
-        results.entry(*client).or_insert_with(|| {
+    for (caller, _, added) in log {
+        results.entry(caller.client).or_insert_with(|| {
             sum += added;
             sum.to_be_bytes().to_vec()
         });

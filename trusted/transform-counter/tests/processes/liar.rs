@@ -10,7 +10,7 @@ use ed25519_dalek::SigningKey;
 use smt_attestation::GroupSecret;
 use smt_mesh::{Arrival, Certificates, Member, Mesh, Place, messages};
 use smt_transform::counter::Counter;
-use smt_transform::{Effect, Group, Identity, Node, Options, Output, Protocol};
+use smt_transform::{Caller, Effect, Group, Identity, Node, Options, Output, Protocol};
 
 use crate::cluster::Cluster;
 
@@ -37,8 +37,8 @@ impl Protocol for Wrong {
         self.0.timeout(timer)
     }
 
-    fn request(&mut self, client: u32, number: u64, operation: &[u8]) -> Vec<Effect> {
-        Self::alter(self.0.request(client, number, operation))
+    fn request(&mut self, caller: Caller, number: u64, operation: &[u8]) -> Vec<Effect> {
+        Self::alter(self.0.request(caller, number, operation))
     }
 }
 

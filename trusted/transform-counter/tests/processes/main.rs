@@ -4,6 +4,7 @@
 //!     SMT_TRANSFORM_KILLS=200 SMT_TRANSFORM_SEED=1 cargo test -p smt-transform-counter
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod clients;
 mod cluster;
 mod files;
 mod kills;

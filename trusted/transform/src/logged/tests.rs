@@ -5,13 +5,15 @@
 use std::cell::Cell;
 
 use super::*;
+use crate::caller::Caller;
 use crate::counter::Counter;
-use crate::message::{Endorsement, Request, Status};
+use crate::message::Status;
 use crate::protocol::Effect;
 use smt_replica::sim::client_key;
 
 use crate::sim::group::{group, identity};
 use smt_journal::{Journal, JournalError, ModelDisk};
+use smt_replica::{Proof, Reply, Request};
 
 type Core = Logged<Node<Counter>, ModelDisk>;
 type Error = LoggedError<NodeError>;
@@ -64,8 +66,14 @@ fn settle(nodes: &mut [Core]) -> Vec<Vec<u8>> {
     }
 }
 
+/// A request of a process of client 1.
+fn request_of(process: u8, number: u64, operation: &[u8]) -> Vec<u8> {
+    let body = ([process; 16], operation.to_vec());
+    Message::Request(Request::sign(&client_key(1), 1, number, body)).encode()
+}
+
 fn request(number: u64, operation: &[u8]) -> Vec<u8> {
-    Message::Request(Request::sign(&client_key(1), 1, number, operation.to_vec())).encode()
+    request_of(0, number, operation)
 }
 
 fn add(number: u64, added: u64) -> Vec<u8> {
@@ -96,9 +104,19 @@ fn messages_that_change_nothing_let_no_log_grow() {
         panic!("it makes a step");
     };
     let forged = altered(step);
-    let unsigned = Message::Request(Request::sign(&client_key(2), 1, 1, vec![0; 8])).encode();
-    let endorsement = Endorsement::sign(&client_key(1), 1, 1, (1, Vec::new()));
-    let endorsement = Message::Endorsement(endorsement).encode();
+    let unsigned =
+        Message::Request(Request::sign(&client_key(2), 1, 1, ([0; 16], vec![0; 8]))).encode();
+    let (request_digest, proof) = ([0; 32], Proof::default());
+    let reply = Reply {
+        replica: 1,
+        view: 0,
+        client: 1,
+        number: 1,
+        request: request_digest,
+        result: Ok(Vec::new()),
+        proof,
+    };
+    let endorsement = Message::Endorsement(reply.sign(&client_key(1))).encode();
     let too_long = request(1, &[0; 65]);
     for bytes in [&forged, &question(), &unsigned, &endorsement, &too_long, &vec![255; 9]] {
         assert_eq!(growth(&mut durable, |it| it.receive(bytes)), 0);
@@ -125,7 +143,7 @@ fn nodes_that_are_opened_again_have_the_steps_that_they_had_and_go_on() {
     nodes.iter_mut().for_each(|it| it.receive(&add(2, 6)));
     let answers = settle(&mut nodes);
     let sums = answers.iter().filter_map(|it| match Message::decode(it) {
-        Some(Message::Endorsement(it)) => Some((it.number, it.answer)),
+        Some(Message::Endorsement(it)) => Some((it.number, it.result.unwrap())),
         _ => None,
     });
     assert_eq!(sums.collect::<Vec<_>>(), vec![(2, 11_u64.to_be_bytes().to_vec()); 3]);
@@ -171,7 +189,7 @@ fn a_node_that_was_off_catches_up_while_the_others_go_on() {
 }
 
 #[test]
-fn requests_without_a_reply_are_taken_a_few_times_in_a_tick() {
+fn requests_without_a_reply_are_taken_so_often_in_a_tick_as_a_process_has_places() {
     let [mut durable, ..] = nodes();
     // It is no number, and the counter does nothing.
     let mut steps = |numbers: std::ops::Range<u64>| {
@@ -184,9 +202,52 @@ fn requests_without_a_reply_are_taken_a_few_times_in_a_tick() {
         durable.commit().unwrap();
         durable.node().made.count - before
     };
-    assert_eq!([steps(1..2), steps(1..2), steps(2..9), steps(9..12)], [1, 1, 4, 3]);
+    assert_eq!([steps(1..2), steps(1..2), steps(2..99), steps(99..102)], [1, 1, 32, 3]);
     let made = durable.node().made;
     assert_eq!(open(0, durable.into_disk()).unwrap().node().made, made);
+}
+
+/// A node that answers each request itself, and what it is sent and sends.
+fn answers(node: &mut Logged<Node<Fixed>, ModelDisk>, requests: &[Vec<u8>]) -> (usize, u64) {
+    let before = node.node().made.count;
+    requests.iter().for_each(|it| node.receive(it));
+    let outputs = node.commit().unwrap();
+    let answers = outputs.iter().filter(|it| matches!(it, Output::Client(1, _))).count();
+    (answers, node.node().made.count - before)
+}
+
+#[test]
+fn all_requests_in_progress_of_several_processes_of_a_client_are_answered_and_answered_again() {
+    let mut node =
+        Node::open(Arc::new(group(3)), identity(0), |_| Fixed(1), ModelDisk::default()).unwrap();
+    for process in 0..8 {
+        let all: Vec<_> = (1..=32).map(|it| request_of(process, it, b"")).collect();
+        assert_eq!(answers(&mut node, &all), (32, 32), "process {process}");
+        node.tick();
+        assert_eq!(answers(&mut node, &all), (32, 0), "they come again to process {process}");
+        node.tick();
+    }
+}
+
+// Everybody who has seen them may send them: else a liar's copies of old requests would be steps
+// without end, or keep the client's own ones out.
+#[test]
+fn old_requests_are_no_steps_and_those_whose_answers_are_gone_are_a_few_and_keep_none_out() {
+    let mut node =
+        Node::open(Arc::new(group(3)), identity(0), |_| Fixed(1), ModelDisk::default()).unwrap();
+    let old: Vec<_> = (1..=64).map(|it| request_of(9, it, b"")).collect();
+    for it in &old {
+        assert_eq!(answers(&mut node, std::slice::from_ref(it)), (1, 1));
+    }
+    assert_eq!(answers(&mut node, &old[..32]), (0, 0), "later ones of their places were steps");
+    for process in 0..8 {
+        let all: Vec<_> = (1..=32).map(|it| request_of(process, it, b"")).collect();
+        answers(&mut node, &all);
+    }
+    node.tick();
+    let mut all = old[32..].to_vec();
+    all.extend((33..=64).map(|it| request_of(0, it, b"")));
+    assert_eq!(answers(&mut node, &all), (4 + 32, 4 + 32));
 }
 
 #[test]
@@ -244,8 +305,8 @@ impl Protocol for Fixed {
         Vec::new()
     }
 
-    fn request(&mut self, client: u32, number: u64, _: &[u8]) -> Vec<Effect> {
-        vec![Effect::Reply { client, number, answer: vec![self.0] }]
+    fn request(&mut self, caller: Caller, number: u64, _: &[u8]) -> Vec<Effect> {
+        vec![Effect::Reply { caller, number, answer: vec![self.0] }]
     }
 }
 
@@ -267,16 +328,16 @@ fn a_step_that_is_too_long_is_not_attested_until_the_group_permits_it() {
         group.options.step = step;
         Node::open(Arc::new(group), identity(0), |_| Fixed(1), disk)
     };
-    let mut durable = open(81, ModelDisk::default()).unwrap();
+    let mut durable = open(116, ModelDisk::default()).unwrap();
     durable.receive(&add(1, 5));
     let error = durable.commit().unwrap_err().to_string();
     assert!(error.starts_with("the protocol: its effects on request 1 of client 1 "), "{error}");
-    assert!(error.ends_with("a step of this group has at most 81"), "{error}");
+    assert!(error.ends_with("a step of this group has at most 116"), "{error}");
     assert_eq!(durable.node().made.count, 0);
     let disk = durable.into_disk();
     let is_too_long = |it| matches!(it, Error::Node(NodeError::StepTooLong { .. }));
-    assert!(is_too_long(open(81, disk.clone()).err().unwrap()));
-    assert_eq!(open(82, disk).unwrap().node().made.count, 1);
+    assert!(is_too_long(open(116, disk.clone()).err().unwrap()));
+    assert_eq!(open(117, disk).unwrap().node().made.count, 1);
 }
 
 #[test]

@@ -2,10 +2,12 @@
 //! A node whose host lies. Its device is genuine.
 
 use smt_replica::sim::{LIAR_CLIENT, LyingHost, To, client_key, forged};
+use smt_replica::{Reply, Request};
 
+use crate::caller::Caller;
 use crate::counter::Counter;
 use crate::history::History;
-use crate::message::{Endorsement, Input, Message, Request, Step, encode};
+use crate::message::{Input, Message, Step, encode};
 use crate::node::Node;
 use crate::protocol::Effect;
 use crate::sim::attack::Attack;
@@ -89,15 +91,15 @@ impl Liar {
         Some((to, bytes))
     }
 
-    fn endorse_wrong(&mut self, client: u32, it: &Endorsement) {
+    fn endorse_wrong(&mut self, client: u32, it: &Reply) {
         self.host.lies += 1;
         let nodes = match self.attack {
             Attack::ForgedEndorsement => (0..self.node().group.size()).collect(),
             _ => vec![self.host.own],
         };
         for node in nodes {
-            let wrong = (it.number, 999_999_u64.to_be_bytes().to_vec());
-            let forged = Endorsement::sign(&self.node().key, node, client, wrong);
+            let result = Ok(999_999_u64.to_be_bytes().to_vec());
+            let forged = Reply { replica: node, result, ..it.clone() }.sign(&self.node().key);
             self.host.held.push((To::Client(client), Message::Endorsement(forged).encode()));
         }
     }
@@ -167,7 +169,7 @@ impl Liar {
                 let number = 1_000_000 + self.host.random.below(1000);
                 let added = 5_000_u64.to_be_bytes().to_vec();
                 let key = client_key(LIAR_CLIENT);
-                let forged = Request::sign(&key, 1, number, added);
+                let forged = Request::sign(&key, 1, number, ([0; 16], added));
                 self.node().step(Input::Request(forged));
                 self.node().holds_steps = false;
             }
@@ -190,6 +192,9 @@ impl Liar {
     }
 
     fn run(&mut self, input: &Input) -> Vec<Effect> {
+        if let Input::Request(request) = input {
+            self.node().calls.begin(request);
+        }
         self.own_history().run(input)
     }
 
@@ -250,11 +255,12 @@ impl Liar {
     /// Endorses the wrong answer of its own step.
     fn endorse_in_step(&mut self, step: &Step) {
         for effect in &step.effects {
-            if let Effect::Reply { client, number, answer } = effect {
-                let reply = (*number, answer.clone());
-                let own = self.host.own;
-                let it = Endorsement::sign(&self.node().key, own, *client, reply);
-                self.host.held.push((To::Client(*client), Message::Endorsement(it).encode()));
+            if let Effect::Reply { caller, number, answer } = effect
+                && let Some(request) = self.node().calls.request(*caller, *number)
+            {
+                let (client, call) = (caller.client, (*number, request));
+                let bytes = self.node().endorsement(client, call, answer.clone());
+                self.host.held.push((To::Client(client), bytes));
             }
         }
     }
@@ -266,7 +272,8 @@ impl Liar {
         let leads = |it: &u64| *it % u64::from(size) == u64::from(own);
         let later = (view + 1..).find(|it| !leads(it)).unwrap_or(view);
         let from = (later % u64::from(size)) as u32;
-        let message = crate::counter::begin(later, vec![(1, 1_000_000, 5000)]);
+        let caller = Caller { client: 1, process: [0; 16], place: 0 };
+        let message = crate::counter::begin(later, vec![(caller, 1_000_000, 5000)]);
         let input = Input::Message { from, counter: 1, message };
         self.host.lies += 1;
         let effects = self.run(&input);

@@ -68,7 +68,7 @@ pub fn node(group: &Arc<Group>, own: u32) -> Result<Node<Counter>, DeviceError> 
 /// A client that has made no request yet.
 #[must_use]
 pub fn client(group: &Arc<Group>, number: u32) -> Client {
-    Client::new(group.clone(), number, client_key(number), 0)
+    Client::new(group, number, client_key(number), ([0; 16], 0))
 }
 
 /// Looks at a node.
@@ -88,10 +88,10 @@ fn fingerprint(node: &Node<Counter>) -> [u8; 32] {
     // Writing to a string does not fail. Times are left out at which steps were sent again: the
     // steps themselves do not depend on them.
     let _ = write!(all, "{}{:?}{:?}", node.own, node.protocol(), node.requests);
-    let _ = write!(all, "{:?}{:?}{:?}", node.waited, node.unanswered, node.replies());
+    let _ = write!(all, "{:?}{:?}{:?}", node.waited, node.unanswered, node.calls);
     for it in &node.histories {
         let _ = write!(all, "{}{}{:?}", it.taken, it.is_faulty, it.machine());
-        let _ = write!(all, "{:?}{:?}{:?}", it.inbox, it.armed, it.requested);
+        let _ = write!(all, "{:?}{:?}", it.inbox, it.armed);
         it.kept().for_each(|it| {
             let _ = write!(all, "{it:?}");
         });

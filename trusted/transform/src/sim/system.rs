@@ -10,12 +10,13 @@ use smt_replica::sim::{
     Entry, Expected, Happening, Host, LIAR_CLIENT, Opened, Outcome, Report, System, Violation,
     client_key,
 };
-use smt_replica::{Attested, Digest, digest};
+use smt_replica::{Attested, Digest, Request, digest, session_of};
 
+use crate::caller::Caller;
 use crate::client::Client;
-use crate::counter::Counter;
+use crate::counter::{self, Counter};
 use crate::group::Group;
-use crate::message::{Endorsement, Message, Request, SYSTEM, decode};
+use crate::message::{Message, SYSTEM, decode};
 use crate::node::Node;
 use crate::sim::attack::Attack;
 use crate::sim::group::{group, identity};
@@ -70,8 +71,8 @@ fn protocol(nodes: u32) -> impl Fn(u32) -> Counter {
 }
 
 /// A request by all that the log of the counter has of it.
-fn entry(&(client, number, added): &(u32, u64, u64)) -> Entry {
-    let operation = added.to_be_bytes().to_vec();
+fn entry(&(caller, number, added): &counter::Entry) -> Entry {
+    let (client, operation) = (caller.client, added.to_be_bytes().to_vec());
     let digest = Transformed::digest(client, number, ([0; 16], operation.clone()));
     Entry { client, number, digest, operation }
 }
@@ -83,11 +84,11 @@ impl System for Transformed {
     type Liar = Liar;
     type Happening = ();
 
-    const HAS_SESSIONS: bool = false;
     const EXECUTES_ONCE: bool = false;
 
     fn client(&self, number: u32, last: u64) -> Client {
-        Client::new(self.group.clone(), number, client_key(number), last)
+        let process = [session_of(last) as u8; 16];
+        Client::new(&self.group, number, client_key(number), (process, last))
     }
 
     fn digest(client: u32, number: u64, (_, operation): ([u8; 16], Vec<u8>)) -> Digest {
@@ -95,10 +96,8 @@ impl System for Transformed {
         digest(SYSTEM, "request of a run", &[numbers[0], numbers[1], &operation])
     }
 
-    fn request(it: smt_replica::Request) -> Vec<u8> {
-        let key = client_key(LIAR_CLIENT);
-        let request = Request::sign(&key, LIAR_CLIENT, it.number, it.operation);
-        Message::Request(Request { client: it.client, ..request }).encode()
+    fn request(request: Request) -> Vec<u8> {
+        Message::Request(request).encode()
     }
 
     fn asked(asks: Infallible) -> u64 {
@@ -206,24 +205,21 @@ impl System for Transformed {
     }
 
     fn last_answer(node: &Self::Node, client: u32) -> Option<(u64, Digest, Vec<u8>)> {
-        let (number, answer) = node.replies().get(&client)?.last_key_value()?;
-        Some((*number, Digest::default(), answer.clone()))
+        node.calls.last_answer(client)
     }
 
     fn waiting(node: &Self::Node, client: u32) -> Option<(u64, Digest)> {
-        let replied = node.replies().get(&client).and_then(|it| it.last_key_value());
-        let last = replied.map_or(0, |it| *it.0);
-        let genuine = node.genuine.get(&client).filter(|it| it.number > last);
-        genuine.map(|it| (it.number, Digest::default()))
+        let mut requests = node.requests.values();
+        let request = requests.find(|it| it.client == client).map(|it| (it.number, it.digest()));
+        request.or_else(|| node.calls.open(client))
     }
 
     fn reply(
         node: &Self::Node,
         client: u32,
-        (number, _, answer): &(u64, Digest, Vec<u8>),
+        (number, request, answer): &(u64, Digest, Vec<u8>),
     ) -> Vec<u8> {
-        let it = Endorsement::sign(&node.key, node.own, client, (*number, answer.clone()));
-        Message::Endorsement(it).encode()
+        node.endorsement(client, (*number, *request), answer.clone())
     }
 
     fn take(liars: &mut Coalition, step: Step, _correct: &Correct<'_>) {
@@ -245,7 +241,7 @@ impl System for Transformed {
         }
         for node in correct() {
             let mut executed = BTreeSet::new();
-            for &(client, number, _) in node.protocol().executed() {
+            for &(Caller { client, .. }, number, _) in node.protocol().executed() {
                 if client != LIAR_CLIENT && !executed.insert((client, number)) {
                     violations.push(Violation::Twice(client, number));
                 }
