@@ -86,6 +86,8 @@ impl Places {
             clients: BTreeSet::from([CLIENTS]),
             boot: None,
             packet_max: None,
+            // One member speaks for all clients.
+            client_bytes: 128 << 20,
         }
     }
 }

@@ -6,8 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Bytes that wait for a peer at most; older messages are dropped.
-const WAITING_MAX: usize = 128 << 20;
 /// Bytes of messages that travel together.
 const TOGETHER_MAX: usize = 1 << 20;
 /// After so long a message is given up.
@@ -33,6 +31,8 @@ pub(crate) struct Link(Arc<Queue>);
 
 struct Queue {
     waiting: Mutex<Waiting>,
+    /// Bytes that wait at most.
+    bytes_max: usize,
     changed: Condvar,
     traffic: Arc<Traffic>,
 }
@@ -52,13 +52,15 @@ fn deadline_of(bytes: usize) -> Duration {
 }
 
 impl Link {
-    /// Starts the thread, which sends by `send`.
+    /// Starts the thread, which sends by `send`. `bytes_max` bytes wait at most, and older messages
+    /// are dropped.
     pub(crate) fn start(
+        bytes_max: usize,
         traffic: Arc<Traffic>,
         mut send: impl FnMut(Vec<u8>, Duration) -> Result<(), smt::Error> + Send + 'static,
     ) -> Self {
         let waiting = Mutex::new(Waiting::default());
-        let queue = Arc::new(Queue { waiting, changed: Condvar::new(), traffic });
+        let queue = Arc::new(Queue { waiting, bytes_max, changed: Condvar::new(), traffic });
         let own = queue.clone();
         std::thread::spawn(move || {
             while let Some((packet, count)) = own.next() {
@@ -87,7 +89,7 @@ impl Link {
         let mut waiting = self.0.lock();
         waiting.bytes += message.len();
         waiting.messages.push_back(message);
-        while waiting.bytes > WAITING_MAX && waiting.messages.len() > 1 {
+        while waiting.bytes > self.0.bytes_max && waiting.messages.len() > 1 {
             let oldest = waiting.messages.pop_front().unwrap_or_default();
             waiting.bytes -= oldest.len();
             self.0.traffic.dropped.fetch_add(1, Ordering::Relaxed);
@@ -147,7 +149,7 @@ mod tests {
     #[test]
     fn a_link_sends_all_in_order_several_at_once() {
         let (sender, packets) = mpsc::channel();
-        let link = Link::start(Arc::default(), move |packet, _| {
+        let link = Link::start(1 << 20, Arc::default(), move |packet, _| {
             sender.send(packet).unwrap();
             Ok(())
         });
@@ -159,6 +161,30 @@ mod tests {
             .flat_map(|it| messages(&it).map(<[u8]>::to_vec).collect::<Vec<_>>())
             .collect();
         assert_eq!(received, sent);
+    }
+
+    // Once, 128 MiB waited in each of the eight sessions of a client that read none of them.
+    #[test]
+    fn a_peer_that_reads_nothing_holds_the_newest_messages_of_bounded_bytes() {
+        let (sender, packets) = mpsc::channel();
+        let (go_on, held) = mpsc::channel::<()>();
+        let traffic = Arc::new(Traffic::default());
+        let link = Link::start(10 << 10, traffic.clone(), move |packet, _| {
+            sender.send(packet).unwrap();
+            // Nothing more is taken before the test says so.
+            let _ = held.recv();
+            Ok(())
+        });
+        link.push(vec![0]);
+        let first = packets.recv().unwrap();
+        assert_eq!(messages(&first).collect::<Vec<_>>(), [&[0]]);
+        (1..=100_u8).for_each(|it| link.push(vec![it; 1 << 10]));
+        assert_eq!(traffic.dropped.load(Ordering::Relaxed), 90);
+        link.push(vec![101; 20 << 10]);
+        drop((go_on, link));
+        let rest = packets.recv().unwrap();
+        let rest: Vec<_> = messages(&rest).map(|it| (it[0], it.len())).collect();
+        assert_eq!(rest, [(101, 20 << 10)], "one that is longer has room alone");
     }
 
     #[test]

@@ -19,6 +19,9 @@ use crate::member::{Certificates, Member, SessionError, credentials};
 /// whose bytes are bounded, and then peers are held back.
 const WAITING_MAX: usize = 16;
 
+/// Bytes that wait for a replica at most: two states of the longest length.
+const WAITING_BYTES_MAX: usize = 128 << 20;
+
 /// A member's place in its group.
 #[derive(Clone, Debug)]
 pub struct Place {
@@ -35,6 +38,9 @@ pub struct Place {
     /// The longest packet that is taken, if shorter than SMT takes anyway. Links make none above
     /// 1 MiB, but for a single message that is longer.
     pub packet_max: Option<u32>,
+    /// Bytes that wait for a client at most, in each of its sessions: older messages are dropped,
+    /// but for one that is longer by itself. A client has eight sessions, and may read none.
+    pub client_bytes: usize,
 }
 
 /// Something that has come.
@@ -90,6 +96,7 @@ pub struct Mesh {
     replicas: BTreeMap<u32, Link>,
     /// The sessions of each client, the one in which it spoke last behind the others.
     clients: BTreeMap<u32, Vec<ClientLink>>,
+    client_bytes: usize,
     inputs: Receiver<Input>,
     sender: SyncSender<Input>,
     traffic: Arc<Traffic>,
@@ -114,13 +121,14 @@ impl Mesh {
             let address = Address::from(address.as_str()).named(Member::Replica(number).name());
             let client = endpoint.client(address)?;
             let send = move |packet, deadline| client.send(packet).deadline(deadline).wait();
-            replicas.insert(number, Link::start(traffic.clone(), send));
+            replicas.insert(number, Link::start(WAITING_BYTES_MAX, traffic.clone(), send));
         }
         let (sender, inputs) = sync_channel(WAITING_MAX);
         let (own, accepted, counts) = (endpoint.clone(), sender.clone(), traffic.clone());
         let is_client = matches!(place.own, Member::Client(_));
         std::thread::spawn(move || accept(&own, &accepted, &counts, is_client));
-        Ok(Self { endpoint, replicas, clients: BTreeMap::new(), inputs, sender, traffic })
+        let (clients, client_bytes) = (BTreeMap::new(), place.client_bytes);
+        Ok(Self { endpoint, replicas, clients, client_bytes, inputs, sender, traffic })
     }
 
     /// This side's address.
@@ -190,9 +198,8 @@ impl Mesh {
             return;
         }
         let own = session.clone();
-        let link = Link::start(self.traffic.clone(), move |packet, deadline| {
-            own.send_blocking(packet).deadline(deadline).wait()
-        });
+        let send = move |packet, deadline| own.send_blocking(packet).deadline(deadline).wait();
+        let link = Link::start(self.client_bytes, self.traffic.clone(), send);
         links.push(ClientLink { session, link });
         if links.len() > SESSIONS_MAX {
             links.remove(0);

@@ -11,6 +11,7 @@
 mod call_error;
 mod caller;
 mod calls;
+mod client_bytes;
 mod exit;
 mod keys;
 mod log;
@@ -27,6 +28,7 @@ mod test_mesh;
 
 pub use call_error::CallError;
 pub use caller::{Caller, ClientProtocol, Terms};
+pub use client_bytes::client_bytes;
 pub use exit::failure;
 pub use keys::{PublicKey, is_public_key, public_key};
 pub use log::LogArguments;

@@ -24,6 +24,7 @@ pub(crate) fn mesh(name: &str) -> Mesh {
         clients: [].into(),
         boot: None,
         packet_max: None,
+        client_bytes: 1 << 20,
     });
     std::fs::remove_dir_all(&directory).unwrap();
     mesh.unwrap()

@@ -11,7 +11,7 @@ use smt_attestation::GroupSecret;
 use smt_mesh::{Certificates, Member, Place};
 use smt_transform::{Group, Identity, Options};
 use smt_trusted_process::{
-    ClientEntry, ConfigError, MemberFile, ServingAlone, Source, refuse_count,
+    ClientEntry, ConfigError, MemberFile, ServingAlone, Source, client_bytes, refuse_count,
 };
 use toml::Spanned;
 
@@ -138,6 +138,7 @@ impl GroupConfig {
         let clients = self.group.clients.keys().copied().collect();
         let addresses = self.addresses.clone();
         // SMT takes the longest step.
-        Place { own, certificates, addresses, clients, boot: None, packet_max: None }
+        let client_bytes = client_bytes(self.group.options.operation);
+        Place { own, certificates, addresses, clients, boot: None, packet_max: None, client_bytes }
     }
 }

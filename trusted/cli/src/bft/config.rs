@@ -10,13 +10,17 @@ use serde::Deserialize;
 use smt_mesh::{Certificates, Member, Place};
 use smt_replica::{Group, Options};
 use smt_trusted_process::{
-    ClientEntry, ConfigError, MemberFile, Role, Serving, Source, refuse_count,
+    ClientEntry, ConfigError, MemberFile, Role, Serving, Source, client_bytes, refuse_count,
 };
 use toml::Spanned;
 use zeroize::Zeroizing;
 
 use crate::own_device::{DeviceConfig, read_epoch};
 use crate::service::ServiceName;
+
+/// The longest packet that a client takes: replies that travel together have 1 MiB at most, and an
+/// answer is no longer than the longest operation.
+const CLIENT_PACKET_MAX: u32 = 2 << 20;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -144,8 +148,10 @@ impl GroupConfig {
     fn place(&self, own: Member, certificates: Certificates) -> Place {
         let clients = self.group.clients.keys().copied().collect();
         let addresses = self.addresses.clone();
-        // A state travels as one message, and may be as long as SMT takes.
-        Place { own, certificates, addresses, clients, boot: None, packet_max: None }
+        // A state travels as one message, and may be as long as SMT takes. Clients get replies.
+        let packet_max = matches!(own, Member::Client(_)).then_some(CLIENT_PACKET_MAX);
+        let client_bytes = client_bytes(self.group.options.operation);
+        Place { own, certificates, addresses, clients, boot: None, packet_max, client_bytes }
     }
 }
 

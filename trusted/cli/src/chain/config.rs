@@ -8,7 +8,7 @@ use serde::Deserialize;
 use smt_mesh::{Certificates, Member, Place};
 use smt_replica::{Group, Options};
 use smt_trusted_process::{
-    ClientEntry, ConfigError, MemberFile, Role, Serving, Source, refuse_count,
+    ClientEntry, ConfigError, MemberFile, Role, Serving, Source, client_bytes, refuse_count,
 };
 use toml::Spanned;
 use ureq::http::Uri;
@@ -165,7 +165,8 @@ impl GroupConfig {
         let clients = self.group.clients.keys().copied().collect();
         let addresses = self.addresses.clone();
         let packet_max = Some(PACKET_MAX);
-        Place { own, certificates, addresses, clients, boot: None, packet_max }
+        let client_bytes = client_bytes(self.group.options.operation);
+        Place { own, certificates, addresses, clients, boot: None, packet_max, client_bytes }
     }
 }
 

@@ -177,6 +177,7 @@ impl GroupConfig {
             boot: Some(boot),
             // Evidence is the longest message.
             packet_max: u32::try_from(self.evidence_max.saturating_add(2 << 20)).ok(),
+            client_bytes: 0,
         }
     }
 }

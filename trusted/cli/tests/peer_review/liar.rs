@@ -74,6 +74,7 @@ fn lie(tree: &Tree, end: &AtomicBool) {
         clients: BTreeSet::new(),
         boot: None,
         packet_max: None,
+        client_bytes: 1 << 20,
     })
     .unwrap();
     let (group, key) = (group(tree), fs::read_to_string(tree.path("node-1.signing")).unwrap());

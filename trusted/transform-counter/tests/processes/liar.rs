@@ -75,6 +75,7 @@ fn lie(cluster: &Cluster, end: &AtomicBool) {
         clients: [1, 2].into(),
         boot: None,
         packet_max: None,
+        client_bytes: 1 << 20,
     })
     .unwrap();
     let key = SigningKey::from_bytes(&secret("node-0.signing"));
