@@ -96,6 +96,16 @@ STEPS = [
         rooms={"crates/smt-sim"},
     ),
     step(
+        "trusted-kills",
+        "processes of replicated systems under load, 200 kill -9 of each system",
+        "cargo test -p smt-trusted --test replication killed_under_load -- --nocapture\n"
+        "cargo test -p smt-trusted --test chain killed_under_load -- --nocapture\n"
+        "cargo test -p smt-trusted --test peer_review though_they_are_killed -- --nocapture\n"
+        "cargo test -p smt-transform-counter killed_under_load -- --nocapture",
+        rooms={"trusted/cli", "trusted/transform-process"},
+        environment={"SMT_KILLS": "200"},
+    ),
+    step(
         "memory",
         "a hostile peer looks for memory beyond a server's bound",
         "cargo run --release -p smt-sim --example memory_search -- 20000",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Replicas and clients as processes on loopback, killed under load.
 //!
-//!     SMT_BFT_KILLS=200 SMT_BFT_SEED=1 cargo test -p smt-trusted --test replication
+//!     SMT_KILLS=200 SMT_BFT_SEED=1 cargo test -p smt-trusted --test replication
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fs;
@@ -232,7 +232,7 @@ impl Load {
 #[test]
 fn replicas_that_are_killed_under_load_lose_nothing_and_execute_nothing_twice() {
     let variable = |name: &str| std::env::var(name).ok().map(|it| it.parse::<u64>().unwrap());
-    let kills = variable("SMT_BFT_KILLS").unwrap_or(6);
+    let kills = variable("SMT_KILLS").unwrap_or(6);
     let mut random = variable("SMT_BFT_SEED").unwrap_or_else(|| std::process::id().into());
     println!("SMT_BFT_SEED={random}");
     let mut cluster = Cluster::new("counter");

@@ -150,7 +150,7 @@ fn nodes_that_are_killed_under_load_lose_nothing_and_execute_nothing_twice() {
         return;
     }
     let variable = |name: &str| std::env::var(name).ok().map(|it| it.parse::<u64>().unwrap());
-    let kills = variable("SMT_CHAIN_KILLS").unwrap_or(6);
+    let kills = variable("SMT_KILLS").unwrap_or(6);
     let mut random = variable("SMT_CHAIN_SEED").unwrap_or_else(|| std::process::id().into());
     println!("SMT_CHAIN_SEED={random}");
     let mut chain = Chain::with_etcd("counter");

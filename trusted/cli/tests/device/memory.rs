@@ -269,7 +269,7 @@ fn two_processes_with_one_memory_lose_no_entry_of_each_other() {
 fn kill_9_of_the_device_loses_nothing_that_was_acknowledged() {
     let number = |name| std::env::var(name).ok().and_then(|it| it.parse::<u64>().ok());
     let seed = number("SMT_SEED").unwrap_or_else(|| u64::from(std::process::id()));
-    let kills = number("KILLS").unwrap_or(6);
+    let kills = number("SMT_KILLS").unwrap_or(6);
     println!("SMT_SEED={seed}");
     let mut random = Random::new(seed);
     for has_tpm in [false, true] {
@@ -335,7 +335,7 @@ fn kill_9_of_the_memory_loses_nothing_that_was_acknowledged() {
     host.start();
     let (socket, memory) = (host.socket(), host.directory.path("memory"));
     let (mut acknowledged, mut killed) = (Vec::new(), 0);
-    for round in 0..number("KILLS").unwrap_or(20) {
+    for round in 0..number("SMT_KILLS").unwrap_or(20) {
         let mut child = Command::new(env!("CARGO_BIN_EXE_smt-trusted"))
             .args(["a2m", "append", &memory, "1", &format!("text {round}"), "--device", &socket])
             .stdout(Stdio::piped())

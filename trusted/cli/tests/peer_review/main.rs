@@ -2,7 +2,7 @@
 //! `smt-trusted peer-review` as a user runs it: searches, and a tree of nodes as processes on
 //! loopback, which are killed and of which one lies.
 //!
-//!     SMT_REVIEW_KILLS=200 SMT_REVIEW_SEED=1 cargo test -p smt-trusted --test peer_review
+//!     SMT_KILLS=200 SMT_REVIEW_SEED=1 cargo test -p smt-trusted --test peer_review
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 #[path = "../devices/mod.rs"]

@@ -58,7 +58,7 @@ impl Load {
 #[test]
 fn nodes_that_are_killed_under_load_lose_nothing_and_count_nothing_twice() {
     let variable = |name: &str| std::env::var(name).ok().map(|it| it.parse::<u64>().unwrap());
-    let kills = variable("SMT_TRANSFORM_KILLS").unwrap_or(5);
+    let kills = variable("SMT_KILLS").unwrap_or(5);
     let mut random = variable("SMT_TRANSFORM_SEED").unwrap_or_else(|| std::process::id().into());
     println!("SMT_TRANSFORM_SEED={random}");
     let mut cluster = Cluster::new();
