@@ -177,7 +177,7 @@ impl<S: Service> Replica<S> {
     /// Opens the view that this replica is to lead, when f + 1 want it.
     fn open_view(&mut self) -> bool {
         let view = self.own_track().promised;
-        let is_open = self.views.contains_key(&view);
+        let is_open = self.views.contains_key(&view) || !self.own_track().may_open(view);
         if self.group.leader(view) != self.own || is_open || !self.metrics.is_active {
             return false;
         }

@@ -2,7 +2,9 @@
 //! Following the streams of all members.
 //!
 //! Whether a statement is taken depends on the streams alone, never on time or on what else a
-//! receiver knows: all correct replicas judge each sender alike. A receiver may wait, though.
+//! receiver knows: all correct replicas judge each sender alike. A receiver may wait, though. The
+//! exception is a view that a receiver has skipped with a state, in which it takes what it cannot
+//! judge.
 
 use smt_attestation::Kind;
 use smt_replica::{Attested, Service};
@@ -156,6 +158,10 @@ impl<S: Service> Replica<S> {
                 Verdict::Taken
             }
             Some(Statement::NewView { view, votes }) => {
+                // Before any wait: who remembers the view, and who does not, judge alike.
+                if !track.may_open(view) {
+                    return Verdict::Faulty;
+                }
                 let verdict = self.judge_new_view(place, view, &votes);
                 if verdict == Verdict::Taken {
                     track.open(view, votes);
@@ -185,6 +191,21 @@ impl<S: Service> Replica<S> {
         if is_past { Verdict::Taken } else { Verdict::Wait }
     }
 
+    /// The fate of a statement in a view that is unknown. It waits while the leader's stream may
+    /// still open the view: a lie that is taken here, and is faulty to those who know the view,
+    /// would part this replica from them, since they take no view that begins with a later vote of
+    /// the liar. A view that was skipped with a state need not be in any stream. One that was never
+    /// opened is void, and all who have promised a later one go on without it: those who want a
+    /// view beyond the others come to it by their timeouts, whatever view they have entered.
+    fn wait_unless_never_opened(&self, view: u64) -> Verdict {
+        let leader = self.group.leader(view);
+        let mut of_leader = self.streams.range((leader, 0)..=(leader, u64::MAX));
+        let may_open = of_leader.any(|it| !it.1.track.is_faulty && it.1.track.may_open(view));
+        let is_skipped = view < self.skipped_to;
+        let is_void = !may_open && self.own_track().promised > view;
+        if is_skipped || is_void { Verdict::Taken } else { Verdict::Wait }
+    }
+
     fn judge_prepare(
         &mut self,
         track: &mut Track,
@@ -206,7 +227,7 @@ impl<S: Service> Replica<S> {
         if !batch.iter().all(|request| self.is_genuine(request)) {
             return Verdict::Faulty;
         }
-        let verdict = self.wait_unless_past(view);
+        let verdict = self.wait_unless_never_opened(view);
         let Some(of_view) = self.views.get_mut(&view) else {
             track.at = Some((view, sequence));
             track.is_exact = false;
@@ -234,7 +255,8 @@ impl<S: Service> Replica<S> {
         let end = self.views.get(&view).map(crate::view::View::end);
         track.at = Some((view, sequence));
         if end.is_none_or(|end| end < sequence) {
-            return if end.is_some() { Verdict::Wait } else { self.wait_unless_past(view) };
+            let is_known = end.is_some();
+            return if is_known { Verdict::Wait } else { self.wait_unless_never_opened(view) };
         }
         Verdict::Taken
     }
@@ -277,7 +299,7 @@ impl<S: Service> Replica<S> {
         if !is_later || view < track.promised {
             return Verdict::Faulty;
         }
-        let verdict = self.wait_unless_past(view);
+        let verdict = self.wait_unless_never_opened(view);
         let leads = self.group.leader(view) == from.device;
         let Some(of_view) = self.views.get_mut(&view) else {
             track.enter((view, opening), None, [0; 32]);

@@ -173,6 +173,15 @@ impl<S: Service> Replica<S> {
     }
 
     /// Counts what a replica states of streams. False if no correct replica states it.
+    ///
+    /// Statements on a stream that is not followed here are dropped, as are those that come before
+    /// the place from which on their own stream is followed. This replica may then stand at the end
+    /// of the window. It goes on with a state when f + 1 state a later place ([`Stream::needs`]). A
+    /// sender that says nothing more before that place would stay there. Others give a replica the
+    /// statements of a stream that it lacks in each tick: it misses a whole window of a stream, and
+    /// hears what is stated of it, on a network alone that brings the one and never the other.
+    ///
+    /// [`Stream::needs`]: crate::track::Stream::needs
     pub(crate) fn hear_checkpoints(
         &mut self,
         from: Place,

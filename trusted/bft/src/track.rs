@@ -117,6 +117,13 @@ impl Track {
         self.ballots = BTreeMap::new();
     }
 
+    /// Whether the sender may open a view, now or after other statements: it has opened none so
+    /// late, and stands in none. Receivers need therefore not remember for long what it has opened.
+    pub(crate) fn may_open(&self, view: u64) -> bool {
+        let is_after_opened = self.opened.last_key_value().is_none_or(|it| *it.0 < view);
+        is_after_opened && self.at.is_none_or(|at| at.0 < view)
+    }
+
     /// Remembers a NEW-VIEW.
     pub(crate) fn open(&mut self, view: u64, votes: Vec<Reference>) {
         if self.at.is_none_or(|at| at.0 < view) {

@@ -31,9 +31,9 @@ impl<S: Service> Replica<S> {
         view: u64,
         references: &[Reference],
     ) -> Verdict {
-        // Before any wait: the statement is kept while it waits.
-        let is_long = references.len() > self.group.quorum();
-        if self.group.leader(view) != from.device || is_long {
+        // Before any wait: the statement is kept while it waits, and who waits for nothing, since
+        // the view is past, judges alike.
+        if self.group.leader(view) != from.device || !self.is_quorum(references) {
             return Verdict::Faulty;
         }
         if self.views.contains_key(&view) {
@@ -65,7 +65,17 @@ impl<S: Service> Replica<S> {
             };
             votes.push((*reference, change.clone()));
         }
-        let latest = votes.iter().filter_map(|it| it.1.at).max();
+        let latest = self.latest(&votes);
+        if let Some((at, before)) = latest.and_then(|at| Some((at, self.views.get(&at.0)?))) {
+            if self.configuration(before, &votes).is_none() {
+                return Verdict::Faulty;
+            }
+            // A place that is stable beyond the votes was committed in a later view: f + 1 did,
+            // and one of them is among these f + 1 voters. No later view begins with this one.
+            if at.1 < self.ledger.stable && before.chain(at.1).is_none() {
+                return Verdict::Taken;
+            }
+        }
         let is_here =
             |at: &(u64, u64)| self.views.get(&at.0).is_some_and(|it| it.chain(at.1).is_some());
         if latest.is_some_and(|at| !is_here(&at)) {
@@ -80,6 +90,21 @@ impl<S: Service> Replica<S> {
         }
     }
 
+    /// Whether there are f + 1 VIEW-CHANGEs of distinct devices, in ascending order.
+    fn is_quorum(&self, references: &[Reference]) -> bool {
+        let is_ascending = references.windows(2).all(|it| it[0].device < it[1].device);
+        references.len() == self.group.quorum() && is_ascending
+    }
+
+    /// The latest view in which a voter stands, and the longest part of its log that one has. An
+    /// ENTER that was taken before the view was known has the place 0: its sender has all that the
+    /// view begins with.
+    fn latest(&self, votes: &Votes) -> Option<(u64, u64)> {
+        let (view, place) = votes.iter().filter_map(|it| it.1.at).max()?;
+        let start = self.views.get(&view).map_or(0, |it| it.opening.start);
+        Some((view, place.max(start)))
+    }
+
     fn begin_view(&mut self, opening: Opening, latest: Option<(u64, u64)>) {
         let before = latest.and_then(|at| self.views.get(&at.0));
         let log = before.map(|it| it.prefix(opening.start)).unwrap_or_default();
@@ -89,17 +114,22 @@ impl<S: Service> Replica<S> {
         }
     }
 
-    /// How a view begins on these votes; nothing if they are no quorum.
+    /// How a view begins on the votes of a quorum; nothing if they do not count together.
     fn opening(&self, view: u64, votes: &Votes) -> Option<Opening> {
-        let devices: BTreeSet<u32> = votes.iter().map(|it| it.0.device).collect();
-        let is_ascending = votes.windows(2).all(|it| it[0].0.device < it[1].0.device);
-        if votes.len() != self.group.quorum() || !is_ascending {
-            return None;
-        }
         // All that was committed in the latest view of a voter, or before, is in that view's log:
         // its f + 1 COMMITs and these f + 1 votes have a member in common.
-        let latest = votes.iter().filter_map(|it| it.1.at).max()?;
+        let latest = self.latest(votes)?;
         let before = self.views.get(&latest.0)?;
+        let epochs = self.configuration(before, votes)?;
+        let chain = before.chain(latest.1)?;
+        let votes = votes.iter().map(|it| it.0).collect();
+        Some(Opening { view, epochs, start: latest.1, chain, votes })
+    }
+
+    /// The epochs of all devices in a view that begins on these votes after another one; nothing if
+    /// they do not count together.
+    fn configuration(&self, before: &View, votes: &Votes) -> Option<Vec<u64>> {
+        let devices: BTreeSet<u32> = votes.iter().map(|it| it.0.device).collect();
         let mut epochs = before.opening.epochs.clone();
         let ballots = |it: &(Reference, Change), device: u32| it.1.ballots.get(&device).copied();
         for (reference, _) in votes {
@@ -123,9 +153,7 @@ impl<S: Service> Replica<S> {
                 *epoch = (*epoch).max(*newer);
             }
         }
-        let chain = before.chain(latest.1)?;
-        let votes = votes.iter().map(|it| it.0).collect();
-        Some(Opening { view, epochs, start: latest.1, chain, votes })
+        Some(epochs)
     }
 
     /// The VIEW-CHANGEs that may count together: of each device one, in the epoch that it has in a

@@ -84,7 +84,7 @@ fn a_state_whose_log_has_a_request_with_a_proof_that_is_too_long_is_refused() {
     }
 }
 
-/// 1 and 2 lie, and 0 and 3 have gone from view 0 to view 5. 2 enters view 1, which nobody has
+/// 1 and 2 lie, and 0, 1 and 3 have gone from view 0 to view 5. 2 enters view 1, which nobody has
 /// opened, with an opening of its own, and commits to it.
 fn stands_in_a_view_that_nobody_opened() -> Cluster {
     let mut cluster = small(5);
@@ -94,6 +94,10 @@ fn stands_in_a_view_that_nobody_opened() -> Cluster {
         hears(&mut cluster, who, &[bytes.clone(), wanted.clone()]);
     }
     cluster.tick_to_view(&[0, 3], 5);
+    // 1 may open view 1 no more.
+    let opening = cluster.replicas[0].views[&5].digest;
+    let entered = says(&mut cluster, 1, &Statement::Enter { view: 5, opening }).1;
+    [0, 3].into_iter().for_each(|who| hears(&mut cluster, who, std::slice::from_ref(&entered)));
     let batch = Arc::new(vec![other]);
     let chain = crate::ledger::extend(&[0; 32], &batch);
     let opening = Opening { view: 1, epochs: vec![1; 5], start: 1, chain, votes: Vec::new() };

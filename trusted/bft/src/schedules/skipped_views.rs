@@ -37,6 +37,60 @@ fn a_new_view_of_the_past_is_judged_when_its_votes_are_here() {
     assert!(is_answered(&mut cluster, &[0, 1, 4]));
 }
 
+// 0 took a liar's ENTER of a view of the past that it had not heard of, which was faulty to others.
+#[test]
+fn an_enter_of_a_view_of_the_past_that_comes_before_its_new_view_is_judged_by_all_alike() {
+    let mut cluster = Cluster::new(5);
+    let ([bytes, two, three], of_one) = one_opens_view_one(&mut cluster);
+    let four = wants(&mut cluster, 3, 4);
+    open_view_four(&mut cluster, [bytes, three.clone(), four]);
+    let lie = says(&mut cluster, 2, &Statement::Enter { view: 1, opening: [9; 32] }).1;
+    let five = [2, 3].map(|who| wants(&mut cluster, who, 5));
+    let of_two = [two, lie, five[0].clone()];
+    hears(&mut cluster, 0, &of_two);
+    hears(&mut cluster, 0, &five[1..]);
+    cluster.tick(&[0], 400);
+    for who in [1, 4] {
+        hears(&mut cluster, who, &of_two[..1]);
+        hears(&mut cluster, who, &of_one);
+        hears(&mut cluster, who, &of_two);
+    }
+    hears(&mut cluster, 0, &of_one);
+    let faulty = [0, 1, 4].map(|it| cluster.replicas[it].streams[&(2, 1)].track.is_faulty);
+    assert_eq!(faulty, [true; 3]);
+    assert!(is_answered(&mut cluster, &[0, 1, 4]));
+}
+
+/// 1 and 2 want a view, and hear each other until they have entered it.
+fn one_and_two_go_to_view(cluster: &mut Cluster, view: u64) {
+    [1, 2].into_iter().for_each(|who| cluster.replicas[who].want(view));
+    cluster.tick(&[1, 2], 2);
+}
+
+// One that had forgotten the view took the second statement for one of the past. It was faulty to
+// the others, who took no later view that began with a vote of the liar.
+#[test]
+fn a_leader_that_opens_a_view_again_is_faulty_also_to_those_who_have_forgotten_the_view() {
+    let mut cluster = Cluster::new(3);
+    let three = wants(&mut cluster, 0, 3);
+    one_and_two_go_to_view(&mut cluster, 3);
+    [1, 2].into_iter().for_each(|it| hears(&mut cluster, it, std::slice::from_ref(&three)));
+    let votes =
+        |cluster: &Cluster, other| [0, other].map(|it| change_of(cluster, 1, it, 3)).to_vec();
+    for (other, is_faulty) in [(1, false), (2, true)] {
+        let votes = votes(&cluster, other);
+        let said = says(&mut cluster, 0, &Statement::NewView { view: 3, votes }).1;
+        [1, 2].into_iter().for_each(|it| hears(&mut cluster, it, std::slice::from_ref(&said)));
+        let faulty = [1, 2].map(|it| cluster.replicas[it].streams[&(0, 1)].track.is_faulty);
+        assert_eq!(faulty, [is_faulty; 2], "NEW-VIEW with the vote of {other}");
+        cluster.tick(&[1, 2], 2);
+        one_and_two_go_to_view(&mut cluster, 4);
+        assert_eq!([1, 2].map(|it| cluster.replicas[it].metrics().view), [4; 2]);
+        // As after 256 later views.
+        cluster.replicas[2].views.remove(&3);
+    }
+}
+
 /// 2 enters view 1 as it has begun, and continues to a checkpoint of its stream, which 3 states.
 fn go_on_to_a_checkpoint(cluster: &mut Cluster, two: Vec<u8>, three: [Vec<u8>; 2]) {
     let opening = cluster.replicas[1].views[&1].digest;
