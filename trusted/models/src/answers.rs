@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use smt_replica::{Proof, Reply, Request, SigningKey};
 
-use crate::{MessageId, NODES};
+use crate::MessageId;
 
 /// An answer that no service gives.
 pub(crate) const WRONG: &[u8] = b"wrong";
@@ -37,8 +37,8 @@ impl Answers {
     }
 }
 
-/// All that a client takes of messages, in whatever order they come: two are enough for an answer,
-/// and a client forgets none that it has. `start` makes a client that waits for its answer.
+/// All that a client takes of messages, in whatever order they come, where two are enough for an
+/// answer: a client forgets none that it has. `start` makes a client that waits for its answer.
 pub(crate) fn takes<C>(
     messages: &[Vec<u8>],
     start: impl Fn() -> C,
@@ -55,7 +55,7 @@ pub(crate) fn takes<C>(
 /// The replies of liars beside those of correct nodes: of each the same, a wrong one to each
 /// request, and a wrong one in the name of each correct node.
 pub(crate) fn lies(
-    liars: &[u32],
+    (nodes, liars): (u32, &[u32]),
     requests: &[Request],
     correct: &[Reply],
     key: impl Fn(u32) -> SigningKey,
@@ -75,7 +75,7 @@ pub(crate) fn lies(
         let key = key(*liar);
         let signed = |it: &Reply, replica| Reply { replica, view: 0, ..it.clone() }.sign(&key);
         lies.extend(told.iter().map(|it| signed(it, *liar)));
-        for name in (0..NODES).filter(|it| !liars.contains(it)) {
+        for name in (0..nodes).filter(|it| !liars.contains(it)) {
             let wrong = told.iter().filter(|it| it.result.as_deref() == Ok(WRONG));
             lies.extend(wrong.map(|it| signed(it, name)));
         }

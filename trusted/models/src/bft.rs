@@ -1,99 +1,118 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A model of `smt-bft`: replicas, one of which lies, and clients with a request each.
+//! A model of `smt-bft`: replicas, some of which lie, and clients with a request each.
 
+mod beginnings;
+mod bounds;
+mod clients;
+mod closing;
+mod found;
 mod lies;
+mod process;
 mod properties;
+mod shown;
+pub mod twins;
 
 use std::sync::Arc;
 
-use smt_bft::sim::observe::{self, Observed};
-use smt_bft::{Message, Output, Replica, Statement};
-use smt_replica::{Attested, Counter, Group, Request};
+use smt_bft::sim::observe;
+use smt_bft::{Message, Output};
+use smt_replica::{Attested, Group, Options, Request};
 use stateright::Property;
 
 use crate::answers::Answers;
-use crate::{Cluster, Key, LiarDevice, NODES, Progress, Said, State, System, View};
+use crate::closing::Closings;
+use crate::{Cluster, Key, LiarDevice, Progress, Said, State, System, View};
 
+pub use beginnings::Beginning;
+pub use bounds::Bounds;
 pub use lies::Lie;
-pub use properties::{names, twins};
+pub use process::{Observed, Process};
+pub use properties::names;
 
-/// The most that happens.
-#[derive(Clone, Copy, Debug)]
-pub struct Bounds {
-    /// How many clients have a request, each one.
-    pub requests: usize,
-    /// The last view that replicas want.
-    pub views: u64,
-    /// The most statements of a liar, over all its epochs.
-    pub lies: usize,
-    /// Whether the liar's device may restart.
-    pub restarts: bool,
-    /// Whether the liar orders requests.
-    pub orders: bool,
-}
+/// Ticks of a timeout where closings are played, which a leader must be able to answer in.
+const TIMEOUT: u32 = 4;
 
-/// Replicas, and their bounds. A timeout is one tick.
+/// Replicas, and their bounds.
 pub struct Bft {
     bounds: Bounds,
     group: Arc<Group>,
     requests: Vec<Request>,
     answers: Answers,
+    closings: Closings,
 }
 
-/// Time passes.
+/// Something that happens at a correct replica.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub struct Timeout;
+pub enum Event {
+    /// Time passes until it says something: that it wants another leader, for example.
+    Timeout,
+    /// One tick passes.
+    Tick,
+    /// Its device restarts, and all that it had is lost.
+    Restart,
+    /// It is killed, and its log gives it back.
+    Kill,
+}
 
 impl Bft {
     /// Correct replicas.
     #[must_use]
     pub fn new(bounds: Bounds) -> Self {
-        let group = Arc::new(observe::group(NODES, 0));
-        let requests = requests(&group, bounds.requests);
-        let answers = Answers::default();
-        Self { bounds, group, requests, answers }
+        let group = Arc::new(group(&bounds));
+        let mut requests = clients::requests(&group, bounds.requests);
+        requests.extend(clients::row(&group, bounds.beginning.row()));
+        Self { bounds, group, requests, answers: <_>::default(), closings: <_>::default() }
     }
 }
 
-/// The requests of so many shipped clients, which add 1, 2 and so on to the counter.
-fn requests(group: &Arc<Group>, count: usize) -> Vec<Request> {
-    let request = |client: u32| {
-        let mut it = observe::client(group, client);
-        it.submit([client as u8; 16], u64::from(client).to_be_bytes().to_vec());
-        match it.outputs().pop() {
-            Some(Output::Node(_, bytes)) => match Message::decode(&bytes) {
-                Some(Message::Request(request)) => Some(request),
-                _ => None,
-            },
-            _ => None,
-        }
-    };
-    (1..).take(count).filter_map(request).collect()
+/// The group: as small as may be, where states are given.
+fn group(bounds: &Bounds) -> Group {
+    let mut group = observe::group(bounds.replicas, if bounds.closings > 0 { TIMEOUT } else { 0 });
+    if bounds.states {
+        let Options { window, .. } = group.options;
+        let small =
+            Options { interval: 1, window: 2, pipeline: window, retained: 1, ..group.options };
+        group.options = small;
+    }
+    group
 }
 
 impl System for Bft {
-    type Node = Replica<Counter>;
-    type Event = Timeout;
+    type Node = Process;
+    type Event = Event;
     type Lie = Lie;
     type Observed = Observed;
 
-    fn node(&self, own: u32) -> Option<Replica<Counter>> {
-        observe::replica(&self.group, own).ok()
+    fn nodes(&self) -> u32 {
+        self.bounds.replicas
+    }
+
+    fn begin(&self, cluster: &Cluster<Self>, first: State) -> State {
+        self.bounds.beginning.script(cluster, first)
+    }
+
+    fn node(&self, own: u32) -> Option<Process> {
+        Process::new(&self.group, own, self.bounds.kills)
     }
 
     fn device(&self, liar: u32) -> LiarDevice {
-        LiarDevice::new(liar, NODES, self.group.stream, observe::secret)
+        LiarDevice::new(liar, self.bounds.replicas, self.group.stream, observe::secret)
     }
 
-    fn receive(&self, node: &mut Replica<Counter>, bytes: &[u8]) {
+    fn receive(&self, node: &mut Process, bytes: &[u8]) {
         node.receive(bytes);
     }
 
-    fn happen(&self, node: &mut Replica<Counter>, _: Timeout) {
-        node.tick();
+    fn happen(&self, node: &mut Process, event: Event) {
+        match event {
+            Event::Timeout => node.time_out(),
+            Event::Tick => node.tick(),
+            Event::Restart => node.restart(),
+            Event::Kill => node.kill(),
+        }
     }
 
-    fn said(&self, node: &mut Replica<Counter>) -> Vec<Said> {
+    fn said(&self, node: &mut Process) -> Vec<Said> {
         let said = |output| {
             let (Output::Nodes(bytes) | Output::Node(_, bytes) | Output::Client(_, bytes)) = output;
             match Message::decode(&bytes) {
@@ -106,20 +125,52 @@ impl System for Bft {
         node.outputs().into_iter().filter_map(said).collect()
     }
 
-    fn observe(&self, node: &Replica<Counter>) -> (View, Observed) {
-        let observed = observe::observe(node);
+    fn has_whole_rows(&self) -> bool {
+        self.bounds.whole_rows
+    }
+
+    fn epoch(&self, node: &Process) -> u64 {
+        node.epoch()
+    }
+
+    fn gives(&self, node: &Process) -> Option<((u64, u64), Vec<u8>)> {
+        if self.bounds.states { node.state() } else { None }
+    }
+
+    fn remembered(&self) -> usize {
+        self.bounds.old_states
+    }
+
+    fn observe(&self, node: &mut Process) -> (View, Observed) {
+        let observed = node.observe();
         let progress = |it: &observe::Progress| Progress { held: it.held, is_faulty: it.is_faulty };
-        let streams = observed.streams.iter().map(|(key, it)| (*key, progress(it))).collect();
-        (View { fingerprint: observed.fingerprint, streams }, observed)
+        let streams = observed.replica.streams.iter().map(|(key, it)| (*key, progress(it)));
+        let (fingerprint, streams) = (observed.replica.fingerprint, streams.collect());
+        (View { fingerprint, streams }, observed)
     }
 
     fn requests(&self) -> Vec<Vec<u8>> {
         self.requests.iter().map(|it| Message::Request(it.clone()).encode()).collect()
     }
 
-    fn events(&self, cluster: &Cluster<Self>, state: &State, own: u32) -> Vec<Timeout> {
-        let promised = cluster.observed(state, own).map_or(0, |it| it.promised);
-        Vec::from_iter((promised < self.bounds.views).then_some(Timeout))
+    fn may_come(&self, _: &Cluster<Self>, _: &State, (_, request): (u32, usize)) -> bool {
+        request < self.bounds.requests
+    }
+
+    fn events(&self, cluster: &Cluster<Self>, state: &State, own: u32) -> Vec<Event> {
+        let Some(observed) = cluster.observed(state, own) else {
+            return Vec::new();
+        };
+        let is_active = observed.epoch == 1 || observed.metrics.is_active;
+        let may_want = is_active && observed.replica.promised < self.bounds.views;
+        let mut events = Vec::from_iter(may_want.then_some(Event::Timeout));
+        if self.bounds.recoveries > 0 {
+            events.extend(self.may_restart(cluster, state, own).then_some(Event::Restart));
+        }
+        if self.bounds.kills {
+            events.extend([Event::Tick, Event::Kill]);
+        }
+        events
     }
 
     fn lies_max(&self) -> usize {
@@ -132,6 +183,14 @@ impl System for Bft {
 
     fn alphabet(&self, cluster: &Cluster<Self>, state: &State, key: Key) -> Vec<Lie> {
         self.lies(cluster, state, key)
+    }
+
+    fn shown(&self, cluster: &Cluster<Self>, state: &State) -> Vec<Lie> {
+        if self.bounds.states { self.all_shown(cluster, state) } else { Vec::new() }
+    }
+
+    fn show(&self, cluster: &Cluster<Self>, state: &mut State, lie: &Lie) -> Option<Vec<u8>> {
+        self.made_up(cluster, state, lie).map(|it| Message::State(Box::new(it)).encode())
     }
 
     fn body(&self, cluster: &Cluster<Self>, state: &State, lie: (Key, &Lie)) -> Option<Vec<u8>> {
@@ -149,14 +208,20 @@ impl System for Bft {
     }
 
     fn properties(&self, liars: &[u32]) -> Vec<Property<Cluster<Self>>> {
-        properties::all(self.bounds, liars)
+        properties::all(&self.bounds, liars)
     }
 }
 
-/// The statement of attested bytes in a message.
-fn statement(message: &[u8]) -> Option<(Attested, Statement)> {
-    match Message::decode(message)? {
-        Message::Statement(it) => postcard::from_bytes(&it.body).ok().map(|said| (it, said)),
-        _ => None,
+impl Bft {
+    /// Whether a correct replica may lose all that it has: no more than f are faulty or not back
+    /// yet, itself among them.
+    fn may_restart(&self, cluster: &Cluster<Self>, state: &State, own: u32) -> bool {
+        let (mut restarts, mut faulty) = (0, cluster.liars.len() + 1);
+        for (other, seen) in cluster.see(state) {
+            restarts += seen.epoch - 1;
+            let is_active = seen.observed.as_ref().is_some_and(|it| it.metrics.is_active);
+            faulty += usize::from(other != own && seen.epoch > 1 && !is_active);
+        }
+        restarts < self.bounds.recoveries && faulty <= self.group.faults()
     }
 }

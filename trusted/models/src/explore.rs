@@ -47,15 +47,35 @@ impl Report {
 /// Explores all states.
 pub fn explore<M>(model: M, threads: usize) -> Report
 where
-    M: Model + Send + Sync + 'static,
+    M: Model + Limited + Send + Sync + 'static,
+    M::State: Clone + Hash + PartialEq + fmt::Debug + Send + Sync + 'static,
+    M::Action: Clone + PartialEq + fmt::Debug,
+{
+    explore_some(model, threads, None)
+}
+
+/// A model that can end before all states are known.
+pub trait Limited {
+    /// Ends after so many ways to states; without a number there is no end.
+    fn end_after(&self, ways: Option<usize>);
+}
+
+/// Explores states, the nearest first, up to so many ways to states. With one thread these are the
+/// same each time.
+pub fn explore_some<M>(model: M, threads: usize, ways: Option<usize>) -> Report
+where
+    M: Model + Limited + Send + Sync + 'static,
     M::State: Clone + Hash + PartialEq + fmt::Debug + Send + Sync + 'static,
     M::Action: Clone + PartialEq + fmt::Debug,
 {
     let begin = Instant::now();
     let properties = model.properties();
     // A violation does not end it: states are counted all the same.
+    model.end_after(ways);
     let checker = model.checker().threads(threads).finish_when(HasDiscoveries::All);
     let checker = checker.spawn_bfs().join();
+    // A way is written again from the first state on.
+    checker.model().end_after(None);
     let (mut violations, mut unreached) = (Vec::new(), Vec::new());
     for property in properties {
         let found = checker.discovery(property.name);
@@ -72,25 +92,25 @@ where
     Report { states, ways, depth, time, violations, unreached }
 }
 
-/// Explores up to a state in which a property does not hold, and writes the way there. The end is
-/// also after about as many states as are given, if they are.
+/// Explores up to a state in which a property does not hold, and writes the way there. Nothing if
+/// there is none within so many ways to states.
 pub fn first_violation<M>(
     model: M,
     property: &'static str,
     threads: usize,
-    states: Option<usize>,
+    ways: Option<usize>,
 ) -> Option<String>
 where
-    M: Model + Send + Sync + 'static,
+    M: Model + Limited + Send + Sync + 'static,
     M::State: Clone + Hash + PartialEq + fmt::Debug + Send + Sync + 'static,
     M::Action: Clone + PartialEq + fmt::Debug,
 {
     let found = HasDiscoveries::AnyOf([property].into());
-    let mut checker = model.checker().threads(threads).finish_when(found);
-    if let Some(states) = states {
-        checker = checker.target_state_count(states);
-    }
+    model.end_after(ways);
+    let checker = model.checker().threads(threads).finish_when(found);
     let checker = checker.spawn_bfs().join();
+    // A way is written again from the first state on.
+    checker.model().end_after(None);
     checker.discovery(property).map(|way| written(checker.model(), way))
 }
 

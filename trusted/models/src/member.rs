@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A shipped node as a machine of a model.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
@@ -21,27 +22,47 @@ pub enum Input<E> {
 pub struct Member<S: System> {
     system: Arc<S>,
     messages: Messages,
-    node: Option<S::Node>,
-    said: Vec<MessageId>,
+    pub(crate) node: Option<S::Node>,
+    said: BTreeMap<u64, Vec<MessageId>>,
     others: Vec<MessageId>,
+    given: Vec<((u64, u64), MessageId)>,
 }
 
 impl<S: System> Member<S> {
     /// A node before its first input.
     pub(crate) fn new(system: Arc<S>, messages: Messages, own: u32) -> Self {
         let node = system.node(own);
-        let mut member = Self { system, messages, node, said: Vec::new(), others: Vec::new() };
+        let (said, others, given) = <_>::default();
+        let mut member = Self { system, messages, node, said, others, given };
         member.hear();
         member
     }
 
     fn hear(&mut self) {
-        let said = self.node.as_mut().map(|it| self.system.said(it)).unwrap_or_default();
-        for it in said {
+        let Some(node) = &mut self.node else {
+            return;
+        };
+        let epoch = self.system.epoch(node);
+        for it in self.system.said(node) {
             match it {
-                Said::Statement(bytes) => note(&mut self.said, self.messages.number(&bytes)),
+                Said::Statement(bytes) => {
+                    note(self.said.entry(epoch).or_default(), self.messages.number(&bytes));
+                }
                 Said::Other(bytes) => note(&mut self.others, self.messages.number(&bytes)),
             }
+        }
+        if self.system.remembered() > 0 {
+            self.give();
+        }
+    }
+
+    /// Notes what it gives: the last message of each kind, that of now as the last of all.
+    fn give(&mut self) {
+        if let Some((kind, bytes)) = self.node.as_ref().and_then(|it| self.system.gives(it)) {
+            self.given.retain(|it| it.0 != kind);
+            self.given.push((kind, self.messages.number(&bytes)));
+            let old = self.given.len().saturating_sub(self.system.remembered() + 1);
+            self.given.drain(..old);
         }
     }
 }
@@ -67,8 +88,10 @@ impl<S: System> Machine for Member<S> {
         self.hear();
     }
 
-    fn see(&self) -> ([u8; 32], Self::Seen) {
-        let observed = self.node.as_ref().map(|it| self.system.observe(it));
+    fn see(&mut self) -> ([u8; 32], Self::Seen) {
+        self.give();
+        let observed = self.node.as_mut().map(|it| self.system.observe(it));
+        let epoch = self.node.as_ref().map_or(1, |it| self.system.epoch(it));
         let (view, observed) = match observed {
             Some((view, observed)) => (view, Some(Arc::new(observed))),
             None => Default::default(),
@@ -78,7 +101,9 @@ impl<S: System> Machine for Member<S> {
         // A message has one number within a model. In which order others were said plays no part.
         let mut others = self.others.clone();
         others.sort_unstable();
-        hash.update(format!("{:?}{others:?}", self.said));
-        (hash.finalize().into(), Seen { view, observed, said: self.said.clone(), others })
+        hash.update(format!("{:?}{others:?}{:?}", self.said, self.given));
+        let given = self.given.iter().map(|it| it.1).collect();
+        let (said, others) = (self.said.clone(), self.others.clone());
+        (hash.finalize().into(), Seen { view, observed, epoch, said, given, others })
     }
 }

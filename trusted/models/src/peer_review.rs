@@ -13,7 +13,7 @@ use smt_peer_review::sim::observe;
 use smt_peer_review::{Group, Message};
 use stateright::{Model, Property};
 
-use crate::{MessageId, Messages, RunId, Runs};
+use crate::{Limited, MessageId, Messages, RunId, Runs};
 use liar::Log;
 use node::{Input, Member, Seen, members};
 
@@ -102,9 +102,14 @@ impl PeerReview {
 
     fn take(&self, state: &mut State, to: u32, input: Input) {
         if let Some((_, run)) = state.correct.iter_mut().find(|it| it.0 == to) {
-            *run = self.runs.after(*run, &input);
+            *run = self.runs.after(*run, &[input]);
         }
     }
+}
+
+impl Limited for PeerReview {
+    /// All of its states are explored.
+    fn end_after(&self, _: Option<usize>) {}
 }
 
 impl Model for PeerReview {

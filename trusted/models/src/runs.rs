@@ -15,7 +15,7 @@ pub trait Machine: Sized {
     /// Takes an input.
     fn take(&mut self, input: &Self::Input);
     /// The hash of all that tells this state from others, with what it has said, and its parts.
-    fn see(&self) -> ([u8; 32], Self::Seen);
+    fn see(&mut self) -> ([u8; 32], Self::Seen);
 }
 
 /// A state of a machine, among those of one [`Runs`].
@@ -31,7 +31,7 @@ pub struct Runs<M: Machine> {
 struct Known<M: Machine> {
     runs: Vec<Run<M>>,
     by_key: HashMap<(u32, [u8; 32]), RunId>,
-    next: HashMap<(RunId, M::Input), RunId>,
+    next: HashMap<(RunId, Vec<M::Input>), RunId>,
 }
 
 struct Run<M: Machine> {
@@ -49,25 +49,39 @@ impl<M: Machine> Runs<M> {
 
     /// A node before its first input.
     pub fn first(&self, node: u32) -> RunId {
-        self.insert(node, Vec::new(), &(self.start)(node))
+        self.insert(node, Vec::new(), (self.start)(node))
     }
 
-    /// A node after an input more.
-    pub fn after(&self, run: RunId, input: &M::Input) -> RunId {
+    /// A node after some inputs more.
+    pub fn after(&self, run: RunId, more: &[M::Input]) -> RunId {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(next) = known.next.get(&(run, input.clone())) {
+        let step = (run, more.to_vec());
+        if let Some(next) = known.next.get(&step) {
             return *next;
         }
-        let before = &known.runs[run.0 as usize];
-        let (node, mut inputs) = (before.node, before.inputs.clone());
         drop(known);
-        inputs.push(input.clone());
+        let (node, mut inputs, mut machine) = self.replayed(run);
+        more.iter().for_each(|it| machine.take(it));
+        inputs.extend_from_slice(more);
+        let next = self.insert(node, inputs, machine);
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.next.insert(step, next);
+        next
+    }
+
+    /// A node in a state that was reached.
+    pub fn machine(&self, run: RunId) -> M {
+        self.replayed(run).2
+    }
+
+    fn replayed(&self, run: RunId) -> (u32, Vec<M::Input>, M) {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let before = &known.runs[run.0 as usize];
+        let (node, inputs) = (before.node, before.inputs.clone());
+        drop(known);
         let mut machine = (self.start)(node);
         inputs.iter().for_each(|it| machine.take(it));
-        let next = self.insert(node, inputs, &machine);
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        known.next.insert((run, input.clone()), next);
-        next
+        (node, inputs, machine)
     }
 
     /// The parts of a state.
@@ -82,7 +96,7 @@ impl<M: Machine> Runs<M> {
         (known.runs.len(), known.next.len())
     }
 
-    fn insert(&self, node: u32, inputs: Vec<M::Input>, machine: &M) -> RunId {
+    fn insert(&self, node: u32, inputs: Vec<M::Input>, mut machine: M) -> RunId {
         let (key, seen) = machine.see();
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let next = RunId(u32::try_from(known.runs.len()).unwrap_or(u32::MAX));

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use stateright::Property;
 
-use crate::cluster::{Cluster, Key, State};
+use crate::cluster::{Cluster, Key, NODES, State};
 use crate::{LiarDevice, MessageId};
 
-/// A system of three nodes that take the attested streams of each other.
+/// A system of nodes that take the attested streams of each other.
 pub trait System: Send + Sync + Sized + 'static {
     /// The shipped state machine.
     type Node;
@@ -22,6 +22,14 @@ pub trait System: Send + Sync + Sized + 'static {
     /// The parts that properties look at.
     type Observed: Send + Sync;
 
+    /// How many nodes there are.
+    fn nodes(&self) -> u32 {
+        NODES
+    }
+    /// The state from which on all is explored, by way of a script.
+    fn begin(&self, _: &Cluster<Self>, first: State) -> State {
+        first
+    }
     /// A correct node before its first input. Nothing if its device
     /// refuses the group.
     fn node(&self, own: u32) -> Option<Self::Node>;
@@ -33,8 +41,24 @@ pub trait System: Send + Sync + Sized + 'static {
     fn happen(&self, node: &mut Self::Node, event: Self::Event);
     /// All that the node has said since the last call, or since its start.
     fn said(&self, node: &mut Self::Node) -> Vec<Said>;
+    /// Whether a stream comes to a node as far as it was said, and no less of it.
+    fn has_whole_rows(&self) -> bool {
+        false
+    }
+    /// The epoch of a node's device, whose statements are those that it has said last.
+    fn epoch(&self, _: &Self::Node) -> u64 {
+        1
+    }
+    /// The message beside statements that it gives now to anybody who asks, and its kind.
+    fn gives(&self, _: &Self::Node) -> Option<((u64, u64), Vec<u8>)> {
+        None
+    }
+    /// The number of kinds before the last of which such a message is remembered: it may come late.
+    fn remembered(&self) -> usize {
+        0
+    }
     /// Looks at a node.
-    fn observe(&self, node: &Self::Node) -> (View, Self::Observed);
+    fn observe(&self, node: &mut Self::Node) -> (View, Self::Observed);
 
     /// The messages that clients send to all nodes.
     fn requests(&self) -> Vec<Vec<u8>>;
@@ -53,6 +77,15 @@ pub trait System: Send + Sync + Sized + 'static {
     }
     /// All that a liar may attest next in a stream of its device.
     fn alphabet(&self, cluster: &Cluster<Self>, state: &State, key: Key) -> Vec<Self::Lie>;
+    /// All messages beside statements that liars may make up.
+    fn shown(&self, _: &Cluster<Self>, _: &State) -> Vec<Self::Lie> {
+        Vec::new()
+    }
+    /// Makes such a message up, for which liars attest what it needs. Nothing if it cannot be told
+    /// now.
+    fn show(&self, _: &Cluster<Self>, _: &mut State, _: &Self::Lie) -> Option<Vec<u8>> {
+        None
+    }
     /// The bytes that a lie comes to. Nothing if it cannot be told now.
     fn body(
         &self,
@@ -100,8 +133,12 @@ pub struct Seen<O> {
     pub view: View,
     /// The parts that properties look at.
     pub observed: Option<Arc<O>>,
-    /// The statements of its device, in order.
-    pub said: Vec<MessageId>,
+    /// The epoch of its device.
+    pub epoch: u64,
+    /// The statements of its device in each epoch, in order.
+    pub said: BTreeMap<u64, Vec<MessageId>>,
+    /// The messages that it has given or gives to anybody who asks, the last one now.
+    pub given: Vec<MessageId>,
     /// All else that it has said, each once.
     pub others: Vec<MessageId>,
 }

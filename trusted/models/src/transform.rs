@@ -107,7 +107,7 @@ impl System for Transform {
         node.outputs().into_iter().filter_map(said).collect()
     }
 
-    fn observe(&self, node: &Node<Counter>) -> (View, Observed) {
+    fn observe(&self, node: &mut Node<Counter>) -> (View, Observed) {
         let observed = observe::observe(node);
         let progress = |it: &observe::Followed| Progress { held: it.held, is_faulty: it.is_faulty };
         let streams = (0..).zip(&observed.followed).map(|(node, it)| ((node, 1), progress(it)));

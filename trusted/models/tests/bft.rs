@@ -7,7 +7,7 @@ use smt_trusted_models::{Cluster, explore, first_violation};
 const THREADS: usize = 2;
 
 fn bounds() -> Bounds {
-    Bounds { requests: 1, views: 1, lies: 2, restarts: false, orders: true }
+    Bounds { requests: 1, views: 1, lies: 2, ..Bounds::default() }
 }
 
 /// Whether larger bounds are tried, which takes minutes.

@@ -2,12 +2,12 @@
 //! One liar of three nodes breaks nothing.
 
 use smt_trusted_models::chain::{Bounds, Chain, names};
-use smt_trusted_models::{Cluster, explore, first_violation};
+use smt_trusted_models::{Cluster, explore, explore_some, first_violation};
 
 const THREADS: usize = 2;
 
 fn bounds() -> Bounds {
-    Bounds { requests: 1, configurations: 1, lies: 2 }
+    Bounds { requests: 1, configurations: 1, lies: 2, ..Bounds::default() }
 }
 
 /// Whether larger bounds are tried, which takes minutes.
@@ -41,6 +41,20 @@ fn a_node_in_the_middle_that_lies_breaks_nothing() {
 #[test]
 fn a_tail_that_lies_breaks_nothing() {
     holds(fewer(), 2);
+}
+
+/// With logs the same states are reached by logs of different lengths: a part is explored.
+#[test]
+fn nodes_that_are_killed_and_leave_entries_out_break_nothing() {
+    let ways = if are_all() { 400_000 } else { 8000 };
+    for liars in [&[][..], &[0], &[1], &[2]] {
+        let cluster = Cluster::new(Chain::new(Bounds::logs()), liars);
+        let counts = cluster.counts();
+        let report = explore_some(cluster, 1, Some(ways));
+        println!("{liars:?} lie, {:?}: {report}\n{counts}", Bounds::logs());
+        report.assert();
+        assert!(counts.closings() > 0);
+    }
 }
 
 #[test]

@@ -83,6 +83,12 @@ pub fn client(group: &Arc<Group>, number: u32) -> Client {
     Client::new(group.clone(), number, client_key(number), 0)
 }
 
+/// The state that a replica gives to others, as a message.
+#[must_use]
+pub fn state(replica: &Replica<Counter>) -> Option<Vec<u8>> {
+    replica.state_for_others().map(|it| it.encode())
+}
+
 /// Looks at a replica.
 #[must_use]
 pub fn observe(replica: &Replica<Counter>) -> Observed {

@@ -3,13 +3,15 @@
 
 use std::sync::Arc;
 
-use smt_bft::{Reference, Statement};
+use smt_bft::{Statement, StreamCheckpoint};
 use smt_replica::Request;
 
-use super::{Bft, statement};
-use crate::{Cluster, Key, NODES, State};
+use super::Bft;
+use super::found::{checkpoint, digest_of, entered, opening, view_change};
+use super::shown::wrong_checkpoint;
+use crate::{Cluster, Key, State};
 
-/// A statement that a liar has attested.
+/// A statement that a liar has attested, or a state that liars make up.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Lie {
     /// The first statement of a new epoch.
@@ -49,6 +51,45 @@ pub enum Lie {
         /// The correct replica whose words it repeats.
         like: u32,
     },
+    /// It enters a view as nobody has opened it.
+    EnterAlone {
+        /// The view.
+        view: u64,
+    },
+    /// It has executed the log up to a place.
+    Checkpoint {
+        /// The place.
+        place: u64,
+        /// Whether it states what a correct replica states, or a sum that no log gives.
+        is_true: bool,
+    },
+    /// A stream of a correct replica stands at its next checkpoint where nobody has it.
+    Streams {
+        /// The replica.
+        of: u32,
+    },
+    /// A state whose view begins as a correct replica has it, with ENTERs that liars attest now.
+    StateOfEnters {
+        /// The view.
+        view: u64,
+        /// The correct replica that has entered it.
+        like: u32,
+    },
+    /// A state whose view begins as liars alone say.
+    StateOfOpening {
+        /// The view.
+        view: u64,
+    },
+    /// A state whose checkpoint liars alone state.
+    StateOfCheckpoint {
+        /// The place.
+        place: u64,
+    },
+    /// The state that a correct replica gives, with another snapshot.
+    StateOfSnapshot {
+        /// The replica.
+        of: u32,
+    },
 }
 
 impl Bft {
@@ -63,8 +104,11 @@ impl Bft {
         let restarted = streams.any(|it| it.key.0 == liar && it.key.1 > 1 && !it.said.is_empty());
         let is_old = restarted && epoch == 1;
         let mut lies = Vec::new();
-        for view in 0..=self.bounds.views {
-            let leads = view % u64::from(NODES) == u64::from(liar);
+        if self.bounds.states {
+            lies.extend(self.of_checkpoints(cluster, state));
+        }
+        for view in self.bounds.first_view..=self.bounds.views {
+            let leads = self.group.leader(view) == liar;
             lies.extend(self.of_places(view, leads));
             if view == 0 {
                 continue;
@@ -74,12 +118,24 @@ impl Bft {
                 continue;
             }
             if leads {
-                let votes = votes(cluster, state, view);
+                let votes = self.votes(cluster, state, view);
                 lies.extend(votes.into_iter().map(|votes| Lie::NewView { view, votes }));
             }
             let like = entered(cluster, state, view).map(|like| Lie::Enter { view, like });
             lies.extend(like);
         }
+        lies
+    }
+
+    /// CHECKPOINTs, and places of streams.
+    fn of_checkpoints(&self, cluster: &Cluster<Self>, state: &State) -> Vec<Lie> {
+        let mut lies = Vec::new();
+        for place in 1..=self.bounds.requests as u64 {
+            let is_true = checkpoint(cluster, state, place).map(|_| true);
+            let all = is_true.into_iter().chain([false]);
+            lies.extend(all.map(|is_true| Lie::Checkpoint { place, is_true }));
+        }
+        lies.extend(state.correct.iter().map(|it| Lie::Streams { of: it.0 }));
         lies
     }
 
@@ -100,10 +156,11 @@ impl Bft {
     }
 
     /// The request of a number; one that no client has signed beyond them.
-    fn request(&self, number: usize) -> Option<Request> {
-        let last = self.requests.last()?;
+    pub(super) fn request(&self, number: usize) -> Option<Request> {
+        let signed = self.requests.get(..self.bounds.requests)?;
+        let last = signed.last()?;
         let unsigned = || Request { operation: 100_u64.to_be_bytes().to_vec(), ..last.clone() };
-        Some(self.requests.get(number).cloned().unwrap_or_else(unsigned))
+        Some(signed.get(number).cloned().unwrap_or_else(unsigned))
     }
 
     pub(super) fn meant(
@@ -129,51 +186,41 @@ impl Bft {
                 let opening = opening(cluster, state, (*like, *view))?;
                 Statement::Enter { view: *view, opening }
             }
+            Lie::EnterAlone { view } => {
+                let (opening, _) = self.alone(*view)?;
+                Statement::Enter { view: *view, opening: digest_of(&opening) }
+            }
+            Lie::Checkpoint { place, is_true: true } => {
+                Statement::Checkpoint(checkpoint(cluster, state, *place)?)
+            }
+            Lie::Checkpoint { place, is_true: false } => {
+                Statement::Checkpoint(wrong_checkpoint(*place))
+            }
+            Lie::Streams { of } => {
+                let interval = self.group.stream_interval();
+                let said = { cluster.said(state, (*of, 1)) }.len() as u64;
+                let counter = (said / interval + 1) * interval;
+                let state = [7; 32];
+                Statement::Streams(vec![StreamCheckpoint { device: *of, epoch: 1, counter, state }])
+            }
+            // They are no statements.
+            Lie::StateOfEnters { .. }
+            | Lie::StateOfOpening { .. }
+            | Lie::StateOfCheckpoint { .. }
+            | Lie::StateOfSnapshot { .. } => return None,
         })
     }
-}
 
-/// All that a NEW-VIEW may name: one VIEW-CHANGE, one twice, or two.
-fn votes(cluster: &Cluster<Bft>, state: &State, view: u64) -> Vec<Vec<Key>> {
-    let has = |it: &Key| view_change(cluster, state, (*it, view)).is_some();
-    let known: Vec<Key> = cluster.keys(state).into_iter().filter(has).collect();
-    let mut all: Vec<Vec<Key>> = known.iter().map(|it| vec![*it]).collect();
-    for (at, one) in known.iter().enumerate() {
-        all.extend(known[at..].iter().map(|other| vec![*one, *other]));
+    /// All that a NEW-VIEW may name: one VIEW-CHANGE, one of them f + 1 times, or f + 1 of them.
+    fn votes(&self, cluster: &Cluster<Self>, state: &State, view: u64) -> Vec<Vec<Key>> {
+        let has = |it: &Key| view_change(cluster, state, (*it, view)).is_some();
+        let known: Vec<Key> = cluster.keys(state).into_iter().filter(has).collect();
+        let quorum = self.group.quorum();
+        let mut all: Vec<Vec<Key>> = known.iter().map(|it| vec![*it]).collect();
+        all.extend(known.iter().map(|it| vec![*it; quorum]));
+        let sets = (0_u32..1 << known.len()).filter(|it| it.count_ones() as usize == quorum);
+        let chosen = |set: u32| (0..).zip(&known).filter(move |it| set >> it.0 & 1 == 1);
+        all.extend(sets.map(|set| chosen(set).map(|it| *it.1).collect()));
+        all
     }
-    all
-}
-
-/// The VIEW-CHANGE of a stream for a view.
-fn view_change(
-    cluster: &Cluster<Bft>,
-    state: &State,
-    (key, view): (Key, u64),
-) -> Option<Reference> {
-    let said = cluster.said(state, key);
-    { 1.. }.zip(said).find_map(|(counter, it)| {
-        let (attested, said) = statement(&cluster.messages.bytes(it))?;
-        let mac = attested.attestation[1];
-        (said == Statement::ViewChange { view }).then_some(Reference {
-            device: key.0,
-            epoch: key.1,
-            counter,
-            mac,
-        })
-    })
-}
-
-/// A correct replica that has entered a view.
-fn entered(cluster: &Cluster<Bft>, state: &State, view: u64) -> Option<u32> {
-    let has = |own: u32| opening(cluster, state, (own, view)).is_some();
-    state.correct.iter().map(|it| it.0).find(|own| has(*own))
-}
-
-/// How a view begins, by the word of a correct replica.
-fn opening(cluster: &Cluster<Bft>, state: &State, (own, view): (u32, u64)) -> Option<[u8; 32]> {
-    let said = cluster.said(state, (own, 1));
-    said.into_iter().find_map(|it| match statement(&cluster.messages.bytes(it))?.1 {
-        Statement::Enter { view: entered, opening } if entered == view => Some(opening),
-        _ => None,
-    })
 }

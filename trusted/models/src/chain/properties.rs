@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use smt_chain::sim::observe::{self, Observed};
+use smt_chain::sim::observe;
 use smt_chain::{Message, Statement};
 use smt_replica::{Reply, Request};
 use stateright::Property;
 
-use super::{Bounds, Chain, lies, statement};
+use super::{Bounds, Chain, Observed, closing, lies, statement};
 use crate::answers::{self, Taken, WRONG, takes};
 use crate::{Cluster, MessageId, State};
 
@@ -31,6 +31,11 @@ pub mod names {
     /// that of the proof before. Where the node before has gone on to a later configuration without
     /// a proof, there is none to compare with.
     pub const PROOFS: &str = "proofs_have_the_right_output_and_the_mac_before";
+    /// When the network is perfect and liars are silent, all correct nodes come to the same and
+    /// answer a request, whichever others crash as far as f allows it.
+    pub const CLOSES: &str = "correct_nodes_answer_in_the_end";
+    /// A node that was killed is what it was, as its log gives it back.
+    pub const REPLAYS: &str = "a_log_gives_back_what_was_killed";
 }
 
 /// The names of the twins: each says that a situation is reached that tests a property.
@@ -45,6 +50,8 @@ pub mod twins {
     pub const FOUND: &str = "a liar is found out by its first statement";
     /// Tests [`super::names::NO_ACCUSATION`].
     pub const WITHOUT_LIAR: &str = "correct nodes open a configuration, and commit in it";
+    /// Tests all of them where entries are left out.
+    pub const LEFT_OUT: &str = "an entry is left out of the log";
 }
 
 type Of = Cluster<Chain>;
@@ -59,7 +66,12 @@ fn answers(of: &Of, state: &State) -> Taken {
             _ => None,
         };
         let mut replies: Vec<Reply> = told.iter().filter_map(reply).collect();
-        replies.extend(answers::lies(&of.liars, &system.requests, &replies, observe::host_key));
+        replies.extend(answers::lies(
+            (3, &of.liars),
+            &system.requests,
+            &replies,
+            observe::host_key,
+        ));
         let encoded = replies.into_iter().map(|it| Message::Reply(it).encode());
         let messages: Vec<Vec<u8>> = encoded.collect();
         let of_request = |request: &Request| {
@@ -82,6 +94,9 @@ pub(super) fn all(bounds: Bounds, liars: &[u32]) -> Vec<Property<Of>> {
         Property::always(names::NOTHING_IS_LOST, |of: &Of, state| keep(&observed(of, state))),
         Property::always(names::RIGHT_ANSWERS, answer_rightly),
         Property::always(names::SIGNED, commit_signed),
+        Property::always(names::REPLAYS, |of: &Of, state| {
+            !observed(of, state).iter().any(|it| it.differs)
+        }),
         Property::always(names::PROOFS, |of: &Of, state| {
             observed(of, state).iter().all(|it| takes_right_proofs(of, state, it))
         }),
@@ -92,15 +107,26 @@ pub(super) fn all(bounds: Bounds, liars: &[u32]) -> Vec<Property<Of>> {
         Property::sometimes(twins::ANSWER, |of: &Of, state| {
             answers(of, state).iter().any(|it| it.1 != WRONG)
         }),
-        Property::sometimes(twins::FOUND, |of: &Of, state: &State| {
-            let said = state.streams.iter().map(|it| it.said.len()).sum::<usize>();
-            said == 1 && observed(of, state).iter().all(|it| faulty(it).next().is_some())
-        }),
     ];
+    if bounds.closings > 0 {
+        all.push(Property::always(names::CLOSES, closing::holds));
+    }
+    if bounds.leaves_out {
+        all.push(Property::sometimes(twins::LEFT_OUT, |of: &Of, state| {
+            observed(of, state).iter().any(|it| it.metrics.left_out > 0)
+        }));
+    }
+    if bounds.kills {
+        return all;
+    }
+    all.push(Property::sometimes(twins::FOUND, |of: &Of, state: &State| {
+        let said = state.streams.iter().map(|it| it.said.len()).sum::<usize>();
+        said == 1 && observed(of, state).iter().all(|it| faulty(it).next().is_some())
+    }));
     if bounds.lies > 1 {
         all.push(Property::sometimes(twins::CONTRADICTION, |of: &Of, state| {
             let seen = observed(of, state);
-            seen.iter().all(|it| !it.committed.is_empty())
+            seen.iter().all(|it| !it.answered.is_empty())
                 && seen.iter().any(|it| faulty(it).next().is_some())
         }));
     }
@@ -118,7 +144,7 @@ pub(super) fn all(bounds: Bounds, liars: &[u32]) -> Vec<Property<Of>> {
     if heads.any(|order| !order[..2].iter().any(|it| liars.contains(it)) && liars != [2]) {
         all.push(Property::sometimes(twins::WITHOUT_LIAR, |of: &Of, state: &State| {
             let is_silent = state.streams.iter().all(|it| it.said.is_empty());
-            let in_later = |it: &Arc<Observed>| it.committed_in > 0 && !it.committed.is_empty();
+            let in_later = |it: &Arc<Observed>| it.node.committed_in > 0 && !it.answered.is_empty();
             is_silent && observed(of, state).iter().all(in_later)
         }));
     }
@@ -131,19 +157,19 @@ fn observed(of: &Of, state: &State) -> Vec<Arc<Observed>> {
 
 /// The nodes that one takes for liars.
 fn faulty(it: &Observed) -> impl Iterator<Item = u32> {
-    (0..).zip(&it.streams).filter(|it| it.1.is_faulty).map(|it| it.0)
+    (0..).zip(&it.node.streams).filter(|it| it.1.is_faulty).map(|it| it.0)
 }
 
 fn takes_right_proofs(of: &Of, state: &State, it: &Observed) -> bool {
     let wrong = observe::output(&lies::WRONG.to_be_bytes());
     state.streams.iter().all(|stream| {
-        let taken = it.streams.get(stream.key.0 as usize).map_or(0, |it| it.taken);
+        let taken = it.node.streams.get(stream.key.0 as usize).map_or(0, |it| it.taken);
         let taken = stream.said.iter().take(usize::try_from(taken).unwrap_or(usize::MAX));
         let mut taken = taken.filter_map(|it| statement(&of.messages.bytes(*it)));
         taken.all(|(_, said)| match said {
             Statement::Order { output, .. } => output != wrong,
             Statement::Proof { output, before, configuration, .. } => {
-                let has_gone = it.streams.iter().any(|it| it.entered > configuration);
+                let has_gone = it.node.streams.iter().any(|it| it.entered > configuration);
                 output != wrong && (before != [0; 32] || has_gone)
             }
             _ => true,
@@ -152,49 +178,56 @@ fn takes_right_proofs(of: &Of, state: &State, it: &Observed) -> bool {
 }
 
 fn agree(seen: &[Arc<Observed>]) -> bool {
-    let both = |one: &Observed, other: &Observed| {
-        one.committed.iter().zip(&other.committed).all(|(one, other)| one == other)
-    };
-    seen.iter().all(|one| seen.iter().all(|other| both(one, other)))
+    let mut all = BTreeMap::new();
+    let mut answered = seen.iter().flat_map(|it| &it.answered);
+    answered.all(|(place, it)| all.entry(*place).or_insert(it) == &it)
 }
 
-/// Whether all that one has committed is in each later configuration that any of them knows.
+/// Whether all that one has committed is in each later configuration that any of them knows, as far
+/// as it has left nothing out.
 fn keep(seen: &[Arc<Observed>]) -> bool {
+    let has_all = |log: &[(Request, Vec<u8>)], committed: &Observed| {
+        let places = (1..).zip(log.iter().map(|it| (it.0.digest(), it.1.clone())));
+        let log: BTreeMap<u64, _> = places.collect();
+        committed.answered.iter().all(|it| log.get(it.0) == Some(it.1))
+    };
     let has = |committed: &Observed, knows: &Observed| {
-        let mut later = knows.beginnings.range(committed.committed_in + 1..);
-        later.all(|(_, log)| log.starts_with(&committed.committed))
+        let mut later = knows.node.beginnings.range(committed.node.committed_in + 1..);
+        knows.metrics.left_out > 0 || later.all(|(_, log)| has_all(log, committed))
     };
     seen.iter().all(|one| seen.iter().all(|other| has(one, other)))
 }
 
 /// One has committed what the other has not, and a configuration begins with it.
 fn changes(seen: &[Arc<Observed>]) -> bool {
-    let is_alone = |it: &Arc<Observed>| it.committed.is_empty() && it.promised > 0;
-    let begins = |it: &Arc<Observed>| it.beginnings.range(1..).any(|it| !it.1.is_empty());
+    let is_alone = |it: &Arc<Observed>| it.answered.is_empty() && it.node.promised > 0;
+    let begins = |it: &Arc<Observed>| it.node.beginnings.range(1..).any(|it| !it.1.is_empty());
     seen.iter().any(is_alone) && seen.iter().any(begins)
 }
 
 fn commit_signed(of: &Of, state: &State) -> bool {
-    let signed = &of.system.requests;
-    let are_signed = |it: &Arc<Observed>| it.committed.iter().all(|it| signed.contains(&it.0));
+    let signed: Vec<_> = of.system.requests.iter().map(Request::digest).collect();
+    let are_signed = |it: &Arc<Observed>| it.answered.values().all(|it| signed.contains(&it.0));
     observed(of, state).iter().all(are_signed)
 }
 
-/// The counter after each request of a log, of which each counts once.
-fn results(log: &[(Request, Vec<u8>)]) -> BTreeMap<u32, Vec<u8>> {
+/// The counter after each request of the one log that all nodes commit, by client.
+fn results(of: &Of, seen: &[Arc<Observed>]) -> BTreeMap<u32, Vec<u8>> {
+    let answered = seen.iter().flat_map(|it| &it.answered);
+    let log: BTreeMap<u64, _> = answered.map(|it| (*it.0, it.1)).collect();
     let (mut sum, mut results) = (0_u64, BTreeMap::new());
-    for (request, _) in log {
-        results.entry(request.client).or_insert_with(|| {
+    for (digest, _) in log.into_values() {
+        let request = of.system.requests.iter().find(|it| it.digest() == *digest);
+        if let Some(request) = request {
             sum += request.operation.as_slice().try_into().map_or(0, u64::from_be_bytes);
-            sum.to_be_bytes().to_vec()
-        });
+            results.entry(request.client).or_insert_with(|| sum.to_be_bytes().to_vec());
+        }
     }
     results
 }
 
 fn answer_rightly(of: &Of, state: &State) -> bool {
-    let results: Vec<_> = { observed(of, state) }.iter().map(|it| results(&it.committed)).collect();
-    let is_right =
-        |(client, answer): &(u32, Vec<u8>)| results.iter().any(|it| it.get(client) == Some(answer));
+    let results = results(of, &observed(of, state));
+    let is_right = |(client, answer): &(u32, Vec<u8>)| results.get(client) == Some(answer);
     answers(of, state).iter().all(is_right)
 }

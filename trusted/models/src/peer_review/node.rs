@@ -90,7 +90,7 @@ impl Machine for Member {
         }
     }
 
-    fn see(&self) -> ([u8; 32], Seen) {
+    fn see(&mut self) -> ([u8; 32], Seen) {
         let mut hash = Sha256::new();
         hash.update(self.node.as_ref().map(observe::state).unwrap_or_default());
         let mut said = self.said.clone();

@@ -57,7 +57,8 @@ fn answers(of: &Of, state: &State) -> Taken {
             _ => None,
         };
         let mut all: Vec<Reply> = told.iter().filter_map(endorsement).collect();
-        all.extend(lies(&of.liars, &system.requests, &all, observe::host_key));
+        let nodes = (system.group.size(), &of.liars[..]);
+        all.extend(lies(nodes, &system.requests, &all, observe::host_key));
         let encoded = all.into_iter().map(|it| Message::Endorsement(it).encode());
         let messages: Vec<Vec<u8>> = encoded.collect();
         let of_request = |request: &Request| {
