@@ -27,7 +27,9 @@ pub trait Sealing {
     /// Makes the ends of all logs durable in the place of those before.
     ///
     /// # Errors
-    /// It is not known whether they are durable. It is not called again then.
+    /// It is not known whether they are durable. It is not called again then, and no log goes on
+    /// until the device starts again. Clients learn no more than that: the device reports the cause
+    /// to its operator.
     fn seal(&mut self, ends: &[(LogId, End)]) -> io::Result<()>;
 }
 
@@ -146,8 +148,7 @@ impl Logs {
         }
         if let Some(sealing) = &mut self.sealing {
             self.is_stopped = true;
-            if let Err(error) = sealing.seal(&ends) {
-                eprintln!("smt-device: no log goes on until the device starts again: {error}");
+            if sealing.seal(&ends).is_err() {
                 return Err(LogMisuse::Stopped.into());
             }
             self.is_stopped = false;

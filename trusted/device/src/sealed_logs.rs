@@ -179,7 +179,9 @@ impl Sealing for SealedLogs {
         let written = self.write(ends);
         // Keys of the file and of the TPM's session were there.
         clear_stack::<{ 256 << 10 }>();
-        written.map_err(io::Error::other)
+        written.map_err(io::Error::other).inspect_err(|error| {
+            eprintln!("smt-device: no log goes on until the device starts again: {error}");
+        })
     }
 }
 
