@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::store::StoreError;
+use crate::store_error::StoreError;
 
 /// The longest file that is read.
 const LEN_MAX: usize = 8192;

@@ -16,12 +16,14 @@
 
 pub mod confinement;
 mod files;
+mod keys_file;
 mod process;
 mod sealed_logs;
 mod secret_memory;
 mod server;
 mod session;
 mod store;
+mod store_error;
 pub mod tpm;
 
 pub use files::{Files, Slot};
@@ -30,4 +32,5 @@ pub use sealed_logs::SealedLogs;
 pub use secret_memory::{Secrecy, SecretBox, clear_stack};
 pub use server::Server;
 pub use session::Session;
-pub use store::{Store, StoreError};
+pub use store::Store;
+pub use store_error::StoreError;

@@ -16,7 +16,8 @@ use crate::confinement::{self, Account, Rights};
 use crate::files::Files;
 use crate::secret_memory::{Secrecy, SecretBox, clear_stack};
 use crate::server::Server;
-use crate::store::{Store, StoreError};
+use crate::store::Store;
+use crate::store_error::StoreError;
 use crate::tpm::Transport;
 
 /// The kernel of a device process: 128 streams of groups with 16 members, and the last 64

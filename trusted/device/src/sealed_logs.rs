@@ -41,7 +41,7 @@ use zeroize::Zeroizing;
 
 use crate::files::{Files, Slot};
 use crate::secret_memory::{SecretBox, clear_stack};
-use crate::store::StoreError;
+use crate::store_error::StoreError;
 use crate::tpm::{Register, StorageKey, Transport, extended};
 
 const MAGIC: &[u8; 16] = b"SMT memory v1\0\0\0";

@@ -1,21 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The device's directory: its root secret, its epoch and its groups' secrets.
 //!
-//! The file `keys` is written once. It has the root secret, in clear or sealed by a TPM.
-//!
-//! | offset | bytes | field |
-//! |---|---|---|
-//! | 0 | 16 | `SMT device v2`, zeros |
-//! | 16 | 4 | device |
-//! | 20 | 1 | 0 in clear, 1 sealed |
-//! | 21 | 32 | in clear: the root secret, and nothing more |
-//! | 21 | 4 | sealed: index of the TPM's counter |
-//! | 25 | 4 | index of the TPM's register of the logs |
-//! | 29 | 64 | the TPM's storage key |
-//! | 93 | 32 | the second secret, which the TPM asks for |
-//! | 125 | 2, n, 2, m | length and bytes of the sealed root secret, private and public part |
-//!
-//! A file of version 1 has no index at 25. Such a device is read and runs, and remembers no logs.
+//! The file `keys` (`keys_file.rs`) has the root secret.
 //!
 //! The file `state` has a nonce (24 bytes), and under XChaCha20-Poly1305 the epoch (8 bytes) and
 //! each group secret (number, 4 bytes; secret, 32 bytes). It is replaced as a whole. Its key
@@ -42,81 +28,16 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use crate::files::{Files, Folder};
+use crate::keys_file::{self, Decoded, Keeping, Seal, head};
 use crate::sealed_logs::{self, RegisterPlace, SealedLogs, SealingKeys};
-use crate::tpm::{Counter, POINT_LEN, Register, Sealed, StorageKey, TpmError, Transport};
+use crate::store_error::StoreError;
+use crate::tpm::{Counter, Register, Sealed, StorageKey, Transport};
 
-/// Each version with its first bytes. The file `state` is bound to them too.
-const MAGIC: &[u8; 16] = b"SMT device v2\0\0\0";
-const MAGIC_1: &[u8; 16] = b"SMT device v1\0\0\0";
 const NONCE_LEN: usize = 24;
 /// Bytes of a group secret with its number.
 const SECRET_LEN: usize = 36;
 /// Secrets of groups, besides the device's own.
 const SECRETS_MAX: usize = 63;
-
-/// Why a device cannot be made or opened. Each text begins with whose fault it is.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StoreError {
-    /// There is a device already.
-    #[error("your request: {0} has a device already")]
-    Exists(String),
-    /// There is none.
-    #[error("your request: {0} has no device: `smt-trusted device init {0}` makes one")]
-    Missing(String),
-    /// Another process has it open.
-    #[error("your request: another process runs the device of {0}")]
-    Locked(String),
-    /// The device was made with a TPM.
-    #[error("your request: the device was made with a TPM: give --tpm")]
-    NeedsTpm,
-    /// The device was made without a TPM.
-    #[error("your request: the device was made without a TPM: leave --tpm out, or make a new one")]
-    HasNoTpm,
-    /// A file is not what the device wrote.
-    #[error("the host or its disk: the file {0} is damaged, altered, or of another device")]
-    Altered(&'static str),
-    /// The files are older than the device's last start.
-    #[error(
-        "the host: the device's files are those of epoch {files}, and its TPM is in epoch {tpm}: \
-         they were restored or are a copy; form the group anew with a new device"
-    )]
-    Restored {
-        /// The epoch of the files.
-        files: u64,
-        /// The TPM's.
-        tpm: u64,
-    },
-    /// The logs' ends are not those that were sealed last.
-    #[error(
-        "the host: the files memory.0 and memory.1 are not those that the device wrote last, as \
-         its TPM knows: they were restored, altered, or are those of a copy; bring the last ones \
-         back, or make a new device"
-    )]
-    MemoryRestored,
-    /// The device was made without a memory.
-    #[error(
-        "your request: the device was made by an earlier version, and remembers no logs: make a \
-         new device, or leave --memory out"
-    )]
-    HasNoMemory,
-    /// Another process has taken the epoch.
-    #[error("the host: a copy of this device runs at the same time: only one may")]
-    Copied,
-    /// A secret of that number is there.
-    #[error("your request: the device has a secret {0} already, or 64 of them")]
-    SecretExists(u32),
-    /// The TPM refuses, is missing or another one.
-    #[error("the TPM: {0}")]
-    Tpm(
-        #[source]
-        #[from]
-        TpmError,
-    ),
-    /// Reading or writing failed.
-    #[error("the operating system: the device's files cannot be read or written")]
-    File(#[from] io::Error),
-}
 
 /// An open device directory. One process at a time has it.
 pub struct Store {
@@ -127,21 +48,6 @@ pub struct Store {
     has_memory: bool,
     epoch: u64,
     secrets: Vec<(SecretNumber, Zeroizing<[u8; 32]>)>,
-}
-
-/// How the root secret is kept.
-enum Keeping {
-    Clear,
-    Sealed(Box<Seal>),
-}
-
-struct Seal {
-    index: u32,
-    /// The register of the logs, which devices of version 1 do not have.
-    register: Option<u32>,
-    point: [u8; POINT_LEN],
-    second: Zeroizing<[u8; 32]>,
-    sealed: Sealed,
 }
 
 impl Store {
@@ -194,7 +100,8 @@ impl Store {
         let store = Self { files, device, root, keeping, has_memory, epoch, secrets };
         store.save()?;
         // Written last: without it there is no device, and the next try begins anew.
-        store.write("keys", &store.keys())?;
+        let keys = keys_file::encode((device, store.has_memory), &store.root, &store.keeping);
+        store.write("keys", &keys)?;
         Ok(store)
     }
 
@@ -217,7 +124,7 @@ impl Store {
         };
         let keys = files.read("keys").map_err(missing)?;
         let Decoded { device, clear, keeping, has_memory } =
-            decode(&keys).ok_or(StoreError::Altered("keys"))?;
+            keys_file::decode(&keys).ok_or(StoreError::Altered("keys"))?;
         let root = match (&keeping, tpm) {
             (Keeping::Clear, None) => clear,
             (Keeping::Sealed(seal), Some(tpm)) => seal.open(tpm)?,
@@ -399,7 +306,7 @@ impl Store {
         }
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce).map_err(io::Error::from)?;
-        let payload = Payload { msg: &clear, aad: &self.aad() };
+        let payload = Payload { msg: &clear, aad: &head(self.device, self.has_memory) };
         let sealed = self.cipher().encrypt(&XNonce::from(nonce), payload);
         let sealed = sealed.map_err(|_| io::Error::other("too much to encrypt"))?;
         self.write("state", &[&nonce[..], &sealed].concat())
@@ -409,7 +316,7 @@ impl Store {
         const ALTERED: StoreError = StoreError::Altered("state");
         let file = self.files.read("state")?;
         let (nonce, sealed) = file.split_first_chunk::<NONCE_LEN>().ok_or(ALTERED)?;
-        let payload = Payload { msg: sealed, aad: &self.aad() };
+        let payload = Payload { msg: sealed, aad: &head(self.device, self.has_memory) };
         let clear = self.cipher().decrypt(&XNonce::from(*nonce), payload).map_err(|_| ALTERED)?;
         let clear = Zeroizing::new(clear);
         let (epoch, secrets) = clear.split_first_chunk::<8>().ok_or(ALTERED)?;
@@ -426,39 +333,6 @@ impl Store {
         Ok(())
     }
 
-    /// Bound to the file: the version and the device.
-    fn aad(&self) -> [u8; 20] {
-        let mut aad = [0; 20];
-        aad[..16].copy_from_slice(if self.has_memory { MAGIC } else { MAGIC_1 });
-        aad[16..].copy_from_slice(&self.device.0.to_be_bytes());
-        aad
-    }
-
-    fn keys(&self) -> Zeroizing<Vec<u8>> {
-        let mut bytes = Zeroizing::new(Vec::with_capacity(1024));
-        bytes.extend(self.aad());
-        match &self.keeping {
-            Keeping::Clear => {
-                bytes.push(0);
-                bytes.extend_from_slice(&*self.root);
-            }
-            Keeping::Sealed(seal) => {
-                bytes.push(1);
-                bytes.extend(seal.index.to_be_bytes());
-                if let Some(register) = seal.register {
-                    bytes.extend(register.to_be_bytes());
-                }
-                bytes.extend(seal.point);
-                bytes.extend_from_slice(&*seal.second);
-                for part in [&seal.sealed.private, &seal.sealed.public] {
-                    bytes.extend((part.len() as u16).to_be_bytes());
-                    bytes.extend(part);
-                }
-            }
-        }
-        bytes
-    }
-
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
         let new = format!("{name}.new");
         self.files.write(&new, bytes)?;
@@ -466,71 +340,6 @@ impl Store {
         self.files.rename(&new, name)?;
         Ok(self.files.sync_names()?)
     }
-}
-
-impl Seal {
-    fn open(&self, tpm: &mut Transport) -> Result<Zeroizing<[u8; 32]>, TpmError> {
-        tpm.start_up()?;
-        let key = self.storage_key(tpm)?;
-        let opened = self.sealed.open(tpm, &key, &self.second);
-        tpm.let_go(&key)?;
-        opened
-    }
-
-    /// The key of the TPM that the device was made with. The host can answer with a key of its own,
-    /// and would then know the keys of all sessions that begin with it.
-    fn storage_key(&self, tpm: &mut Transport) -> Result<StorageKey, TpmError> {
-        let key = StorageKey::create(tpm)?;
-        if key.point() == self.point {
-            return Ok(key);
-        }
-        tpm.let_go(&key)?;
-        Err(TpmError::OtherTpm)
-    }
-}
-
-/// The file `keys`, without the root secret where that is sealed.
-struct Decoded {
-    device: DeviceId,
-    clear: Zeroizing<[u8; 32]>,
-    keeping: Keeping,
-    has_memory: bool,
-}
-
-fn decode(bytes: &[u8]) -> Option<Decoded> {
-    let (magic, rest) = bytes.split_first_chunk::<16>()?;
-    let (device, rest) = rest.split_first_chunk::<4>()?;
-    let device = DeviceId(u32::from_be_bytes(*device));
-    let (kind, rest) = rest.split_first()?;
-    let has_memory = magic == MAGIC;
-    if !has_memory && magic != MAGIC_1 {
-        return None;
-    }
-    if *kind == 0 {
-        let clear = Zeroizing::new(rest.try_into().ok()?);
-        return Some(Decoded { device, clear, keeping: Keeping::Clear, has_memory });
-    }
-    let (index, mut rest) = rest.split_first_chunk::<4>()?;
-    let mut register = None;
-    if has_memory {
-        let (index, after) = rest.split_first_chunk::<4>()?;
-        (register, rest) = (Some(u32::from_be_bytes(*index)), after);
-    }
-    let (point, rest) = rest.split_first_chunk::<POINT_LEN>()?;
-    let (second, mut rest) = rest.split_first_chunk::<32>()?;
-    let mut part = || {
-        let (length, after) = rest.split_first_chunk::<2>()?;
-        let (part, after) = after.split_at_checked(usize::from(u16::from_be_bytes(*length)))?;
-        rest = after;
-        Some(part.to_vec())
-    };
-    let sealed = Sealed { private: part()?, public: part()? };
-    let second = Zeroizing::new(*second);
-    let index = u32::from_be_bytes(*index);
-    let seal = Seal { index, register, point: *point, second, sealed };
-    let (clear, keeping) = (Zeroizing::new([0; 32]), Keeping::Sealed(Box::new(seal)));
-    let is_whole = rest.is_empty() && *kind == 1;
-    is_whole.then_some(Decoded { device, clear, keeping, has_memory })
 }
 
 /// A key for one purpose, from the root secret.
