@@ -87,6 +87,6 @@ fn a_search_with_logs_prints_its_table_and_gives_it_again() {
     let output = search();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text}");
-    assert!(text.contains("kill of all") && text.ends_with("0 violations\n"), "{text}");
+    assert!(text.contains("KillOfAll") && text.ends_with("0 violations\n"), "{text}");
     assert_eq!(String::from_utf8(search().stdout).unwrap(), text);
 }
