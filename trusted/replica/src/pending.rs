@@ -140,10 +140,8 @@ impl PendingRequests {
         for it in self.by_turn.values_mut() {
             it.age = it.age.saturating_add(1);
             if it.age > limit {
-                let since = since_others(self.used.get(&it.request.client), it.request.number);
-                let age = since.map(|since| self.ticks.saturating_sub(since));
-                let age = age.and_then(|age| u32::try_from(age).ok());
-                it.age = it.age.min(age.unwrap_or(u32::MAX));
+                let used = self.used.get(&it.request.client);
+                it.age = it.age.min(since_others(used, it.request.number, self.ticks));
                 is_late |= it.age > limit;
             }
         }
@@ -153,6 +151,21 @@ impl PendingRequests {
     /// The time of all begins anew.
     pub fn wait_again(&mut self) {
         self.by_turn.values_mut().for_each(|it| it.age = 0);
+    }
+
+    /// All on which what follows depends, in the order of turns: how many turns each request is
+    /// behind the last one that was executed, the ticks for which it counts as waiting, its place
+    /// in a log, and the request. Ticks and turns themselves only grow.
+    #[cfg(feature = "sim")]
+    #[must_use]
+    pub fn state(&self) -> Vec<(u64, u32, Option<u64>, &Request)> {
+        let age = |it: &Pending| {
+            let used = self.used.get(&it.request.client);
+            it.age.min(since_others(used, it.request.number, self.ticks))
+        };
+        let behind = |turn: &Turn| turn.0.saturating_sub(self.executed);
+        let all = self.by_turn.iter();
+        all.map(|(turn, it)| (behind(turn), age(it), it.ordered, &it.request)).collect()
     }
 
     fn take(&mut self, client: u32, number: u64) -> Option<u64> {
@@ -179,13 +192,18 @@ impl PendingRequests {
     }
 }
 
-/// The last tick at which others of a client, whose sessions were used at these ticks, had used all
-/// places that a request may need: one of its session, or those of eight others.
-fn since_others(used: Option<&BTreeMap<u64, u64>>, number: u64) -> Option<u64> {
-    let (used, session) = (used?, session_of(number));
-    let mut others: Vec<u64> = used.iter().filter(|it| *it.0 != session).map(|it| *it.1).collect();
-    others.sort_unstable_by(|a, b| b.cmp(a));
-    used.get(&session).copied().max(others.get(SESSIONS_MAX - 1).copied())
+/// The ticks up to now, since others of a client, whose sessions were used at these ticks, had used
+/// all places that a request may need: one of its session, or those of eight others.
+fn since_others(used: Option<&BTreeMap<u64, u64>>, number: u64, now: u64) -> u32 {
+    let of_session = |used: &BTreeMap<u64, u64>| {
+        let session = session_of(number);
+        let others = used.iter().filter(|it| *it.0 != session).map(|it| *it.1);
+        let mut others: Vec<u64> = others.collect();
+        others.sort_unstable_by(|a, b| b.cmp(a));
+        used.get(&session).copied().max(others.get(SESSIONS_MAX - 1).copied())
+    };
+    let since = used.and_then(of_session).map(|it| now.saturating_sub(it));
+    since.and_then(|it| u32::try_from(it).ok()).unwrap_or(u32::MAX)
 }
 
 fn key(request: &Request) -> (u32, u64) {

@@ -130,7 +130,7 @@ fn fingerprint(it: &Node<Counter>) -> Digest {
     let own = (it.own, it.committed, it.replied, it.waited);
     // Writing to a hash does not fail. Numbers for logs are left out, and so is how old an
     // accusation is: no statement depends on them.
-    let _ = write!(all, "{own:?}{:?}{:?}{:?}", it.streams, it.logs, it.pending);
+    let _ = write!(all, "{own:?}{:?}{:?}{:?}", it.streams, it.logs, it.pending.state());
     let _ = write!(all, "{:?}{:?}", it.configurations, it.made);
     all.0.finalize().into()
 }
