@@ -161,6 +161,7 @@ STEPS = [
     step(
         "minbft",
         "minbft beside smt-bft, and its own tests over the device",
+        "cargo test --manifest-path trusted/minbft/Cargo.toml --target-dir target && "
         "trusted/minbft/test --target-dir $PWD/target && trusted/minbft/own-tests --target-dir $PWD/target",
         rooms={"trusted/minbft"},
     ),
