@@ -10,16 +10,7 @@ pub type Plan = smt_replica::sim::Plan<Step>;
 
 /// Writes a plan.
 pub(super) fn write(w: &mut Writer<'_, Step>) {
-    match w.random.below(4) {
-        0 => apart(w),
-        1 => {}
-        _ => w.part(),
-    }
-    w.maybe(40, Writer::follow);
-    for _ in 0..2 + w.random.below(6) {
-        scene(w);
-    }
-    w.end();
+    w.plan(40, apart, scene);
 }
 
 /// Two correct replicas that hear nothing of each other come to different views, and another

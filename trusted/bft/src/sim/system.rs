@@ -46,12 +46,11 @@ pub fn run(scenario: &Scenario) -> Outcome<Violation> {
 /// No run yet, of a search with these. Liars who work together take each step in one run at least,
 /// and it is counted in how many they changed by it what a correct replica did.
 pub fn report(has_logs: bool, has_plans: bool) -> Report<Violation> {
-    let attacks = Expected::attacks(Attack::ALL.into_iter().filter(|_| !has_plans));
+    let lies = Expected::lies(&Attack::ALL, &StepName::ALL, has_plans);
     let events = Expected::each(EVENTS.into_iter().chain(has_logs.then_some("Reissue")));
-    let steps = if has_plans { Expected::steps(&StepName::ALL) } else { Vec::new() };
     let closing = Expected::each(has_plans.then_some("Closing"));
     let kills = Expected::kills(has_logs);
-    Report::new(attacks.chain(events).chain(kills).chain(steps).chain(closing))
+    Report::new(lies.into_iter().chain(events).chain(kills).chain(closing))
 }
 
 /// The replicas of a run.
@@ -175,8 +174,6 @@ impl System for Bft {
             world.schedule.at(until, Happening::Restart(device));
         }
     }
-
-    fn happen(_world: &mut World, (): ()) {}
 
     fn look(world: &mut World, device: usize) {
         let Some(replica) = world.hosts[device].correct() else {

@@ -81,7 +81,7 @@ impl Liar {
     /// The fate of a message that the protocol has the node send.
     fn alter(&mut self, side: usize, to: To, bytes: Vec<u8>) -> Option<(To, Vec<u8>)> {
         match (self.attack, to) {
-            (Attack::Silence | Attack::Equivocate, _) if self.host.is_to_stranger(to) => {
+            (Attack::Silence | Attack::Equivocate, _) if self.host.withholds(to) => {
                 self.host.lies += u64::from(self.attack == Attack::Silence);
                 return None;
             }
@@ -91,11 +91,8 @@ impl Liar {
                 if let Some(Message::Reply(reply)) = Message::decode(&bytes) {
                     let key = self.host.cores[side].reply_key.clone();
                     let is_forged = self.attack == Attack::ForgedReply;
-                    let mut wrong = self.host.wrong(reply, &key, is_forged);
-                    let own = wrong.pop().map(|it| (to, Message::Reply(it).encode()));
-                    let forged = wrong.into_iter().map(|it| (to, Message::Reply(it).encode()));
-                    self.host.held.extend(forged);
-                    return own;
+                    let message = |it| Message::Reply(it).encode();
+                    return Some((to, self.host.wrong(reply, &key, is_forged, message)));
                 }
             }
             _ => {}

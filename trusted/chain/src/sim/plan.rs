@@ -106,16 +106,7 @@ impl StepName {
 
 /// Writes a plan.
 pub(super) fn write(w: &mut Writer<'_, Step>) {
-    match w.random.below(4) {
-        0 => apart(w),
-        1 => {}
-        _ => w.part(),
-    }
-    w.maybe(50, Writer::follow);
-    for _ in 0..2 + w.random.below(6) {
-        scene(w);
-    }
-    w.end();
+    w.plan(50, apart, scene);
 }
 
 /// Correct nodes that hear nothing of each other come to different configurations.

@@ -43,12 +43,11 @@ pub fn run(scenario: &Scenario) -> Outcome<Violation> {
 /// No run yet, of a search with these.
 #[must_use]
 pub fn report(has_logs: bool, has_plans: bool) -> Report<Violation> {
-    let attacks = Expected::attacks(Attack::ALL.into_iter().filter(|_| !has_plans));
+    let lies = Expected::lies(&Attack::ALL, &StepName::ALL, has_plans);
     let events = Expected::each(EVENTS.into_iter().chain(has_logs.then_some("Reissue")));
-    let steps = if has_plans { Expected::steps(&StepName::ALL) } else { Vec::new() };
     let closing = Expected::each(has_plans.then_some("Closing"));
     let kills = Expected::kills(has_logs);
-    Report::new(attacks.chain(events).chain(kills).chain(steps).chain(closing))
+    Report::new(lies.into_iter().chain(events).chain(kills).chain(closing))
 }
 
 /// A configuration reaches a node.

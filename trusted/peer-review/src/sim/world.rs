@@ -42,7 +42,7 @@ const EVENTS: [&str; 4] = ["Partition", "SuspicionEnded", "LiarExposed", "LiarSu
 /// No run yet, of a search.
 #[must_use]
 pub fn report() -> Report<Violation> {
-    Report::new(Expected::attacks(Attack::ALL).chain(Expected::each(EVENTS)))
+    Report::new(Expected::attacks(&Attack::ALL).chain(Expected::each(EVENTS)))
 }
 
 /// Runs a scenario.

@@ -89,8 +89,8 @@ impl<N> LyingHost<N> {
         sent
     }
 
-    /// Whether a message goes to another node than the friend.
-    pub fn is_to_stranger(&self, to: To) -> bool {
+    /// Whether a silent liar withholds a message: it speaks with clients and one other node alone.
+    pub fn withholds(&self, to: To) -> bool {
         matches!(to, To::Node(it) if it != self.friend)
     }
 
@@ -143,15 +143,22 @@ impl<N> LyingHost<N> {
         Request::sign(&client_key(LIAR_CLIENT), LIAR_CLIENT, number, body)
     }
 
-    /// A wrong answer, the same from all liars: in the own name, or in that of each node.
-    pub fn wrong(&mut self, mut reply: Reply, key: &SigningKey, is_forged: bool) -> Vec<Reply> {
+    /// A wrong answer in the place of a reply, the same from all liars: in the own name, and, if it
+    /// is forged, in that of each node too. `message` is the message that a reply is.
+    pub fn wrong(
+        &mut self,
+        mut reply: Reply,
+        key: &SigningKey,
+        is_forged: bool,
+        message: impl Fn(Reply) -> Vec<u8>,
+    ) -> Vec<u8> {
         self.lies += 1;
         reply.result = Ok(b"wrong".to_vec());
-        let names: Vec<u32> = if is_forged { (0..self.nodes).collect() } else { Vec::new() };
-        let forged = names.into_iter().map(|replica| Reply { replica, ..reply.clone() });
-        let mut all: Vec<Reply> = forged.map(|it| it.sign(key)).collect();
-        all.push(reply.sign(key));
-        all
+        for replica in (0..self.nodes).filter(|_| is_forged) {
+            let forged = Reply { replica, ..reply.clone() }.sign(key);
+            self.held.push((To::Client(reply.client), message(forged)));
+        }
+        message(reply.sign(key))
     }
 }
 

@@ -193,6 +193,22 @@ impl<X> Writer<'_, X> {
         self.steps.push(Step::Answer { of });
     }
 
+    /// A whole plan: a beginning, scenes, and an end. In the beginning some may be cut off, or
+    /// `apart` brings nodes to different views; then liars follow the protocol with some, in
+    /// `follows` percent of the plans.
+    pub fn plan(&mut self, follows: u64, apart: impl FnOnce(&mut Self), scene: impl Fn(&mut Self)) {
+        match self.random.below(4) {
+            0 => apart(self),
+            1 => {}
+            _ => self.part(),
+        }
+        self.maybe(follows, Self::follow);
+        for _ in 0..2 + self.random.below(6) {
+            scene(self);
+        }
+        self.end();
+    }
+
     /// In the end all may hear each other, and liars follow the protocol.
     pub fn end(&mut self) {
         if self.random.chance(60) {

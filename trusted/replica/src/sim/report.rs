@@ -42,13 +42,26 @@ impl Expected {
     }
 
     /// Attacks, by their names in the program.
-    pub fn attacks<A: Debug>(attacks: impl IntoIterator<Item = A>) -> impl Iterator<Item = Self> {
-        Self::each(attacks.into_iter().map(|it| format!("{it:?}")))
+    pub fn attacks<A: Debug>(attacks: &[A]) -> impl Iterator<Item = Self> {
+        Self::each(attacks.iter().map(|it| format!("{it:?}")))
+    }
+
+    /// All that liars do: each by itself in one of these ways, or together in these steps and those
+    /// of all systems.
+    pub fn lies<A: Debug, X: Copy + Debug>(
+        alone: &[A],
+        together: &[X],
+        has_plans: bool,
+    ) -> Vec<Self> {
+        match has_plans {
+            true => Self::steps(together),
+            false => Self::attacks(alone).collect(),
+        }
     }
 
     /// The steps of liars that work together, with those of one system alone: each must be taken in
     /// one run, and it is counted in how many a correct node did something because of it.
-    pub fn steps<X: Copy + Debug>(own: &[X]) -> Vec<Self> {
+    fn steps<X: Copy + Debug>(own: &[X]) -> Vec<Self> {
         let all = StepName::all(own);
         let taken = all.iter().map(|it| Self { name: it.name(), least: Least::Once });
         let bit = all.iter().filter_map(StepName::bit);
@@ -87,12 +100,6 @@ impl<V: Debug> Report<V> {
         if !outcome.violations.is_empty() {
             self.violations.push((seed, outcome.violations));
         }
-    }
-
-    /// How many runs there were.
-    #[must_use]
-    pub fn runs(&self) -> u64 {
-        self.runs
     }
 
     /// The violations, by seed.

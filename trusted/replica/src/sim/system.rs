@@ -60,8 +60,6 @@ pub trait System: Sized {
     /// An event of this system alone.
     type Happening;
 
-    /// Whether clients have sessions, and several requests in progress in each.
-    const HAS_SESSIONS: bool = true;
     /// Whether a log may have a request twice, which is executed once. In other systems all that is
     /// in a log is executed.
     const EXECUTES_ONCE: bool = true;
@@ -100,7 +98,7 @@ pub trait System: Sized {
     /// Plans what happens in this system alone, as the run begins.
     fn plan(_world: &mut World<Self>) {}
     /// Something of this system alone happens.
-    fn happen(world: &mut World<Self>, happening: Self::Happening);
+    fn happen(_world: &mut World<Self>, _happening: Self::Happening) {}
     /// Looks at what a correct node has done since it was looked at.
     fn look(world: &mut World<Self>, node: usize);
     /// A service outside of the group is asked for what comes after a number.

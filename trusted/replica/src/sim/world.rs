@@ -101,7 +101,7 @@ impl<S: System> World<S> {
         let network = Network::draw(&bounds, &mut random);
         let mut world = Self {
             // In every fourth run clients have two processes, with several requests in progress.
-            clients: processes(&CLIENTS, S::HAS_SESSIONS && seed / 4 % 4 == 1, |client, last| {
+            clients: processes(&CLIENTS, seed / 4 % 4 == 1, |client, last| {
                 system.client(client, last)
             }),
             system,

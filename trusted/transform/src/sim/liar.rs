@@ -75,7 +75,7 @@ impl Liar {
     /// The fate of a message that the protocol has the node send.
     fn alter(&mut self, to: To, bytes: Vec<u8>) -> Option<(To, Vec<u8>)> {
         match (self.attack, to) {
-            (Attack::Silence, _) if self.host.is_to_stranger(to) => {
+            (Attack::Silence, _) if self.host.withholds(to) => {
                 self.host.lies += 1;
                 return None;
             }
