@@ -3,7 +3,8 @@
 //!
 //! `smt-trusted-figures run DIR` measures for half a minute, and writes `figures.md` and plots into
 //! DIR. It starts a device process and a server process of its own, on this machine.
-//! `smt-trusted-figures systems DIR` does so for the systems over such devices.
+//! `smt-trusted-figures systems DIR` does so for the systems over such devices, and
+//! `smt-trusted-figures batches` prints what batches gain.
 //!
 //! There is no FPGA, SGX or SEV. Their latencies are the paper's, as busy waits, and each row and
 //! line that has one says "emulated".
@@ -51,6 +52,15 @@ enum Command {
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
         less: u32,
     },
+    /// Measures what batches gain in BFT, sizes one after the other in each round, and prints it
+    Batches {
+        /// How many rounds
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+        rounds: u32,
+        /// Requests of each run
+        #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(32..))]
+        requests: u64,
+    },
     /// A system in this process, started by `systems` to count its instructions
     #[command(hide = true)]
     InMemory {
@@ -80,6 +90,11 @@ fn main() -> Result<(), Failure> {
     match Arguments::parse().command {
         Command::Run { directory, less } => run(&directory, less as usize),
         Command::Systems { directory, less } => systems_of(&directory, less as usize),
+        Command::Batches { rounds, requests } => {
+            let tables = replication::batches(rounds as usize, requests)?;
+            tables.iter().for_each(|it| println!("{}", it.markdown()));
+            Ok(())
+        }
         Command::InMemory { kind, attesting, clients, requests } => {
             let system = replication::System::parse(&kind, &attesting);
             replication::run_in_memory(&system.ok_or("no such system")?, clients, requests)

@@ -146,7 +146,7 @@ fn serve<M: Machine>(machine: &mut M, mesh: &mut Mesh, tick: Duration) -> Result
 }
 
 /// Sends an output of a replica or of a client.
-pub fn send(mesh: &Mesh, output: Output) {
+pub fn send(mesh: &mut Mesh, output: Output) {
     match output {
         Output::Node(to, bytes) => mesh.to_replica(to, bytes),
         Output::Nodes(bytes) => mesh.to_replicas(&bytes),

@@ -2,7 +2,7 @@
 //! Messages that wait for one peer.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -27,10 +27,16 @@ pub struct Traffic {
 }
 
 /// Messages that wait for one peer, sent by a thread of its own. The thread ends with the link.
-pub(crate) struct Link(Arc<Queue>);
+pub(crate) struct Link {
+    queue: Arc<Queue>,
+    /// Messages that the thread has not been given: those of one step travel together.
+    pushed: Vec<Vec<u8>>,
+}
 
 struct Queue {
     waiting: Mutex<Waiting>,
+    /// Whether the last attempt to send failed.
+    has_failed: AtomicBool,
     /// Bytes that wait at most.
     bytes_max: usize,
     changed: Condvar,
@@ -42,8 +48,6 @@ struct Waiting {
     messages: VecDeque<Vec<u8>>,
     bytes: usize,
     is_closed: bool,
-    /// Whether the last attempt to send failed.
-    has_failed: bool,
 }
 
 /// A second more for each megabyte: a state of 64 MiB arrives at 8 Mbit/s too.
@@ -60,13 +64,14 @@ impl Link {
         mut send: impl FnMut(Vec<u8>, Duration) -> Result<(), smt::Error> + Send + 'static,
     ) -> Self {
         let waiting = Mutex::new(Waiting::default());
-        let queue = Arc::new(Queue { waiting, bytes_max, changed: Condvar::new(), traffic });
+        let (has_failed, changed) = (AtomicBool::new(false), Condvar::new());
+        let queue = Arc::new(Queue { waiting, has_failed, bytes_max, changed, traffic });
         let own = queue.clone();
         std::thread::spawn(move || {
             while let Some((packet, count)) = own.next() {
                 let deadline = deadline_of(packet.len());
                 let sent = send(packet, deadline);
-                own.lock().has_failed = sent.is_err();
+                own.has_failed.store(sent.is_err(), Ordering::Relaxed);
                 if let Err(error) = sent {
                     tracing::debug!(%error, "messages were not sent");
                     own.traffic.dropped.fetch_add(count, Ordering::Relaxed);
@@ -76,32 +81,52 @@ impl Link {
                 }
             }
         });
-        Self(queue)
+        Self { queue, pushed: Vec::new() }
     }
 
     /// Whether the last attempt to reach the peer failed.
     pub(crate) fn has_failed(&self) -> bool {
-        self.0.lock().has_failed
+        self.queue.has_failed.load(Ordering::Relaxed)
     }
 
-    /// Sends a message in the order of calls, if there is room.
-    pub(crate) fn push(&self, message: Vec<u8>) {
-        let mut waiting = self.0.lock();
-        waiting.bytes += message.len();
-        waiting.messages.push_back(message);
-        while waiting.bytes > self.0.bytes_max && waiting.messages.len() > 1 {
-            let oldest = waiting.messages.pop_front().unwrap_or_default();
-            waiting.bytes -= oldest.len();
-            self.0.traffic.dropped.fetch_add(1, Ordering::Relaxed);
+    /// Has a message sent in the order of calls, with the next [`Link::flush`].
+    pub(crate) fn push(&mut self, message: Vec<u8>) {
+        self.pushed.push(message);
+    }
+
+    /// Sends what was pushed, as far as there is room.
+    pub(crate) fn flush(&mut self) {
+        if self.pushed.is_empty() {
+            return;
         }
-        self.0.changed.notify_one();
+        let dropped = self.queue.lock().extend(self.pushed.drain(..), self.queue.bytes_max);
+        self.queue.traffic.dropped.fetch_add(dropped, Ordering::Relaxed);
+        self.queue.changed.notify_one();
     }
 }
 
 impl Drop for Link {
     fn drop(&mut self) {
-        self.0.lock().is_closed = true;
-        self.0.changed.notify_one();
+        self.flush();
+        self.queue.lock().is_closed = true;
+        self.queue.changed.notify_one();
+    }
+}
+
+impl Waiting {
+    /// Takes more messages, and drops the oldest ones beyond so many bytes. Returns how many.
+    fn extend(&mut self, messages: impl Iterator<Item = Vec<u8>>, bytes_max: usize) -> u64 {
+        let mut dropped = 0;
+        for message in messages {
+            self.bytes += message.len();
+            self.messages.push_back(message);
+            while self.bytes > bytes_max && self.messages.len() > 1 {
+                let oldest = self.messages.pop_front().unwrap_or_default();
+                self.bytes -= oldest.len();
+                dropped += 1;
+            }
+        }
+        dropped
     }
 }
 
@@ -149,18 +174,20 @@ mod tests {
     #[test]
     fn a_link_sends_all_in_order_several_at_once() {
         let (sender, packets) = mpsc::channel();
-        let link = Link::start(1 << 20, Arc::default(), move |packet, _| {
+        let mut link = Link::start(1 << 20, Arc::default(), move |packet, _| {
             sender.send(packet).unwrap();
             Ok(())
         });
         let sent: Vec<Vec<u8>> = (0..100_u8).map(|it| vec![it; it as usize]).collect();
-        sent.iter().for_each(|it| link.push(it.clone()));
+        for step in sent.chunks(10) {
+            step.iter().for_each(|it| link.push(it.clone()));
+            link.flush();
+        }
         drop(link);
-        let received: Vec<Vec<u8>> = packets
-            .iter()
-            .flat_map(|it| messages(&it).map(<[u8]>::to_vec).collect::<Vec<_>>())
-            .collect();
-        assert_eq!(received, sent);
+        let of_packet = |it: Vec<u8>| messages(&it).map(<[u8]>::to_vec).collect::<Vec<_>>();
+        let received: Vec<_> = packets.iter().map(of_packet).collect();
+        assert!(received.iter().all(|it| it.len() % 10 == 0), "a step is in one packet");
+        assert_eq!(received.concat(), sent);
     }
 
     // Once, 128 MiB waited in each of the eight sessions of a client that read none of them.
@@ -169,16 +196,18 @@ mod tests {
         let (sender, packets) = mpsc::channel();
         let (go_on, held) = mpsc::channel::<()>();
         let traffic = Arc::new(Traffic::default());
-        let link = Link::start(10 << 10, traffic.clone(), move |packet, _| {
+        let mut link = Link::start(10 << 10, traffic.clone(), move |packet, _| {
             sender.send(packet).unwrap();
             // Nothing more is taken before the test says so.
             let _ = held.recv();
             Ok(())
         });
         link.push(vec![0]);
+        link.flush();
         let first = packets.recv().unwrap();
         assert_eq!(messages(&first).collect::<Vec<_>>(), [&[0]]);
         (1..=100_u8).for_each(|it| link.push(vec![it; 1 << 10]));
+        link.flush();
         assert_eq!(traffic.dropped.load(Ordering::Relaxed), 90);
         link.push(vec![101; 20 << 10]);
         drop((go_on, link));

@@ -149,8 +149,9 @@ impl Mesh {
         Closer(self.sender.clone())
     }
 
-    /// Waits for the next packet.
+    /// Sends what there is to send, and waits for the next packet.
     pub fn next(&mut self, wait: Duration) -> Arrival {
+        self.flush();
         match self.inputs.recv_timeout(wait) {
             Ok(Input::Packet(member, session, packet)) => {
                 if let Member::Client(number) = member {
@@ -163,31 +164,38 @@ impl Mesh {
         }
     }
 
-    /// Sends to one replica.
-    pub fn to_replica(&self, number: u32, message: Vec<u8>) {
-        if let Some(link) = self.replicas.get(&number) {
+    /// Sends to one replica, with the next [`Mesh::next`].
+    pub fn to_replica(&mut self, number: u32, message: Vec<u8>) {
+        if let Some(link) = self.replicas.get_mut(&number) {
             link.push(message);
         }
     }
 
-    /// Sends to all other replicas.
-    pub fn to_replicas(&self, message: &[u8]) {
-        self.replicas.values().for_each(|link| link.push(message.to_vec()));
+    /// Sends to all other replicas, with the next [`Mesh::next`].
+    pub fn to_replicas(&mut self, message: &[u8]) {
+        self.replicas.values_mut().for_each(|link| link.push(message.to_vec()));
     }
 
-    /// Sends to a client, in the sessions in which it spoke last: it may have several processes,
+    /// Sends to a client with the next [`Mesh::next`], in the sessions in which it spoke last: it may have several processes,
     /// each of which knows its own replies. A session that has ended is left until the client
     /// speaks in it again, and a client that has not spoken gets nothing.
-    pub fn to_client(&self, number: u32, message: Vec<u8>) {
-        let links = self.clients.get(&number).into_iter().flatten();
+    pub fn to_client(&mut self, number: u32, message: Vec<u8>) {
+        let links = self.clients.get_mut(&number).into_iter().flatten();
         for it in links.filter(|it| !it.link.has_failed()) {
             it.link.push(message.clone());
         }
     }
 
     /// Closes the endpoint; messages on their way have until `limit`.
-    pub fn close(&self, limit: Duration) {
+    pub fn close(&mut self, limit: Duration) {
+        self.flush();
         self.endpoint.close(limit);
+    }
+
+    /// Sends what there is to send. [`Mesh::next`] does so before it waits.
+    pub fn flush(&mut self) {
+        let of_clients = self.clients.values_mut().flatten().map(|it| &mut it.link);
+        self.replicas.values_mut().chain(of_clients).for_each(Link::flush);
     }
 
     fn remember(&mut self, number: u32, session: Session) {

@@ -29,7 +29,7 @@ pub trait ClientProtocol {
     /// Time passes.
     fn tick(&mut self);
     /// Sends what is to be sent.
-    fn send(&mut self, mesh: &Mesh);
+    fn send(&mut self, mesh: &mut Mesh);
 }
 
 fn since_1970() -> Duration {
@@ -79,7 +79,7 @@ impl<P: ClientProtocol> Caller<P> {
     /// [`CallError::Session`]
     pub fn open(protocol: P, place: &Place, terms: Terms) -> Result<Self, CallError> {
         let (mesh, next_tick) = (Mesh::open(place)?, Instant::now() + terms.tick);
-        let caller = Self { protocol, mesh, terms, session: None, next_tick };
+        let mut caller = Self { protocol, mesh, terms, session: None, next_tick };
         // Members reply in the sessions in which a client spoke last: all must know one.
         caller.greet();
         Ok(caller)
@@ -204,7 +204,7 @@ impl<P: ClientProtocol> Caller<P> {
         if oldest.is_some_and(|it| it.elapsed().as_secs() >= seconds) {
             return Err(CallError::Deadline { members: P::MEMBERS, seconds, is_sent: true });
         }
-        self.protocol.send(&self.mesh);
+        self.protocol.send(&mut self.mesh);
         let wait = self.next_tick.saturating_duration_since(Instant::now());
         let completions = match self.mesh.next(wait) {
             Arrival::Packet(_, packet) => {
@@ -224,8 +224,9 @@ impl<P: ClientProtocol> Caller<P> {
     }
 
     /// Says nothing to all, so that they know a session.
-    fn greet(&self) {
+    fn greet(&mut self) {
         self.mesh.to_replicas(&[]);
+        self.mesh.flush();
     }
 }
 

@@ -65,7 +65,7 @@ pub trait System {
     ///
     /// # Errors
     /// The system's own.
-    fn commit(&mut self, mesh: &Mesh) -> Result<(), Self::Error>;
+    fn commit(&mut self, mesh: &mut Mesh) -> Result<(), Self::Error>;
     /// The numbers of this moment, as an object.
     fn numbers(&self) -> Value;
 }
@@ -156,7 +156,7 @@ impl<S: System> Running<S> {
                 // Ticks that were missed are not made up for: all timeouts would end at once.
                 next_tick = Instant::now() + tick;
             }
-            self.system.commit(&self.mesh)?;
+            self.system.commit(&mut self.mesh)?;
             if Instant::now() >= next_metrics {
                 next_metrics = Instant::now() + METRICS_EVERY;
                 self.write_metrics();
@@ -167,8 +167,8 @@ impl<S: System> Running<S> {
     /// Commits what has come, and then what that commit has noted, such as a digest of the steps
     /// that followed.
     fn commit_last(&mut self) -> Result<(), S::Error> {
-        self.system.commit(&self.mesh)?;
-        self.system.commit(&self.mesh)
+        self.system.commit(&mut self.mesh)?;
+        self.system.commit(&mut self.mesh)
     }
 
     /// Takes a packet, and returns how many messages it had.

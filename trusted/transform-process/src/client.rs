@@ -92,7 +92,7 @@ impl ClientProtocol for OfNodes {
         self.0.tick();
     }
 
-    fn send(&mut self, mesh: &Mesh) {
+    fn send(&mut self, mesh: &mut Mesh) {
         for output in self.0.outputs() {
             match output {
                 Output::Node(to, bytes) => mesh.to_replica(to, bytes),

@@ -102,7 +102,7 @@ impl<P: Protocol> System for ProtocolNode<P> {
         self.core.tick();
     }
 
-    fn commit(&mut self, mesh: &Mesh) -> Result<(), ProgramError> {
+    fn commit(&mut self, mesh: &mut Mesh) -> Result<(), ProgramError> {
         for output in self.core.commit()? {
             match output {
                 Output::Node(to, bytes) => mesh.to_replica(to, bytes),

@@ -202,7 +202,7 @@ impl System for Replica {
         self.core.tick();
     }
 
-    fn commit(&mut self, mesh: &Mesh) -> Result<(), ReplicaError> {
+    fn commit(&mut self, mesh: &mut Mesh) -> Result<(), ReplicaError> {
         for output in self.core.commit()? {
             match output {
                 Output::Node(to, bytes) => mesh.to_replica(to, bytes),

@@ -74,7 +74,7 @@ impl ClientProtocol for HeadFinder {
         self.client.tick();
     }
 
-    fn send(&mut self, mesh: &Mesh) {
+    fn send(&mut self, mesh: &mut Mesh) {
         for output in self.client.outputs() {
             match output {
                 Output::Node(to, bytes) if self.knows_head => mesh.to_replica(to, bytes),

@@ -234,7 +234,7 @@ impl System for ChainNode {
         self.core.tick();
     }
 
-    fn commit(&mut self, mesh: &Mesh) -> Result<(), NodeError> {
+    fn commit(&mut self, mesh: &mut Mesh) -> Result<(), NodeError> {
         for output in self.core.commit()? {
             match output {
                 Output::Node(to, bytes) => mesh.to_replica(to, bytes),

@@ -303,7 +303,7 @@ impl System for ReviewedNode {
         self.core.tick();
     }
 
-    fn commit(&mut self, mesh: &Mesh) -> Result<(), ReviewedError> {
+    fn commit(&mut self, mesh: &mut Mesh) -> Result<(), ReviewedError> {
         for output in self.core.commit()? {
             match output {
                 Output::Node(to, bytes) => mesh.to_replica(to, bytes),

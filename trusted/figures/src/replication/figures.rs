@@ -12,11 +12,11 @@ use crate::times::told;
 use crate::{Failure, Report};
 
 /// Requests in progress.
-const IN_PROGRESS: u32 = 32;
+pub(super) const IN_PROGRESS: u32 = 32;
 /// Requests of a row.
 const REQUESTS: u64 = 20_000;
 /// Requests of a batch in figure 11.
-const BATCHES: [usize; 3] = [1, 8, 16];
+pub(super) const BATCHES: [usize; 3] = [1, 8, 16];
 
 const BFT: &str = "The replicated counter, three replicas of which one may lie, two clients with 16 \
                    requests in progress each. As many requests of a client as a batch has have \

@@ -2,6 +2,7 @@
 //! Figures 11 to 14: the throughput and latency of BFT, chain replication and PeerReview over
 //! devices of each kind, beside crash-tolerant replication inside of TEEs.
 
+mod batches;
 mod bft;
 mod chain;
 mod cpu;
@@ -18,6 +19,7 @@ mod system;
 
 use smt_replica::KeyValueOperation;
 
+pub(crate) use self::batches::batches;
 pub(crate) use self::figures::figures_11_to_14;
 pub(crate) use self::in_memory::run as run_in_memory;
 pub(crate) use self::system::System;

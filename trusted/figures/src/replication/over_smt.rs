@@ -87,7 +87,7 @@ struct Clients {
 
 impl Clients {
     fn open(place: &Place, places: &Places, in_progress: u32) -> Result<Self, Failure> {
-        let mesh = Mesh::open(&places.clients())?;
+        let mut mesh = Mesh::open(&places.clients())?;
         // Replicas reply in the session in which a client spoke last: all must know one.
         mesh.to_replicas(&[]);
         let requesters = place.requesters(in_progress);
@@ -138,7 +138,7 @@ impl Clients {
 
     fn send(&mut self) {
         for requester in &mut self.requesters {
-            requester.outputs().into_iter().for_each(|it| send(&self.mesh, it));
+            requester.outputs().into_iter().for_each(|it| send(&mut self.mesh, it));
         }
     }
 

@@ -78,7 +78,7 @@ impl OverSmt {
             let running = Running::start(&places.replica(own), times.tick, move || make(own));
             replicas.push(Some(running.map_err(|it| RunError::Start(own, it))?));
         }
-        let mesh = Mesh::open(&places.clients())?;
+        let mut mesh = Mesh::open(&places.clients())?;
         // Replicas reply in the session in which a client spoke last: all must know one.
         mesh.to_replicas(&[]);
         let clients: Vec<Client> = keys.group.clients.keys().map(|it| keys.client(*it)).collect();
@@ -176,7 +176,7 @@ impl OverSmt {
     }
 
     fn send(&mut self, client: usize) {
-        self.clients[client].outputs().into_iter().for_each(|it| send(&self.mesh, it));
+        self.clients[client].outputs().into_iter().for_each(|it| send(&mut self.mesh, it));
     }
 }
 
