@@ -61,6 +61,8 @@ enum Command {
         #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(32..))]
         requests: u64,
     },
+    /// Measures how quickly a replica of BFT that was away catches up, and prints it
+    CatchingUp,
     /// A system in this process, started by `systems` to count its instructions
     #[command(hide = true)]
     InMemory {
@@ -93,6 +95,10 @@ fn main() -> Result<(), Failure> {
         Command::Batches { rounds, requests } => {
             let tables = replication::batches(rounds as usize, requests)?;
             tables.iter().for_each(|it| println!("{}", it.markdown()));
+            Ok(())
+        }
+        Command::CatchingUp => {
+            println!("{}", replication::catching_up()?.markdown());
             Ok(())
         }
         Command::InMemory { kind, attesting, clients, requests } => {

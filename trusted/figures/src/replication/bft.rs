@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use smt_bft::{Client, Identity, Output};
 use smt_replica::{Counter, Group, Logged, Options, OwnDevice, SigningKey};
@@ -26,16 +27,28 @@ pub(crate) fn group(clients: u32, batch: usize) -> Arc<Group> {
     Arc::new(Group::new(STREAM, clients, reply_keys, options))
 }
 
+/// Batches that a replica has executed, for other threads to read.
+pub(crate) type Executed = Arc<AtomicU64>;
+
 /// A replica with its log.
-pub(crate) struct Replica(Logged<smt_bft::Replica<Counter>, MemoryDisk>);
+pub(crate) struct Replica {
+    logged: Logged<smt_bft::Replica<Counter>, MemoryDisk>,
+    executed: Executed,
+}
 
 impl Replica {
-    pub(crate) fn new(group: Arc<Group>, own: u32, way: &Way) -> Result<Self, Failure> {
+    pub(crate) fn new(
+        group: Arc<Group>,
+        own: u32,
+        way: &Way,
+        executed: Executed,
+    ) -> Result<Self, Failure> {
         let device = OwnDevice::Process { device: way.open()?, secret: SECRET };
         let reply_key = SigningKey::from_bytes(&replica_seed(own));
         let identity = Identity { device, reply_key };
         let (service, disk) = (Counter::default(), MemoryDisk::default());
-        Ok(Self(smt_bft::Replica::open(group, identity, service, disk)?))
+        let logged = smt_bft::Replica::open(group, identity, service, disk)?;
+        Ok(Self { logged, executed })
     }
 }
 
@@ -43,15 +56,17 @@ impl Machine for Replica {
     type Error = Failure;
 
     fn receive(&mut self, _: Sender, bytes: &[u8]) {
-        self.0.receive(bytes);
+        self.logged.receive(bytes);
     }
 
     fn tick(&mut self) {
-        self.0.tick();
+        self.logged.tick();
     }
 
     fn outputs(&mut self) -> Result<Vec<Output>, Failure> {
-        Ok(self.0.commit()?)
+        let outputs = self.logged.commit()?;
+        self.executed.store(self.logged.node().metrics().executed, Ordering::Relaxed);
+        Ok(outputs)
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod batches;
 mod bft;
+mod catching_up;
 mod chain;
 mod cpu;
 mod crash_tolerant;
@@ -20,6 +21,7 @@ mod system;
 use smt_replica::KeyValueOperation;
 
 pub(crate) use self::batches::batches;
+pub(crate) use self::catching_up::catching_up;
 pub(crate) use self::figures::figures_11_to_14;
 pub(crate) use self::in_memory::run as run_in_memory;
 pub(crate) use self::system::System;

@@ -16,7 +16,7 @@ use crate::Failure;
 use crate::times::Times;
 
 /// Between two ticks of a replica, or of a client to which nothing comes.
-const TICK: Duration = Duration::from_millis(10);
+pub(super) const TICK: Duration = Duration::from_millis(10);
 /// Without any answer for so long, a run has failed.
 const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -76,7 +76,7 @@ fn measure_clients(
 }
 
 /// All clients, which share an endpoint.
-struct Clients {
+pub(super) struct Clients {
     mesh: Mesh,
     requesters: Vec<Box<dyn Requester>>,
     /// When each request in progress began, by client and number.
@@ -86,7 +86,7 @@ struct Clients {
 }
 
 impl Clients {
-    fn open(place: &Place, places: &Places, in_progress: u32) -> Result<Self, Failure> {
+    pub(super) fn open(place: &Place, places: &Places, in_progress: u32) -> Result<Self, Failure> {
         let mut mesh = Mesh::open(&places.clients())?;
         // Replicas reply in the session in which a client spoke last: all must know one.
         mesh.to_replicas(&[]);
@@ -96,7 +96,7 @@ impl Clients {
     }
 
     /// Makes so many requests.
-    fn run(&mut self, requests: u64) -> Result<(), Failure> {
+    pub(super) fn run(&mut self, requests: u64) -> Result<(), Failure> {
         let (mut begun, mut answered) = (0, 0);
         for request in 0..self.in_progress as usize {
             begun += u64::from(begun < requests && self.submit(request % self.requesters.len()));

@@ -113,9 +113,18 @@ const IN_PROGRESS: u32 = 16;
 
 impl Place {
     pub(crate) fn machine(&self, own: u32) -> Result<Box<dyn Machine<Error = Failure>>, Failure> {
+        self.watched_machine(own, bft::Executed::default())
+    }
+
+    /// A replica whose executed batches another thread reads; those of BFT alone are counted.
+    pub(crate) fn watched_machine(
+        &self,
+        own: u32,
+        executed: bft::Executed,
+    ) -> Result<Box<dyn Machine<Error = Failure>>, Failure> {
         let way = self.ways.get(own as usize).ok_or("no such replica")?;
         Ok(match &self.members {
-            Members::Bft(group) => Box::new(bft::Replica::new(group.clone(), own, way)?),
+            Members::Bft(group) => Box::new(bft::Replica::new(group.clone(), own, way, executed)?),
             Members::Chain(group) => Box::new(chain::Node::new(group.clone(), own, way)?),
             Members::PeerReview(group) => {
                 Box::new(peer_review::Streaming::new(group.clone(), own, way)?)
