@@ -176,9 +176,9 @@ impl Mesh {
         self.replicas.values_mut().for_each(|link| link.push(message.to_vec()));
     }
 
-    /// Sends to a client with the next [`Mesh::next`], in the sessions in which it spoke last: it may have several processes,
-    /// each of which knows its own replies. A session that has ended is left until the client
-    /// speaks in it again, and a client that has not spoken gets nothing.
+    /// Sends to a client with the next [`Mesh::next`], in the sessions in which it spoke last: it
+    /// may have several processes, each of which knows its own replies. A session that has ended is
+    /// left until the client speaks in it again, and a client that has not spoken gets nothing.
     pub fn to_client(&mut self, number: u32, message: Vec<u8>) {
         let links = self.clients.get_mut(&number).into_iter().flatten();
         for it in links.filter(|it| !it.link.has_failed()) {

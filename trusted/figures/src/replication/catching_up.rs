@@ -57,11 +57,11 @@ fn row(batch: usize, missed: u64) -> Result<Vec<String>, Failure> {
 
 /// Batches in a second.
 struct Rates {
-    /// Of two replicas, before the third one comes.
+    /// The rate of two replicas before the third one comes.
     before: f64,
-    /// Of two replicas, until the third one has caught up.
+    /// The rate of two replicas until the third one has caught up.
     meanwhile: f64,
-    /// Of the third one.
+    /// The rate of the third one.
     caught_up: f64,
 }
 
