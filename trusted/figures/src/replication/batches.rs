@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a batch gains: rounds of runs, one of each size after the other.
+//! The gain of a batch, in rounds of runs: one of each size after the other.
 
 use smt_report::Table;
 
