@@ -281,7 +281,7 @@ mod tests {
 
         fn tick(&mut self) {}
 
-        fn send(&mut self, _: &Mesh) {}
+        fn send(&mut self, _: &mut Mesh) {}
     }
 
     // Once, it returned as if all had their answers.

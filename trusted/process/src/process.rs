@@ -237,7 +237,7 @@ mod tests {
 
         fn tick(&mut self) {}
 
-        fn commit(&mut self, _: &Mesh) -> Result<(), ProcessError> {
+        fn commit(&mut self, _: &mut Mesh) -> Result<(), ProcessError> {
             self.0 += 1;
             Ok(())
         }
