@@ -66,10 +66,11 @@ impl<S: Service> Replica<S> {
         track.at.filter(|at| track.promised <= at.0 && !track.is_faulty)
     }
 
-    /// Wants a later view.
+    /// Wants a later view. A replica that has wanted as many as it may without having entered one
+    /// is silent: others would take it for a liar.
     pub(crate) fn want(&mut self, view: u64) {
         let track = self.own_track();
-        if view > track.promised && !track.is_faulty && self.may_say() {
+        if track.may_want(view) && !track.is_faulty && self.may_say() {
             self.say(Statement::ViewChange { view });
             self.wait_again();
         }

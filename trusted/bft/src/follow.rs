@@ -11,7 +11,7 @@ use smt_replica::{Attested, Service};
 
 use crate::message::{Batch, Checkpoint, Reference, Statement, decode, fits_statement};
 use crate::replica::Replica;
-use crate::track::{Track, WANTED_MAX};
+use crate::track::Track;
 
 /// The fate of a statement.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -150,7 +150,7 @@ impl<S: Service> Replica<S> {
                 self.judge_checkpoint(track, place, (checkpoint, it))
             }
             Some(Statement::ViewChange { view }) => {
-                if view <= track.promised || track.wanted >= WANTED_MAX {
+                if !track.may_want(view) {
                     return Verdict::Faulty;
                 }
                 track.change(view, place.counter, it.attestation[1]);

@@ -20,6 +20,7 @@ mod act;
 mod client;
 mod effect;
 mod follow;
+mod late;
 mod ledger;
 mod message;
 mod node;

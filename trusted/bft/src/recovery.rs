@@ -12,6 +12,11 @@ use crate::replica::Replica;
 /// Epochs of a device that are followed, beside those that are in a view: the newest.
 pub(crate) const NEWCOMERS: usize = 4;
 
+/// How many views a replica has wanted, at most, without having entered one, when it wants another
+/// one for a newcomer. A liar that has restarted its device a thousand times would otherwise have
+/// it want as many views at once as others let it want in vain.
+const WANTED_FOR_NEWCOMERS: u32 = 16;
+
 impl<S: Service> Replica<S> {
     /// Whether a device is followed in an epoch that was unknown: one that begins, or one that a
     /// view has and that was forgotten meanwhile.
@@ -41,8 +46,12 @@ impl<S: Service> Replica<S> {
         self.views.values().any(|it| it.epoch(device) == Some(epoch))
     }
 
-    /// Votes for devices that have restarted, and wants a view that has them as members.
+    /// Votes for devices that have restarted, and wants a view that has them as members. Where many
+    /// views were wanted in vain, newcomers wait for one that is entered.
     pub(crate) fn admit_newcomers(&mut self) -> bool {
+        if self.own_track().wanted >= WANTED_FOR_NEWCOMERS {
+            return false;
+        }
         let Some(of_view) = self.own_track().at.and_then(|at| self.views.get(&at.0)) else {
             return false;
         };

@@ -195,11 +195,7 @@ impl<S: Service> Replica<S> {
             return;
         }
         self.drop_done();
-        let limit = self.group.options.timeout << self.attempts.min(6);
-        if self.is_late(limit) && self.metrics.is_active {
-            self.attempts = self.attempts.saturating_add(1);
-            self.want(self.own_track().promised + 1);
-        }
+        self.want_next_if_late();
         let old = self.pending.iter().filter(|it| it.age % FORWARD == 0);
         let old: Vec<Request> = old.map(|it| it.request.clone()).collect();
         old.into_iter().for_each(|it| self.forward(it));
@@ -229,21 +225,6 @@ impl<S: Service> Replica<S> {
         let track = self.own_track();
         let is_settled = track.at.is_some_and(|at| at.0 == track.promised);
         is_settled && self.waited == 0 && self.pending.is_empty()
-    }
-
-    /// Counts a tick. True if another leader is wanted.
-    fn is_late(&mut self, limit: u32) -> bool {
-        let track = self.own_track();
-        if track.at.is_some_and(|at| at.0 == track.promised) {
-            self.waited = 0;
-            return self.pending.tick(limit);
-        }
-        // Between views the time counts once f + 1 want the view: a replica that ran ahead of the
-        // others by more than a timeout would stay ahead for ever.
-        if self.wanted_by_quorum() >= track.promised {
-            self.waited = self.waited.saturating_add(1);
-        }
-        self.waited > limit
     }
 
     /// All that is to be sent, in order.

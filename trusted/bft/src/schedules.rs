@@ -4,6 +4,7 @@
 
 mod client_floods;
 mod forged_states;
+mod many_views;
 mod sessions;
 mod skipped_views;
 mod state_transfer;

@@ -13,8 +13,8 @@ use crate::stream_checkpoint::{StreamCheckpoints, StreamState};
 /// sender has wanted others: a replica that forgets it before others do would take a correct leader
 /// for faulty.
 const CHANGES: usize = 2 * WANTED_MAX as usize;
-/// How many views a sender may want without having entered one. Timeouts double: a correct replica
-/// does not come that far.
+/// How many views a sender may want without having entered one. Timeouts double, and newcomers are
+/// admitted after few of them: a correct replica does not come that far.
 pub(crate) const WANTED_MAX: u32 = 1024;
 /// How many NEW-VIEWs of a sender are remembered that it has not entered: the latest views.
 const OPENED: usize = 16;
@@ -122,6 +122,11 @@ impl Track {
     pub(crate) fn may_open(&self, view: u64) -> bool {
         let is_after_opened = self.opened.last_key_value().is_none_or(|it| *it.0 < view);
         is_after_opened && self.at.is_none_or(|at| at.0 < view)
+    }
+
+    /// Whether the sender may want a view: a later one than before, and not too many in vain.
+    pub(crate) fn may_want(&self, view: u64) -> bool {
+        view > self.promised && self.wanted < WANTED_MAX
     }
 
     /// Remembers a NEW-VIEW.
