@@ -5,6 +5,7 @@
 mod client_floods;
 mod forged_states;
 mod many_views;
+mod other_logs;
 mod sessions;
 mod skipped_views;
 mod state_transfer;

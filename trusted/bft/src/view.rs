@@ -82,14 +82,17 @@ impl View {
     }
 
     /// A view as a state has it: its log from a checkpoint on, and the place and the hash to which
-    /// its leader has come.
+    /// its leader has come. A checkpoint beyond that place may be of another view's log, which has
+    /// other batches there.
     pub(crate) fn from_state(
         opening: Opening,
         checkpoint: (u64, Digest),
         log: BTreeMap<u64, (Digest, Batch)>,
         (end, end_chain): (u64, Digest),
     ) -> Self {
-        Self { end, end_chain, checkpoint, ..Self::new(opening, log) }
+        let view = Self::new(opening, log);
+        let checkpoint = if checkpoint.0 <= end { checkpoint } else { view.checkpoint };
+        Self { end, end_chain, checkpoint, ..view }
     }
 
     /// The hash of the whole log.

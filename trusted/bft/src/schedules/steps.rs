@@ -186,3 +186,10 @@ pub(super) fn one_opens_view_one(cluster: &mut Cluster) -> ([Vec<u8>; 3], Vec<Ve
     assert!(cluster.replicas[1].views.contains_key(&1));
     (wanted, said)
 }
+
+/// All statements of a stream that a replica keeps after a counter.
+pub(super) fn kept(cluster: &Cluster, at: usize, device: u32, after: u64) -> Vec<Vec<u8>> {
+    let stream = &cluster.replicas[at].streams[&(device, 1)];
+    let all = stream.after(after, 1000);
+    all.map(|it| Message::Statement(it.clone()).encode()).collect()
+}
