@@ -37,29 +37,35 @@ impl<S: Service> Replica<S> {
     pub(crate) fn drain(&mut self) {
         loop {
             let keys: Vec<_> = self.streams.keys().copied().collect();
-            let before: u64 = self.streams.values().map(|it| it.track.counter).sum();
-            keys.iter().for_each(|key| self.open_missed_views(*key));
+            let mut has_taken = false;
+            keys.iter().for_each(|key| has_taken |= self.open_missed_views(*key));
             for key in keys {
-                while self.take_next(key) {}
+                while self.take_next(key) {
+                    has_taken = true;
+                }
             }
-            if self.streams.values().map(|it| it.track.counter).sum::<u64>() == before {
+            if !has_taken {
                 return;
             }
         }
     }
 
     /// Opens views whose NEW-VIEW came before the checkpoint from which on a stream is followed.
-    fn open_missed_views(&mut self, key: (u32, u64)) {
+    /// True if there was one.
+    fn open_missed_views(&mut self, key: (u32, u64)) -> bool {
         let Some(stream) = self.streams.get(&key).filter(|it| it.begun() > 0) else {
-            return;
+            return false;
         };
         let is_missed = |it: &(&u64, &Vec<Reference>)| !self.views.contains_key(it.0);
         let missed: Vec<_> = stream.track.opened.iter().filter(is_missed).collect();
         let missed: Vec<_> = missed.into_iter().map(|it| (*it.0, it.1.clone())).collect();
         let place = Place { device: key.0, epoch: key.1, counter: stream.track.counter };
+        let mut has_opened = false;
         for (view, votes) in missed {
             self.judge_new_view(place, view, &votes);
+            has_opened |= self.views.contains_key(&view);
         }
+        has_opened
     }
 
     fn take_next(&mut self, key: (u32, u64)) -> bool {
@@ -194,13 +200,18 @@ impl<S: Service> Replica<S> {
     /// The fate of a statement in a view that is unknown. It waits while the leader's stream may
     /// still open the view: a lie that is taken here, and is faulty to those who know the view,
     /// would part this replica from them, since they take no view that begins with a later vote of
-    /// the liar. A view that was skipped with a state need not be in any stream. One that was never
-    /// opened is void, and all who have promised a later one go on without it: those who want a
-    /// view beyond the others come to it by their timeouts, whatever view they have entered.
+    /// the liar. A NEW-VIEW before the place from which on the leader's stream is followed may open
+    /// it too, when its votes are here. A view that was skipped with a state need not be in any
+    /// stream. One that was never opened is void, and all who have promised a later one go on
+    /// without it: those who want a view beyond the others come to it by their timeouts, whatever
+    /// view they have entered.
     fn wait_unless_never_opened(&self, view: u64) -> Verdict {
         let leader = self.group.leader(view);
         let mut of_leader = self.streams.range((leader, 0)..=(leader, u64::MAX));
-        let may_open = of_leader.any(|it| !it.1.track.is_faulty && it.1.track.may_open(view));
+        let may_open = of_leader.any(|it| {
+            let may_come = !it.1.track.is_faulty && it.1.track.may_open(view);
+            may_come || self.may_open_missed(*it.0, view)
+        });
         let is_skipped = view < self.skipped_to;
         let is_void = !may_open && self.own_track().promised > view;
         if is_skipped || is_void { Verdict::Taken } else { Verdict::Wait }

@@ -14,6 +14,8 @@ use crate::replica::Replica;
 use crate::track::Change;
 use crate::view::View;
 
+use NewView::{Judged, Opens};
+
 /// How many views are remembered, for streams that are behind.
 const VIEWS: usize = 256;
 
@@ -23,6 +25,14 @@ const MEMBERS_MAX: usize = 16;
 /// VIEW-CHANGEs with what their senders' streams say.
 type Votes = Vec<(Reference, Change)>;
 
+/// The consequence of a NEW-VIEW.
+enum NewView {
+    /// The view begins like this, with the log of an earlier one up to a place, if it has one.
+    Opens(Opening, Option<(u64, u64)>),
+    /// It opens nothing.
+    Judged(Verdict),
+}
+
 impl<S: Service> Replica<S> {
     /// Judges a NEW-VIEW, and opens the view.
     pub(crate) fn judge_new_view(
@@ -31,62 +41,92 @@ impl<S: Service> Replica<S> {
         view: u64,
         references: &[Reference],
     ) -> Verdict {
+        match self.new_view(from, view, references) {
+            Opens(opening, latest) => {
+                self.begin_view(opening, latest);
+                Verdict::Taken
+            }
+            Judged(verdict) => verdict,
+        }
+    }
+
+    /// Whether the NEW-VIEW that a leader has said before the place from which on its stream is
+    /// followed may still open the view here: its votes have come, or are to come.
+    pub(crate) fn may_open_missed(&self, key: (u32, u64), view: u64) -> bool {
+        let Some(stream) = self.streams.get(&key).filter(|it| it.begun() > 0) else {
+            return false;
+        };
+        let Some(votes) = stream.track.opened.get(&view) else {
+            return false;
+        };
+        // Nothing more of a liar's stream is taken.
+        let comes = |it: &Reference| {
+            let of_voter = self.streams.get(&(it.device, it.epoch));
+            of_voter.is_none_or(|of| !of.track.is_faulty || it.counter <= of.track.counter)
+        };
+        let place = Place { device: key.0, epoch: key.1, counter: stream.track.counter };
+        match self.new_view(place, view, votes) {
+            Opens(..) => true,
+            Judged(verdict) => verdict == Verdict::Wait && votes.iter().all(comes),
+        }
+    }
+
+    /// The consequence of a NEW-VIEW.
+    fn new_view(&self, from: Place, view: u64, references: &[Reference]) -> NewView {
         // Before any wait: the statement is kept while it waits, and who waits for nothing, since
         // the view is past, judges alike.
         if self.group.leader(view) != from.device || !self.is_quorum(references) {
-            return Verdict::Faulty;
+            return Judged(Verdict::Faulty);
         }
         if self.views.contains_key(&view) {
             let is_same = self.views[&view].opening.votes == references;
             // The opening may have come with a state before.
-            return if is_same { Verdict::Taken } else { Verdict::Faulty };
+            return Judged(if is_same { Verdict::Taken } else { Verdict::Faulty });
         }
         let has_own =
             references.iter().any(|it| (it.device, it.epoch) == (from.device, from.epoch));
         if !has_own {
-            return Verdict::Faulty;
+            return Judged(Verdict::Faulty);
         }
         let mut votes = Votes::new();
         for reference in references {
             let key = (reference.device, reference.epoch);
             let Some(stream) = self.streams.get(&key) else {
-                return self.wait_unless_past(view);
+                return Judged(self.wait_unless_past(view));
             };
             // Its leader has it, and it is kept: who went on without it could take for fine what
             // others take for faulty.
             if stream.track.counter < reference.counter {
-                return Verdict::Wait;
+                return Judged(Verdict::Wait);
             }
             let is_it = |it: &&Change| it.counter == reference.counter && it.mac == reference.mac;
             let Some(change) = stream.track.changes.get(&view).filter(is_it) else {
                 // A stream that is followed from a checkpoint on has had others before.
                 let is_before = reference.counter <= stream.begun();
-                return if is_before { self.wait_unless_past(view) } else { Verdict::Faulty };
+                let past = || self.wait_unless_past(view);
+                return Judged(if is_before { past() } else { Verdict::Faulty });
             };
             votes.push((*reference, change.clone()));
         }
         let latest = self.latest(&votes);
         if let Some((at, before)) = latest.and_then(|at| Some((at, self.views.get(&at.0)?))) {
             if self.configuration(before, &votes).is_none() {
-                return Verdict::Faulty;
+                return Judged(Verdict::Faulty);
             }
             // A place that is stable beyond the votes was committed in a later view: f + 1 did,
             // and one of them is among these f + 1 voters. No later view begins with this one.
             if at.1 < self.ledger.stable && before.chain(at.1).is_none() {
-                return Verdict::Taken;
+                return Judged(Verdict::Taken);
             }
         }
         let is_here =
             |at: &(u64, u64)| self.views.get(&at.0).is_some_and(|it| it.chain(at.1).is_some());
         if latest.is_some_and(|at| !is_here(&at)) {
-            return self.wait_unless_past(view);
+            return Judged(self.wait_unless_past(view));
         }
         match self.opening(view, &votes) {
-            None => Verdict::Faulty,
-            Some(opening) => {
-                self.begin_view(opening, latest);
-                Verdict::Taken
-            }
+            None => Judged(Verdict::Faulty),
+            Some(opening) => Opens(opening, latest),
         }
     }
 

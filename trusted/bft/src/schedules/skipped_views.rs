@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Views that a correct replica has skipped, and that others know. Two of five lie.
+//! Views that a correct replica has skipped, and that others know. Two of five lie, or one of
+//! three.
 
 use smt_replica::{Request, first_number};
 
 use super::Cluster;
 use super::steps::{
-    change_of, hears, is_answered, one_opens_view_one, open_view_four, pad, says, second_request,
-    small_batches, stands, state_of, statements_of, wants,
+    change_of, hears, is_answered, kept, one_opens_view_one, open_view_four, pad, request, says,
+    second_request, small, small_batches, stands, state_of, statements_of, wants,
 };
 use crate::message::{Message, State, Statement};
 use crate::replica::Output;
@@ -245,4 +246,40 @@ fn a_view_that_was_skipped_with_a_state_is_learned_of_when_a_later_one_begins_wi
     [0, 3].into_iter().for_each(|it| hears(&mut cluster, it, &said.four));
     [0, 4].into_iter().for_each(|it| hears(&mut cluster, it, &said.three));
     assert!(is_answered(&mut cluster, &[0, 3, 4]));
+}
+
+// 2 took what 1 said in view 1 as statements of a view that was never opened, and did not open the
+// view when its votes came. The two answered nothing more.
+#[test]
+fn a_leader_that_is_followed_from_behind_its_new_view_waits_until_the_view_is_opened() {
+    let mut cluster = small(3);
+    for _ in 0..8 {
+        assert!(request(&mut cluster, &|_, _| true, &[]));
+    }
+    [1, 2].into_iter().for_each(|view| cluster.replicas[2].want(view));
+    let away = |from: usize, to: usize| from != 2 && to != 2;
+    [0, 1].into_iter().for_each(|who| cluster.replicas[who].want(1));
+    let of_zero = kept(&cluster, 0, 0, 10);
+    cluster.settle(away);
+    assert!(request(&mut cluster, &away, &[0, 1]));
+    // 0 gives 2 a state of view 0, in which 1 has opened view 1, and has not entered it.
+    let State { proof, snapshot, streams, .. } = state_of(&cluster, 1);
+    let streams: Vec<_> = streams.into_iter().filter(|it| it.device == 1).collect();
+    assert_eq!((streams[0].track.counter, streams[0].track.at), (12, Some((0, 8))));
+    assert!(streams[0].track.opened.contains_key(&1));
+    let opening = cluster.replicas[1].views[&0].opening.clone();
+    let (checkpoints, log, enters) = <_>::default();
+    let state = State { proof, checkpoints, snapshot, log, opening, enters, streams };
+    cluster.replicas[2].receive(&Message::State(Box::new(state)).encode());
+    assert_eq!(cluster.replicas[2].metrics().states, 1);
+    // It hears 1 before it hears 0.
+    let of_one = kept(&cluster, 1, 1, 12);
+    hears(&mut cluster, 2, &of_one);
+    hears(&mut cluster, 2, &of_zero);
+    assert!(request(&mut cluster, &away, &[0, 1]));
+    let of_one = kept(&cluster, 1, 1, 12);
+    hears(&mut cluster, 2, &of_one);
+    assert!(!cluster.replicas[2].streams[&(1, 1)].track.is_faulty);
+    second_request(&mut cluster);
+    assert!(is_answered(&mut cluster, &[1, 2]));
 }
