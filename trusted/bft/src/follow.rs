@@ -313,6 +313,10 @@ impl<S: Service> Replica<S> {
         let verdict = self.wait_unless_never_opened(view);
         let leads = self.group.leader(view) == from.device;
         let Some(of_view) = self.views.get_mut(&view) else {
+            // Its stream tells, whatever is known of the view: NEW-VIEW comes before.
+            if leads && !track.opened.contains_key(&view) {
+                return Verdict::Faulty;
+            }
             track.enter((view, opening), None, [0; 32]);
             return verdict;
         };

@@ -191,7 +191,10 @@ impl<S: Service> Replica<S> {
         }
         let opening = state.opening;
         let view = opening.view;
-        self.skipped_to = self.skipped_to.max(view);
+        // A view that is known already, with all streams, leaves nothing out.
+        if !self.views.contains_key(&view) || state.streams.iter().any(|it| self.needs(it)) {
+            self.skipped_to = self.skipped_to.max(view);
+        }
         self.decided = self.decided.max((view, checkpoint.sequence));
         let leader = self.group.leader(view);
         let mut is_leader_moved = false;

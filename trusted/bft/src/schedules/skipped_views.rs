@@ -283,3 +283,37 @@ fn a_leader_that_is_followed_from_behind_its_new_view_waits_until_the_view_is_op
     second_request(&mut cluster);
     assert!(is_answered(&mut cluster, &[1, 2]));
 }
+
+// Others waited for the NEW-VIEW for ever, and one that had skipped the view went on with the
+// liar's votes.
+#[test]
+fn a_leader_that_enters_its_view_without_having_opened_it_is_faulty_to_all_alike() {
+    let mut cluster = Cluster::new(5);
+    let enter = says(&mut cluster, 2, &Statement::Enter { view: 2, opening: [9; 32] }).1;
+    cluster.replicas[1].skipped_to = 3;
+    [0, 1, 4].into_iter().for_each(|it| hears(&mut cluster, it, std::slice::from_ref(&enter)));
+    let faulty = [0, 1, 4].map(|it| cluster.replicas[it].streams[&(2, 1)].track.is_faulty);
+    assert_eq!(faulty, [true; 3]);
+}
+
+// 1 had the view of a state already. It then took what the liar 3 said in a view that the liar 2
+// never opened, for which the others waited, and went on with votes that they never heard.
+#[test]
+fn a_state_of_a_view_that_is_known_skips_no_view() {
+    let mut cluster = Cluster::new(5);
+    let correct = |from: usize, to: usize| ![2, 3].contains(&from) && ![2, 3].contains(&to);
+    [0, 1, 4].into_iter().for_each(|who| cluster.replicas[who].want(4));
+    while cluster.replicas[1].metrics().stable == 0 {
+        assert!(request(&mut cluster, &correct, &[0, 1, 4]));
+    }
+    let enter = says(&mut cluster, 3, &Statement::Enter { view: 2, opening: [9; 32] }).1;
+    [0, 1, 4].into_iter().for_each(|it| hears(&mut cluster, it, std::slice::from_ref(&enter)));
+    let state = state_of(&cluster, 0);
+    assert_eq!(state.opening.view, 4);
+    // As if the others' CHECKPOINTs were still on their way.
+    cluster.replicas[1].ledger.stable = 0;
+    cluster.replicas[1].receive(&Message::State(Box::new(state)).encode());
+    assert_eq!(cluster.replicas[1].metrics().states, 1);
+    let counters = [0, 1, 4].map(|it| cluster.replicas[it].streams[&(3, 1)].track.counter);
+    assert_eq!(counters, [0; 3]);
+}
