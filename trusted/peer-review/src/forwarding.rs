@@ -37,6 +37,12 @@ pub(crate) struct Forwarding {
     /// The tick up to which it holds that the node has told of its first message without a receipt,
     /// by sending it to this witness. A correct node tells again as long as it has no receipt.
     told_until: u64,
+    /// The message of which the node has told last before the receipt of the one before it was
+    /// here, and the tick up to which that holds.
+    told_early: Option<(u64, u64)>,
+    /// Whether the node told while this witness kept no more: it could keep no more itself, and a
+    /// receiver that comes back gets no further messages.
+    is_excused: bool,
 }
 
 impl Forwarding {
@@ -59,40 +65,64 @@ impl Forwarding {
         while self.waiting.front().is_some_and(|it| it.message.number <= receipt.number) {
             self.waiting.pop_front();
         }
+        self.is_excused &= receipt.number < self.sent;
         if self.recent.back().is_none_or(|it| it.0 < now) {
             self.recent.push_back((now, self.received()));
             self.recent.drain(..self.recent.len().saturating_sub(RECENT));
         }
         self.receipt = Some(receipt);
         self.received_at = now;
+        if let Some((number, until)) = self.told_early {
+            self.hold(number, until);
+        }
     }
 
     /// The node has told of a message. It may not have the receipts of late yet.
     pub(crate) fn tell(&mut self, number: u64, now: u64, options: &Options) {
-        let holds = u64::from(options.complain).saturating_mul(2);
+        // A node that has a receipt tells no more, and this witness gets it with the next audit.
+        let holds = u64::from(options.complain).saturating_mul(2) + u64::from(options.audit);
         while self.recent.front().is_some_and(|it| it.0.saturating_add(holds) < now) {
             self.recent.pop_front();
         }
         let known = self.recent.front().map_or_else(|| self.received(), |it| it.1);
-        if number > known && number - 1 <= self.received() {
-            self.told_until = now.saturating_add(holds);
+        if number > known {
+            self.hold(number, now.saturating_add(holds));
         }
+    }
+
+    /// The node has told of a message: of its first one without a receipt, or that is not known
+    /// yet.
+    fn hold(&mut self, number: u64, until: u64) {
+        if number - 1 > self.received() {
+            self.told_early = Some((number, until));
+            return;
+        }
+        self.told_early = None;
+        self.told_until = self.told_until.max(until);
+        self.is_excused |= self.last() < self.sent;
+    }
+
+    /// The last message up to which nothing was forgotten.
+    fn last(&self) -> u64 {
+        self.waiting.back().map_or_else(|| self.received(), |it| it.message.number)
     }
 
     /// The log sends a message.
     pub(crate) fn add(&mut self, message: SentMessage, now: u64, retained: usize) {
         self.sent = message.number;
-        let last = self.waiting.back().map_or_else(|| self.received(), |it| it.message.number);
-        let is_next = last.checked_add(1) == Some(message.number);
+        let is_next = self.last().checked_add(1) == Some(message.number);
         if is_next && self.waiting.len() < retained {
             self.waiting.push_back(Waiting { message, since: now });
+        } else {
+            self.is_excused |= self.is_told(now);
         }
     }
 
     /// Whether messages wait too long, and the node does not tell of the first.
     pub(crate) fn is_late(&self, now: u64, options: &Options) -> bool {
         let since = self.waiting.front().map_or(self.received_at, |it| it.since);
-        let waits = self.received() < self.sent && is_long(since, now, options);
+        let is_missing = !self.waiting.is_empty() || !self.is_excused;
+        let waits = self.received() < self.sent && is_missing && is_long(since, now, options);
         waits && !self.is_told(now)
     }
 
@@ -181,6 +211,40 @@ mod tests {
         it.acknowledge(receipt(6), 43);
         it.add(message(7), 43, 3);
         assert_eq!(numbers(&it, 85), [7]);
+    }
+
+    #[test]
+    fn a_node_that_tells_of_a_message_has_told_also_before_the_receipt_of_the_one_before_is_here() {
+        let (options, mut it) = (Options::default(), Forwarding::default());
+        (1..=2).for_each(|number| it.add(message(number), 1, 9));
+        it.tell(2, 50, &options);
+        assert!(it.is_late(51, &options));
+        it.acknowledge(receipt(1), 52);
+        assert!(!it.is_late(75, &options) && it.is_late(76, &options));
+    }
+
+    #[test]
+    fn a_node_is_excused_for_what_is_forgotten_if_it_told_of_what_is_not() {
+        let options = Options::default();
+        let forgotten_at = 40;
+        for (told_at, is_excused) in [(1, false), (20, true), (48, true)] {
+            let mut it = Forwarding::default();
+            let tell = |it: &mut Forwarding| it.tell(1, told_at, &options);
+            if told_at < forgotten_at {
+                tell(&mut it);
+            }
+            (1..=5).for_each(|number| it.add(message(number), forgotten_at, 3));
+            if told_at > forgotten_at {
+                tell(&mut it);
+            }
+            it.add(message(6), 50, 3);
+            assert!(it.is_late(90, &options), "a message is there");
+            it.acknowledge(receipt(3), 91);
+            assert_eq!(it.is_late(400, &options), !is_excused, "{told_at}");
+            it.acknowledge(receipt(6), 401);
+            it.add(message(7), 401, 3);
+            assert!(it.is_late(442, &options), "{told_at}");
+        }
     }
 
     #[test]

@@ -106,7 +106,7 @@ impl<A: Application> smt_replica::Node for Node<A> {
 
     const SYSTEM: &'static str = SYSTEM;
     const LOG: &'static str = "journal";
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 4;
 
     /// Nothing: bytes alone do not tell who has sent them ([`Event::message`]).
     fn decode(_: &[u8]) -> Option<Event> {

@@ -134,3 +134,24 @@ fn a_receipt_that_was_lost_behind_a_witness_comes_again() {
     assert_eq!(nodes[1].host.outboxes[&3].count(), 0);
     assert_eq!(nodes[2].verdict(1), Verdict::Trusted);
 }
+
+#[test]
+fn a_sender_is_not_suspected_for_what_it_forgot_while_its_receiver_took_nothing() {
+    // Node 5 is a child of node 2, whose witnesses are nodes 3 and 4.
+    let mut nodes = nodes_of(6, Options { retained: 20, ..Options::default() });
+    let hides = |_: u32, to: u32, it: &Message| {
+        to != 5 || !matches!(it, Message::Sent(_) | Message::Challenge(_))
+    };
+    for _ in 0..40 {
+        assert!(nodes[0].local(b"part".to_vec()));
+        pass(&mut nodes, 4, hides);
+    }
+    for _ in 0..3 {
+        pass(&mut nodes, 70, all);
+        assert!(nodes[0].local(b"part".to_vec()));
+        assert_eq!(nodes[5].application().count(), 20);
+        for witness in [3, 4] {
+            assert_eq!(nodes[witness].verdict(2), Verdict::Trusted, "by {witness}");
+        }
+    }
+}
