@@ -136,7 +136,9 @@ STEPS = [
     step(
         "peer-review",
         "nodes that lie, and witnesses",
-        f"{TRUSTED} peer-review sim --count 10000",
+        f"{TRUSTED} peer-review sim --count 10000 && "
+        f"{TRUSTED} peer-review sim --plans --count 4000 && "
+        f"{TRUSTED} peer-review sim --plans --logs --count 1000",
         rooms={"trusted/peer-review"},
     ),
     step(

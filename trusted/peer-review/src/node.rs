@@ -84,7 +84,7 @@ pub(crate) struct Host<S> {
     pub(crate) log: Log,
     pub(crate) outboxes: BTreeMap<u32, Outbox>,
     /// The last receipt that was given to each sender.
-    receipts: BTreeMap<u32, Receipt>,
+    pub(crate) receipts: BTreeMap<u32, Receipt>,
 }
 
 /// The questions of a witness.

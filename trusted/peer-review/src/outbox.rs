@@ -80,6 +80,14 @@ impl Outbox {
         self.waiting.get(1)
     }
 
+    /// Whether a message was sent, has no receipt, and is not kept.
+    #[cfg(feature = "sim")]
+    pub(crate) fn has_forgotten(&self, number: u64) -> bool {
+        let received = self.receipt.as_ref().map_or(0, |it| it.number);
+        let is_kept = self.waiting.iter().any(|it| it.number == number);
+        (received + 1..=self.sent).contains(&number) && !is_kept
+    }
+
     pub(crate) fn tick(&mut self, options: &Options) -> Due {
         self.now = self.now.saturating_add(1);
         let (Some(first), Some(since)) = (self.waiting.front(), self.since.front()) else {

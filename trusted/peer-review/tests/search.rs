@@ -4,16 +4,25 @@
 //!     SMT_PEER_REVIEW_COUNT=10000 cargo test -p smt-peer-review --all-features --test search
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use smt_peer_review::sim::{Attack, Scenario, Violation, report, run};
+use smt_peer_review::sim::{Attack, Report, Scenario, Violation, report, run};
 
-#[test]
-fn no_seed_violates_a_property() {
-    let variable = |name: &str| std::env::var(name).ok().map(|it| it.parse::<u64>().unwrap());
-    let first = variable("SMT_PEER_REVIEW_SEED").unwrap_or(0);
-    let count = variable("SMT_PEER_REVIEW_COUNT").unwrap_or(200);
-    let mut report = report();
+fn variable(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).map_or(otherwise, |it| it.parse().unwrap())
+}
+
+fn count() -> u64 {
+    variable("SMT_PEER_REVIEW_COUNT", 200)
+}
+
+/// Searches seeds, and calls what happens too seldom among `many` of them or more a failure too.
+fn search(
+    mut report: Report<Violation>,
+    (count, many): (u64, u64),
+    scenario: impl Fn(u64) -> Scenario,
+) {
+    let first = variable("SMT_PEER_REVIEW_SEED", 0);
     for seed in first..first + count {
-        let scenario = Scenario::of_seed(seed);
+        let scenario = scenario(seed);
         let outcome = run(&scenario);
         if !outcome.violations.is_empty() {
             println!("{scenario:?}");
@@ -22,8 +31,31 @@ fn no_seed_violates_a_property() {
     }
     println!("{report}");
     assert_eq!(report.violations(), []);
-    if count >= 200 {
+    if count >= many {
         assert_eq!(report.rare(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn no_seed_violates_a_property() {
+    search(report(false, false), (count(), 200), Scenario::of_seed);
+}
+
+/// Up to f liars follow a plan of several steps together. Without journals, then with them.
+#[test]
+fn liars_who_work_together_violate_nothing() {
+    search(report(false, true), (count() * 3 / 2, 300), Scenario::with_plan);
+    search(report(true, true), (count() / 4, 300), |it| Scenario::with_plan(it).and_logs(true));
+}
+
+/// A child that lies gave its receipts late and one by one, or nothing until its parent forgot what
+/// came next: the parent was suspected at times, or for good.
+#[test]
+fn a_child_that_lies_brings_its_correct_parent_under_no_suspicion() {
+    for (seed, has_logs) in [(39, false), (1035, false), (1045, false), (1251, false), (3130, true)]
+    {
+        let outcome = run(&Scenario::with_plan(seed).and_logs(has_logs));
+        assert_eq!(outcome.violations, [], "seed {seed}");
     }
 }
 

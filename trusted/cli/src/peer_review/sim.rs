@@ -12,10 +12,18 @@ use crate::search::Seeds;
 pub(crate) struct SimArguments {
     #[command(flatten)]
     seeds: Seeds,
+    /// Nodes have journals on disks that lose and tear, and are killed
+    #[arg(long)]
+    logs: bool,
+    /// Liars work together by plans of several steps
+    #[arg(long)]
+    plans: bool,
 }
 
 impl SimArguments {
     pub(crate) fn run(self) -> Result<(), CommandError> {
-        self.seeds.search(report(), |seed| run(&Scenario::of_seed(seed)))
+        let scenario = if self.plans { Scenario::with_plan } else { Scenario::of_seed };
+        let report = report(self.logs, self.plans);
+        self.seeds.search(report, |seed| run(&scenario(seed).and_logs(self.logs)))
     }
 }

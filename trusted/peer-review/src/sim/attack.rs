@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The ways in which a node lies.
 
+use crate::tree::Tree;
+
 /// A way to lie.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Attack {
@@ -105,8 +107,14 @@ impl Attack {
         Self::Blind,
     ];
 
+    /// Whether a node at this place of a tree can lie in this way.
+    pub(super) fn is_possible(self, node: u32, tree: &Tree) -> bool {
+        let has_children = tree.children(node).next().is_some();
+        (has_children || !self.is_of_parent()) && (node > 0 || !self.is_of_child())
+    }
+
     /// Whether only a node that forwards can lie in this way.
-    pub(super) fn is_of_parent(self) -> bool {
+    fn is_of_parent(self) -> bool {
         matches!(
             self,
             Self::Selfish

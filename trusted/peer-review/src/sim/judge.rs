@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The properties that each run must have.
 
+use std::collections::BTreeMap;
+
 use crate::group::Group;
 use crate::node::{Node, Verdict};
+use crate::outbox::Outbox;
 use crate::sim::attack::{Attack, Found};
+use crate::sim::liar::Liar;
 use crate::sim::scenario::{DEGREE, Scenario};
-use crate::tree::{Content, Delivery, Tree};
+use crate::sim::step::Audience;
+use crate::tree::Tree;
 
 /// A witness may be so many entries behind a correct node's log.
 const BEHIND: u64 = 40;
+/// Ticks after which a receiver that has given a correct sender no receipt is suspected.
+const OWES: u32 = 120;
 
 /// A property that does not hold.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -36,6 +43,40 @@ pub enum Violation {
     Flooded(u32),
     /// A correct node has failed.
     Failed(u32),
+    /// A correct node has delivered two parts at this place.
+    Redelivered(u32, u64),
+    /// A correct node that was killed is refused its own journal.
+    JournalRefused(u32),
+}
+
+/// A liar at the end of a run.
+pub(super) struct Lied {
+    number: u32,
+    /// The way in which it lies now, and those to whom.
+    attack: Option<Attack>,
+    to: Audience,
+    has_lied: bool,
+    /// Whether its device has signed what is not the log of a correct node.
+    is_logged: bool,
+}
+
+impl Lied {
+    pub(super) fn new(number: u32, liar: &Liar) -> Self {
+        Self {
+            number,
+            attack: liar.attack,
+            to: liar.together.to,
+            has_lied: liar.lies_of_attack() > 0,
+            is_logged: liar.cores.iter().any(|it| it.lie.is_logged),
+        }
+    }
+
+    /// Whether the stream comes through it, if need be by its witnesses. A liar of a plan that has
+    /// lied in another way before has ended that, unless it stands in its log.
+    fn streams(&self, has_plan: bool) -> bool {
+        let is_logged = has_plan && self.is_logged;
+        !is_logged && self.attack.is_none_or(Attack::streams)
+    }
 }
 
 /// The end of a run.
@@ -45,18 +86,23 @@ pub(super) struct Record<'a> {
     /// The stream, as the source's host has put it in.
     pub(super) stream: &'a [Vec<u8>],
     pub(super) correct: Vec<(u32, &'a Node<Tree>)>,
-    /// The deliveries of each node.
-    pub(super) delivered: &'a [Vec<Vec<u8>>],
-    /// Liars that have lied.
-    pub(super) lied: Vec<(u32, Attack)>,
+    /// The parts of the stream that each node has delivered, by number.
+    pub(super) delivered: &'a [BTreeMap<u64, Vec<u8>>],
+    pub(super) liars: Vec<Lied>,
+    /// Liars that took nothing until their parent had to forget what comes next for them.
+    pub(super) cut_off: Vec<u32>,
     /// Pairs of witness and liar of whom the first has suspected the second in honest times.
     pub(super) suspected: &'a [(u32, u32)],
     pub(super) ticks: u64,
 }
 
 impl Record<'_> {
-    fn attack(&self, node: u32) -> Option<Attack> {
-        self.scenario.liars.iter().find(|it| it.0 == node).map(|it| it.1)
+    fn liar(&self, node: u32) -> Option<&Lied> {
+        self.liars.iter().find(|it| it.number == node)
+    }
+
+    fn has_plan(&self) -> bool {
+        self.scenario.plan.is_some()
     }
 
     pub(super) fn judge(&self) -> Vec<Violation> {
@@ -64,9 +110,13 @@ impl Record<'_> {
         for (number, node) in &self.correct {
             self.judge_node(*number, node, &mut found);
         }
-        for (liar, attack) in &self.lied {
-            if !self.is_found(*liar, *attack) {
-                found.push(Violation::NotFound(*liar));
+        for liar in &self.liars {
+            let is_found = match self.has_plan() {
+                true => self.is_found_in_the_end(liar),
+                false => !liar.has_lied || self.is_found(liar),
+            };
+            if !is_found {
+                found.push(Violation::NotFound(liar.number));
             }
         }
         self.judge_stream(&mut found);
@@ -82,7 +132,7 @@ impl Record<'_> {
             found.push(Violation::Flooded(number));
         }
         for other in (0..self.scenario.nodes).filter(|it| *it != number) {
-            let is_correct = self.attack(other).is_none();
+            let is_correct = self.liar(other).is_none();
             if let Verdict::Exposed(evidence) = node.verdict(other) {
                 if is_correct {
                     found.push(Violation::Slandered(other));
@@ -103,44 +153,83 @@ impl Record<'_> {
         }
     }
 
-    /// Whether correct nodes know of a liar what they must.
-    fn is_found(&self, liar: u32, attack: Attack) -> bool {
-        let is_exposed =
-            |it: &&(u32, &Node<Tree>)| matches!(it.1.verdict(liar), Verdict::Exposed(_));
-        let witnesses = self.correct.iter().filter(|it| self.group.is_witness(it.0, liar));
+    /// Whether correct nodes know of a liar what they must, if it has lied in one way alone.
+    fn is_found(&self, liar: &Lied) -> bool {
         // A message that a node hides is missed by its sender, if the sender is correct.
-        let parent = Tree::new(self.scenario.nodes, DEGREE).parent(liar);
-        let is_missed = parent.is_none_or(|it| self.attack(it).is_none());
-        match attack.found() {
-            Found::Exposed => self.correct.iter().filter(is_exposed).count() == self.correct.len(),
-            Found::Suspected if !is_missed && attack.is_of_child() => true,
-            Found::Suspected => { witnesses }.all(|it| it.1.verdict(liar) != Verdict::Trusted),
+        let parent = Tree::new(self.scenario.nodes, DEGREE).parent(liar.number);
+        let is_missed = parent.is_none_or(|it| self.liar(it).is_none());
+        let is_of_child = liar.attack.is_some_and(Attack::is_of_child);
+        match liar.attack.map_or(Found::Open, Attack::found) {
+            Found::Exposed => self.is_exposed(liar.number),
+            Found::Suspected if !is_missed && is_of_child => true,
+            Found::Suspected => self.is_suspected(liar.number, |_| true),
             // The first witness that suspects it delivers its messages, so others need not.
-            Found::AtTimes => { witnesses }.any(|it| self.suspected.contains(&(it.0, liar))),
+            Found::AtTimes => {
+                let mut witnesses = self.witnesses(liar.number);
+                witnesses.any(|it| self.suspected.contains(&(it.0, liar.number)))
+            }
             Found::Open => true,
         }
     }
 
+    /// The same for a liar of a plan: whatever it did before, a lie in its log leads to evidence,
+    /// or it does not show the log. Otherwise it is suspected of what it hides now.
+    fn is_found_in_the_end(&self, liar: &Lied) -> bool {
+        let node = liar.number;
+        if liar.is_logged {
+            return self.is_exposed(node) || self.is_suspected(node, |_| true);
+        }
+        let hides_log = matches!(
+            liar.attack,
+            Some(Attack::Stop | Attack::Mute | Attack::Stale | Attack::Defer)
+        );
+        if hides_log && liar.has_lied && !self.is_suspected(node, |it| liar.to.has(it)) {
+            return false;
+        }
+        let parent = Tree::new(self.scenario.nodes, DEGREE).parent(node);
+        let parent = self.correct.iter().find(|it| Some(it.0) == parent);
+        let owes = parent.and_then(|it| it.1.host.outboxes.get(&node)).map_or(0, Outbox::age);
+        owes <= OWES || self.is_suspected(node, |_| true)
+    }
+
+    /// Whether all correct nodes have evidence against a node.
+    fn is_exposed(&self, node: u32) -> bool {
+        self.correct.iter().all(|it| it.1.evidence(node).is_some())
+    }
+
+    /// Whether those of its correct witnesses for which this is true suspect a node, or have
+    /// evidence.
+    fn is_suspected(&self, node: u32, must: impl Fn(u32) -> bool) -> bool {
+        let mut witnesses = self.witnesses(node).filter(|it| must(it.0));
+        witnesses.all(|it| it.1.verdict(node) != Verdict::Trusted)
+    }
+
+    fn witnesses(&self, node: u32) -> impl Iterator<Item = &(u32, &Node<Tree>)> {
+        self.correct.iter().filter(move |it| self.group.is_witness(it.0, node))
+    }
+
     fn judge_stream(&self, found: &mut Vec<Violation>) {
-        let contents = |node: u32| -> Vec<Content> {
-            let delivered = self.delivered[node as usize].iter();
-            delivered.filter_map(|it| Delivery::decode(it)).map(|it| it.content).collect()
-        };
         let tree = Tree::new(self.scenario.nodes, DEGREE);
-        let is_any_exposed = self.scenario.liars.iter().any(|liar| {
-            let verdicts = self.correct.iter().map(|it| it.1.verdict(liar.0));
-            { verdicts }.all(|it| matches!(it, Verdict::Exposed(_)))
+        let is_found = self.liars.iter().any(|it| match self.has_plan() {
+            true => it.is_logged,
+            false => {
+                let is_hidden = it.attack.map(Attack::found) == Some(Found::Suspected);
+                self.is_exposed(it.number) || (it.has_lied && is_hidden)
+            }
         });
-        let is_suspect = self.lied.iter().any(|it| it.1.found() == Found::Suspected);
         for (node, _) in &self.correct {
-            let own = contents(*node);
+            let own = &self.delivered[*node as usize];
             let above = std::iter::successors(tree.parent(*node), |it| tree.parent(*it));
-            let comes_through = { above }.all(|it| self.attack(it).is_none_or(Attack::streams));
-            if comes_through && !self.scenario.is_rolled_back {
-                for content in &own {
-                    let place = usize::try_from(content.number - 1).unwrap_or(usize::MAX);
-                    if self.stream.get(place) != Some(&content.bytes) {
-                        found.push(Violation::Invented(*node, content.number));
+            let streams = |it| {
+                let is_correct_or_streams =
+                    self.liar(it).is_none_or(|it| it.streams(self.has_plan()));
+                is_correct_or_streams && !self.cut_off.contains(&it)
+            };
+            if { above }.all(streams) && !self.scenario.is_rolled_back {
+                for (number, bytes) in own {
+                    let place = usize::try_from(number - 1).unwrap_or(usize::MAX);
+                    if self.stream.get(place) != Some(bytes) {
+                        found.push(Violation::Invented(*node, *number));
                     }
                 }
                 let missing = self.stream.len().saturating_sub(own.len());
@@ -149,10 +238,10 @@ impl Record<'_> {
                 }
             }
             for (other, _) in self.correct.iter().filter(|it| it.0 > *node) {
-                let two = own.iter().zip(contents(*other));
-                let differ = { two }.find(|(one, other)| *one != other).map(|it| it.0.number);
-                if let Some(place) = differ.filter(|_| !is_any_exposed && !is_suspect) {
-                    found.push(Violation::Differ(place));
+                let others = &self.delivered[*other as usize];
+                let differs = |it: &(&u64, &Vec<u8>)| others.get(it.0).is_some_and(|at| at != it.1);
+                if let Some((place, _)) = own.iter().find(differs).filter(|_| !is_found) {
+                    found.push(Violation::Differ(*place));
                 }
             }
         }

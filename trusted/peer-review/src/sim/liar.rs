@@ -5,38 +5,48 @@ use std::collections::{BTreeMap, VecDeque};
 
 use smt_simulation::Random;
 
-use crate::authenticator::{Authenticator, Receipt, Sent, SentMessage, body_digest};
+use crate::authenticator::{self, Authenticator, Receipt, SentMessage, body_digest};
 use crate::entry::{Entry, Input};
 use crate::evidence::Evidence;
 use crate::message::{Message, Segment, encode};
 use crate::node::{Host, Node, Output};
 use crate::sim::attack::Attack;
+use crate::sim::together::{Sent, Together};
 use crate::state::{Made, State};
 use crate::tree::{Content, Tree};
 
 /// How many lies a liar puts into its log, and how many old messages it keeps.
 const LOGGED: u64 = 3;
 const KEPT: usize = 100;
-/// The tick after which a liar that puts audits off begins.
+/// Ticks after which a liar that puts audits off begins.
 const DEFER_AFTER: u64 = 110;
+/// Ticks after which a liar that restores its host keeps the state, and has it again.
+const SAVE_AFTER: u64 = 60;
+const RESTORE_AFTER: u64 = 120;
 /// The ticks between what it shows.
 const SHOW_EVERY: u64 = 4;
 
 /// A liar: nodes that follow the protocol but for the lie. With a device that was rolled back there
 /// are two, which speak with one half of the others each.
 pub(super) struct Liar {
-    pub(super) attack: Attack,
+    /// The way in which it lies now, if it does.
+    pub(super) attack: Option<Attack>,
     pub(super) cores: Vec<Node<Tree>>,
-    random: Random,
-    lies: u64,
-    has_stopped: bool,
+    /// All that it does by a plan beside the attack.
+    pub(super) together: Together,
+    pub(super) random: Random,
+    pub(super) lies: u64,
+    pub(super) has_stopped: bool,
     kept: VecDeque<(u32, Vec<u8>)>,
-    held: Vec<(u32, Vec<u8>)>,
+    pub(super) held: Vec<(u32, Vec<u8>)>,
     /// An old state of the host.
-    saved: Option<Host<State<Tree>>>,
-    ticks: u64,
+    pub(super) saved: Option<Host<State<Tree>>>,
+    /// Ticks since it lies in this way.
+    pub(super) ticks: u64,
+    /// How often it had lied before.
+    pub(super) lies_before: u64,
     /// The index up to which each witness was shown the log, since audits are put off.
-    shown: BTreeMap<u32, u64>,
+    pub(super) shown: BTreeMap<u32, u64>,
     /// The beginning of another node's log.
     log: Option<(u32, Vec<Entry>)>,
     /// The number of a content that is never sent.
@@ -44,11 +54,17 @@ pub(super) struct Liar {
 }
 
 impl Liar {
-    pub(super) fn new(attack: Attack, mut cores: Vec<Node<Tree>>, seed: u64, beyond: u64) -> Self {
-        cores.iter_mut().for_each(|it| it.lie.attack = Some(attack));
+    pub(super) fn new(
+        attack: Option<Attack>,
+        mut cores: Vec<Node<Tree>>,
+        seed: u64,
+        beyond: u64,
+    ) -> Self {
+        cores.iter_mut().for_each(|it| it.lie.attack = attack);
         Self {
             attack,
             cores,
+            together: Together::default(),
             random: Random::new(seed),
             lies: 0,
             has_stopped: false,
@@ -56,6 +72,7 @@ impl Liar {
             held: Vec::new(),
             saved: None,
             ticks: 0,
+            lies_before: 0,
             shown: BTreeMap::new(),
             log: None,
             beyond,
@@ -67,7 +84,12 @@ impl Liar {
         self.lies + self.cores.iter().map(|it| it.lie.lies).sum::<u64>()
     }
 
-    fn own(&self) -> u32 {
+    /// How often it lied in the way in which it lies now.
+    pub(super) fn lies_of_attack(&self) -> u64 {
+        self.lies() - self.lies_before
+    }
+
+    pub(super) fn own(&self) -> u32 {
         self.cores[0].own
     }
 
@@ -87,19 +109,22 @@ impl Liar {
     pub(super) fn receive(&mut self, from: u32, bytes: &[u8]) {
         let side = self.side(from);
         let message = Message::decode(bytes);
-        let takes = match (self.attack, message) {
-            (Attack::Stop, _) => !self.has_stopped,
-            (Attack::Mute, Some(Message::Audit { .. })) => {
+        if message.as_ref().is_some_and(|it| self.ignores(from, it)) {
+            return;
+        }
+        let takes = match (self.attack_on(from), message) {
+            (Some(Attack::Stop), _) => !self.has_stopped,
+            (Some(Attack::Mute), Some(Message::Audit { .. })) => {
                 self.lies += 1;
                 false
             }
-            (Attack::Stale, Some(Message::Audit { after, .. })) => {
+            (Some(Attack::Stale), Some(Message::Audit { after, .. })) => {
                 self.lies += 1;
                 let empty = Segment { after, entries: Vec::new(), receipts: Vec::new() };
                 self.held.push((from, Message::Segment(empty).encode()));
                 false
             }
-            (Attack::Defer, Some(Message::Audit { .. })) if self.ticks > DEFER_AFTER => {
+            (Some(Attack::Defer), Some(Message::Audit { .. })) if self.ticks > DEFER_AFTER => {
                 // One more answer, and no audit is open.
                 let is_first = !self.shown.contains_key(&from);
                 if is_first {
@@ -110,14 +135,14 @@ impl Liar {
                 }
                 false
             }
-            (Attack::Blind, Some(Message::Segment(_) | Message::Complaint(_))) => {
+            (Some(Attack::Blind), Some(Message::Segment(_) | Message::Complaint(_))) => {
                 self.lies += 1;
                 false
             }
-            (attack, Some(Message::Sent(message) | Message::Challenge(message))) => {
+            (Some(attack), Some(Message::Sent(message) | Message::Challenge(message))) => {
                 self.receive_sent(attack, from, &message)
             }
-            (Attack::FalseAccuser, Some(Message::Segment(it))) => {
+            (Some(Attack::FalseAccuser), Some(Message::Segment(it))) => {
                 let has_received =
                     it.entries.iter().any(|it| matches!(it.input, Input::Received(_)));
                 if it.after == 0 && has_received {
@@ -154,12 +179,12 @@ impl Liar {
                 self.held.push((from, receipt));
                 false
             }
-            Attack::Skip if message.number > next && self.lies < LOGGED => {
+            Attack::Skip if message.number > next && self.lies_of_attack() < LOGGED => {
                 self.log_raw(side, Input::Received(Box::new(message.clone())));
                 false
             }
-            Attack::Skip => message.number != next || self.lies >= LOGGED,
-            Attack::Twice if message.number < next && self.lies < LOGGED => {
+            Attack::Skip => message.number != next || self.lies_of_attack() >= LOGGED,
+            Attack::Twice if message.number < next && self.lies_of_attack() < LOGGED => {
                 self.log_raw(side, Input::Received(Box::new(message.clone())));
                 true
             }
@@ -170,11 +195,18 @@ impl Liar {
     /// Puts an input into the log that no correct node takes.
     fn log_raw(&mut self, side: usize, input: Input) {
         self.lies += 1;
-        self.cores[side].commit(input, Made::default());
+        let core = &mut self.cores[side];
+        core.lie.is_logged = true;
+        core.commit(input, Made::default());
     }
 
     /// An entry of a node that has not signed it.
-    fn unsigned(&self, node: u32, input: [u8; 32], sent: Vec<Sent>) -> Authenticator {
+    pub(super) fn unsigned(
+        &self,
+        node: u32,
+        input: [u8; 32],
+        sent: Vec<authenticator::Sent>,
+    ) -> Authenticator {
         let index = self.cores[0].last() + 1;
         Authenticator { node, index, previous: [7; 32], input, sent, signature: [[0; 32]; 2] }
     }
@@ -182,13 +214,14 @@ impl Liar {
     /// A message that its sender has not sent.
     fn forged(&self, from: u32, to: u32, number: u64) -> SentMessage {
         let body = encode(&Content { number, bytes: b"forged".to_vec() });
-        let sent = vec![Sent { to, number, body: body_digest(&body) }];
+        let sent = vec![authenticator::Sent { to, number, body: body_digest(&body) }];
         SentMessage { authenticator: self.unsigned(from, [7; 32], sent), to, number, body }
     }
 
     pub(super) fn tick(&mut self) {
         self.ticks += 1;
-        if self.attack == Attack::Stop && (self.has_stopped || self.random.chance(3)) {
+        let stops = self.attack == Some(Attack::Stop);
+        if stops && (self.has_stopped || self.random.chance(3)) {
             self.has_stopped = true;
             self.lies += 1;
             return;
@@ -202,7 +235,10 @@ impl Liar {
     /// Lies of its own accord.
     fn lie(&mut self, side: usize) {
         let count = self.cores[side].application().count();
-        match self.attack {
+        let Some(attack) = self.attack else {
+            return;
+        };
+        match attack {
             Attack::Replay if !self.kept.is_empty() => {
                 self.lies += 1;
                 for _ in 0..4 {
@@ -211,7 +247,7 @@ impl Liar {
                 }
             }
             Attack::Forge => self.forge(side, count),
-            Attack::Invent if self.lies < LOGGED && self.random.chance(5) => {
+            Attack::Invent if self.lies_of_attack() < LOGGED && self.random.chance(5) => {
                 let from = (self.own() + 1) % self.cores[side].group.nodes();
                 let next = self.cores[side].host.state.received(from) + 1;
                 let forged = self.forged(from, self.own(), next);
@@ -253,13 +289,14 @@ impl Liar {
 
     /// The host restarts with what it was some time ago. The device has gone on.
     fn restore(&mut self, side: usize) {
-        if self.ticks == 60 {
+        if self.ticks == SAVE_AFTER {
             self.saved = Some(self.cores[side].host.clone());
         }
         let is_old = |saved: &Host<State<Tree>>| saved.log.last() < self.cores[side].last();
-        if self.ticks >= 120 && self.saved.as_ref().is_some_and(is_old) {
+        if self.ticks >= RESTORE_AFTER && self.saved.as_ref().is_some_and(is_old) {
             self.lies += 1;
             if let Some(saved) = self.saved.take() {
+                self.cores[side].lie.is_logged = true;
                 self.cores[side].host = saved;
             }
         }
@@ -292,7 +329,7 @@ impl Liar {
         let victim = (own + 1 + self.random.below(u64::from(nodes) - 1) as u32) % nodes;
         let entries = vec![Entry {
             input: Input::Local(vec![1]),
-            sent: vec![Sent { to: own, number: 9, body: [1; 32] }],
+            sent: vec![authenticator::Sent { to: own, number: 9, body: [1; 32] }],
             signature: [[5; 32]; 2],
         }];
         self.say_all(&Message::Evidence(Box::new(Evidence::Log {
@@ -334,31 +371,36 @@ impl Liar {
     }
 
     /// All that leaves the host.
-    pub(super) fn outputs(&mut self) -> Vec<(u32, Vec<u8>)> {
-        let mut sent = std::mem::take(&mut self.held);
+    pub(super) fn outputs(&mut self) -> Vec<Sent> {
+        let lie = |(to, bytes)| Sent { to, bytes, is_lie: true };
+        let mut sent: Vec<Sent> = std::mem::take(&mut self.held).into_iter().map(lie).collect();
         for side in 0..self.cores.len() {
             for output in self.cores[side].outputs() {
                 if let Output::Node(to, bytes) = output
                     && self.side(to) == side
                 {
-                    sent.extend(self.alter(side, to, bytes));
+                    let said = self.alter(side, to, bytes.clone());
+                    sent.extend(said.map(|it| Sent { is_lie: it.1 != bytes, ..lie(it) }));
                 }
             }
         }
         if self.has_stopped {
             sent.clear();
         }
-        if self.attack == Attack::Reorder && sent.len() > 1 {
+        if self.attack == Some(Attack::Reorder) && sent.len() > 1 {
             self.lies += 1;
             sent.reverse();
         }
-        sent
+        self.leave(sent)
     }
 
     /// The fate of a message that the protocol has the node send.
     fn alter(&mut self, side: usize, to: u32, bytes: Vec<u8>) -> Option<(u32, Vec<u8>)> {
         let is_witness = self.cores[side].group.is_witness(to, self.own());
-        match (self.attack, Message::decode(&bytes)) {
+        let Some(attack) = self.attack_on(to) else {
+            return Some((to, bytes));
+        };
+        match (attack, Message::decode(&bytes)) {
             (Attack::Omit, _) if self.random.chance(50) => {
                 self.lies += 1;
                 return None;

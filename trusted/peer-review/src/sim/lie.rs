@@ -14,6 +14,10 @@ pub(crate) struct Lie {
     pub(crate) attack: Option<Attack>,
     /// How often it lied.
     pub(crate) lies: u64,
+    /// Whether the device has signed what is not the log of a correct node. This does not end.
+    pub(crate) is_logged: bool,
+    /// Whether the last checkpoint that was due was left out, and no entry has come since.
+    has_skipped: bool,
 }
 
 impl Lie {
@@ -27,6 +31,7 @@ impl Lie {
     pub(crate) fn skips_checkpoint(&mut self) -> bool {
         let skips = self.attack == Some(Attack::NoCheckpoint);
         self.lies += u64::from(skips);
+        self.has_skipped = skips;
         skips
     }
 
@@ -48,13 +53,14 @@ impl Lie {
 
     /// The entry that is made in the place of a correct one.
     pub(crate) fn distort(&mut self, index: u64, input: Input, mut made: Made) -> (Input, Made) {
+        self.is_logged |= std::mem::take(&mut self.has_skipped);
         match (self.attack, &input) {
             (Some(Attack::WrongCheckpoint), Input::Checkpoint { .. }) => {
-                self.lies += 1;
+                self.tell();
                 return (Input::Checkpoint { state: [9; 32] }, made);
             }
             (Some(Attack::WrongOutput | Attack::Rewrite), _) if !made.bodies.is_empty() => {
-                self.lies += 1;
+                self.tell();
                 let at = index as usize % made.bodies.len();
                 if let Some(content) = decode::<Content>(&made.bodies[at]) {
                     made.bodies[at] = encode(&Content { bytes: b"wrong".to_vec(), ..content });
@@ -62,12 +68,18 @@ impl Lie {
                 }
             }
             (Some(Attack::SkipForward), _) if !made.sent.is_empty() => {
-                self.lies += 1;
+                self.tell();
                 made.sent.pop();
                 made.bodies.pop();
             }
             _ => {}
         }
         (input, made)
+    }
+
+    /// The device signs a lie.
+    fn tell(&mut self) {
+        self.lies += 1;
+        self.is_logged = true;
     }
 }

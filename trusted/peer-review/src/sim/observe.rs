@@ -19,7 +19,7 @@ use crate::tree::{Content, Tree};
 /// tick, and who has not answered is suspected in the next one.
 #[must_use]
 pub fn group() -> Arc<Group> {
-    let group = Group::clone(&group::group(3, 1));
+    let group = Group::clone(&group::group(3, 1, group::options()));
     let options = Options { resend: 1, complain: 1, audit: 2, suspect: 1, ..group.options };
     Arc::new(Group { options, ..group })
 }

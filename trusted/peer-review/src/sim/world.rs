@@ -1,48 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A run: the nodes of a tree, and the network between them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use smt_replica::sim::{Expected, Outcome, Report};
+use smt_attestor::OutlivingDevice;
+use smt_journal::ModelDisk;
+use smt_replica::sim::Outcome;
 use smt_simulation::{Bounds, Fate, Network, Random, Schedule};
 
 use crate::group::Group;
-use crate::node::{Node, Output, Verdict};
-use crate::sim::attack::Attack;
+use crate::node::{Node, Output};
+use crate::sim::coalition::Coalition;
 use crate::sim::group::{device, group};
-use crate::sim::judge::{Record, Violation};
+use crate::sim::host::Host;
+use crate::sim::judge::Violation;
 use crate::sim::liar::Liar;
 use crate::sim::scenario::{DEGREE, Scenario};
-use crate::tree::Tree;
+use crate::sim::together::Sent;
+use crate::sim::watch::Watch;
+use crate::tree::{Delivery, Tree};
 
-/// When the network becomes honest, when a run ends, and how long a tick is.
-const HONEST: u64 = 2000;
-const END: u64 = 8000;
-const TICK: u64 = 20;
-/// After so many more ticks no correct node is suspected any more.
-const CALM: u64 = 80;
-/// Parts of the stream while the network is bad, and all.
-const BAD_PARTS: usize = 6;
-const PARTS: usize = 14;
+/// How long a tick is.
+pub(super) const TICK: u64 = 20;
+/// How long a run with a plan goes on at least when liars have done all that they plan and the
+/// network is honest, and how often it is looked at then.
+const SETTLE: u64 = 100 * TICK;
+const LOOK: u64 = 25;
 
-enum Participant {
-    Correct(Box<Node<Tree>>),
-    Liar(Box<Liar>),
-}
-
-enum Happening {
+pub(super) enum Happening {
     Tick,
-    Message { to: u32, from: u32, bytes: Vec<u8> },
-}
-
-/// All that is counted beside attacks.
-const EVENTS: [&str; 4] = ["Partition", "SuspicionEnded", "LiarExposed", "LiarSuspected"];
-
-/// No run yet, of a search.
-#[must_use]
-pub fn report() -> Report<Violation> {
-    Report::new(Expected::attacks(&Attack::ALL).chain(Expected::each(EVENTS)))
+    Message { to: u32, from: u32, bytes: Vec<u8>, is_lie: bool },
+    Kill(Vec<u32>),
+    Resume(u32),
 }
 
 /// Runs a scenario.
@@ -51,55 +41,74 @@ pub fn run(scenario: &Scenario) -> Outcome<Violation> {
     World::new(scenario).run()
 }
 
-struct World<'a> {
-    scenario: &'a Scenario,
+/// The state of a run.
+pub(super) struct World<'a> {
+    pub(super) scenario: &'a Scenario,
     random: Random,
-    schedule: Schedule<Happening>,
+    /// All that is random about journals and kills.
+    pub(super) kills: Random,
+    pub(super) schedule: Schedule<Happening>,
     network: Network,
-    group: Arc<Group>,
-    participants: Vec<Participant>,
-    stream: Vec<Vec<u8>>,
-    delivered: Vec<Vec<Vec<u8>>>,
+    pub(super) group: Arc<Group>,
+    pub(super) hosts: Vec<Host>,
+    /// Devices that outlive their nodes.
+    pub(super) devices: BTreeMap<u32, OutlivingDevice>,
+    /// Liars that follow a plan.
+    pub(super) coalition: Option<Coalition>,
+    pub(super) stream: Vec<Vec<u8>>,
+    /// The parts of the stream that each node has delivered, by number.
+    pub(super) delivered: Vec<BTreeMap<u64, Vec<u8>>>,
     events: BTreeSet<String>,
-    violations: Vec<Violation>,
-    /// Pairs of witness and suspect: of this tick, and liars that were suspected in honest times.
-    suspected: BTreeSet<(u32, u32)>,
-    liars_suspected: Vec<(u32, u32)>,
-    ticks: u64,
+    pub(super) violations: Vec<Violation>,
+    pub(super) watch: Watch,
+    pub(super) ticks: u64,
+    /// When all was done of which the end depends.
+    done_at: Option<u64>,
 }
 
 impl<'a> World<'a> {
     fn new(scenario: &'a Scenario) -> Self {
         let mut random = Random::new(scenario.seed ^ 0x9ee6);
-        let nodes = scenario.nodes;
-        let bounds = Bounds { nodes, cuts: 4, cut: 800, honest_from: HONEST };
+        let (nodes, course) = (scenario.nodes, &scenario.course);
+        let bounds = Bounds { nodes, cuts: 4, cut: course.cut, honest_from: course.honest };
         let network = Network::draw(&bounds, &mut random);
+        // Nodes come to few entries meanwhile, beside all that is kept.
+        let part_max = course.options.retained as u64 / 2;
         let mut world = Self {
             scenario,
             network,
+            kills: Random::new(scenario.seed ^ 0xd15c),
             schedule: Schedule::default(),
-            group: group(nodes, scenario.faults),
-            participants: Vec::new(),
+            group: group(nodes, scenario.faults, course.options),
+            hosts: Vec::new(),
+            devices: BTreeMap::new(),
+            coalition: scenario.plan.as_ref().map(|it| Coalition::new(it, part_max)),
             stream: Vec::new(),
-            delivered: vec![Vec::new(); nodes as usize],
+            delivered: vec![BTreeMap::new(); nodes as usize],
             events: BTreeSet::new(),
             violations: Vec::new(),
-            suspected: BTreeSet::new(),
-            liars_suspected: Vec::new(),
+            watch: Watch::default(),
             ticks: 0,
+            done_at: None,
             random,
         };
         for node in 0..nodes {
-            let participant = world.participant(node);
-            world.participants.extend(participant);
+            let host = world.host(node);
+            world.hosts.extend(host);
+        }
+        if scenario.has_logs {
+            world.plan_kills();
         }
         world.schedule.at(TICK, Happening::Tick);
         world
     }
 
-    fn participant(&mut self, number: u32) -> Option<Participant> {
-        let attack = self.scenario.liars.iter().find(|it| it.0 == number).map(|it| it.1);
-        let devices = if attack.is_some() && self.scenario.is_rolled_back { 2 } else { 1 };
+    fn host(&mut self, number: u32) -> Option<Host> {
+        let is_liar = self.scenario.is_liar(number);
+        if self.scenario.has_logs && !is_liar {
+            return self.logged(number, ModelDisk::default());
+        }
+        let devices = if is_liar && self.scenario.is_rolled_back { 2 } else { 1 };
         let tree = Tree::new(self.scenario.nodes, DEGREE);
         let mut nodes = Vec::new();
         for _ in 0..devices {
@@ -107,164 +116,160 @@ impl<'a> World<'a> {
             let secret = [number as u8; 32];
             nodes.push(Node::new(self.group.clone(), device, secret, &tree).ok()?);
         }
-        match attack {
-            Some(attack) => {
-                let liar = Liar::new(attack, nodes, self.random.next_u64(), PARTS as u64 + 1);
-                Some(Participant::Liar(Box::new(liar)))
-            }
-            None => nodes.pop().map(|it| Participant::Correct(Box::new(it))),
+        if !is_liar {
+            return nodes.pop().map(|it| Host::Correct(Box::new(it)));
+        }
+        let (attack, beyond) =
+            (self.scenario.attack(number), self.scenario.course.parts as u64 + 1);
+        let liar = Liar::new(attack, nodes, self.random.next_u64(), beyond);
+        Some(Host::Liar(Box::new(liar)))
+    }
+
+    /// Notes that something has happened in this run.
+    pub(super) fn note(&mut self, event: impl Into<String>) {
+        self.events.insert(event.into());
+    }
+
+    pub(super) fn violate(&mut self, violation: Violation) {
+        if !self.violations.contains(&violation) {
+            self.violations.push(violation);
         }
     }
 
     fn run(mut self) -> Outcome<Violation> {
         while let Some(happening) = self.schedule.pop() {
-            if self.schedule.now() > END {
+            if self.schedule.now() > self.scenario.course.end || self.is_over() {
                 break;
             }
             match happening {
                 Happening::Tick => self.tick(),
-                Happening::Message { to, from, bytes } => {
-                    match &mut self.participants[to as usize] {
-                        Participant::Correct(node) => node.receive(from, &bytes),
-                        Participant::Liar(liar) => liar.receive(from, &bytes),
-                    }
-                    self.flush(to);
+                Happening::Message { to, from, bytes, is_lie: true } => {
+                    self.receive_lie(to, from, &bytes);
                 }
+                Happening::Message { to, from, bytes, is_lie: false } => {
+                    self.hosts[to as usize].receive(from, &bytes);
+                    // Inputs of a node with a journal become durable some at a time.
+                    let is_logged = matches!(self.hosts[to as usize], Host::Logged(_));
+                    let waits = is_logged && self.kills.chance(40);
+                    if !waits {
+                        self.flush(to);
+                    }
+                }
+                Happening::Kill(nodes) => nodes.into_iter().for_each(|it| self.kill(it)),
+                Happening::Resume(node) => self.resume(node),
             }
         }
-        self.judge();
-        Outcome { events: self.events, violations: self.violations }
+        self.finish()
+    }
+
+    /// Whether a run with a plan is over: all was done, and each liar is found.
+    fn is_over(&mut self) -> bool {
+        let Some(coalition) = &self.coalition else {
+            return false;
+        };
+        if self.violations.is_empty() {
+            let (now, course) = (self.schedule.now(), &self.scenario.course);
+            let is_done = coalition.is_done()
+                && now > course.honest
+                && self.stream.len() >= course.parts
+                && !self.hosts.iter().any(|it| matches!(it, Host::Killed(_)));
+            if is_done && self.done_at.is_none() {
+                self.done_at = Some(now);
+            }
+            let is_settled = self.done_at.is_some_and(|it| now > it + SETTLE);
+            return is_settled && self.ticks.is_multiple_of(LOOK) && self.judge().is_empty();
+        }
+        true
     }
 
     fn tick(&mut self) {
         self.ticks += 1;
         let now = self.schedule.now();
-        let may = self.stream.len() < if now > HONEST { PARTS } else { BAD_PARTS };
-        if may && self.random.chance(10) {
+        let course = &self.scenario.course;
+        let most = if now > course.honest { course.parts } else { course.bad_parts };
+        let may = self.stream.len() < most && self.has_room();
+        if may && self.random.chance(course.rate) {
             let part = self.random.next_u64().to_be_bytes().to_vec();
-            match &mut self.participants[0] {
-                Participant::Correct(node) => {
-                    node.local(part.clone());
-                }
-                Participant::Liar(liar) => liar.local(&part),
+            if self.hosts[0].local(&part) {
+                self.stream.push(part);
             }
-            self.stream.push(part);
         }
         for number in 0..self.scenario.nodes {
-            match &mut self.participants[number as usize] {
-                Participant::Correct(node) => node.tick(),
-                Participant::Liar(liar) => liar.tick(),
-            }
+            self.hosts[number as usize].tick();
             self.flush(number);
+            self.begin_log_anew(number);
         }
+        self.coalition_tick();
         self.look_at_suspicions(now);
         self.schedule.at(now + TICK, Happening::Tick);
     }
 
-    fn is_liar(&self, node: u32) -> bool {
-        self.scenario.liars.iter().any(|it| it.0 == node)
+    /// Whether the host of the source gives it a part: one that lies is always given some.
+    fn has_room(&self) -> bool {
+        let held_from = self.group.options.held_from();
+        let backlog = |it: &Node<Tree>| it.backlog() < held_from;
+        self.coalition.is_none() || self.hosts[0].correct().is_none_or(backlog)
     }
 
-    /// Suspicion of a correct node ends, and does not come back when the network is honest.
-    fn look_at_suspicions(&mut self, now: u64) {
-        let mut suspected = BTreeSet::new();
-        for (witness, participant) in (0..).zip(&self.participants) {
-            let Participant::Correct(node) = participant else {
-                continue;
-            };
-            for other in (0..self.scenario.nodes).filter(|it| node.audited(*it).is_some()) {
-                if matches!(node.verdict(other), Verdict::Suspected(_)) {
-                    suspected.insert((witness, other));
-                }
-            }
-        }
-        for pair in &suspected {
-            if self.is_liar(pair.1) {
-                if now > HONEST && !self.liars_suspected.contains(pair) {
-                    self.liars_suspected.push(*pair);
-                }
-            } else if now > HONEST + CALM * TICK {
-                let violation = Violation::Suspected(pair.1, pair.0);
-                if !self.violations.contains(&violation) {
-                    self.violations.push(violation);
-                }
-            }
-        }
-        let ended = self.suspected.difference(&suspected);
-        if { ended }.any(|it| !self.is_liar(it.1)) {
-            self.events.insert("SuspicionEnded".to_owned());
-        }
-        self.suspected = suspected;
-    }
-
-    fn judge(&mut self) {
-        let mut correct = Vec::new();
-        let mut lied = Vec::new();
-        for (number, participant) in (0..).zip(&self.participants) {
-            match participant {
-                Participant::Correct(node) => correct.push((number, &**node)),
-                Participant::Liar(liar) if liar.lies() > 0 => {
-                    self.events.insert(format!("{:?}", liar.attack));
-                    lied.push((number, liar.attack));
-                }
-                Participant::Liar(_) => {}
-            }
-        }
-        for (_, node) in &correct {
-            for (liar, _) in &lied {
-                let event = match node.verdict(*liar) {
-                    Verdict::Exposed(_) => "LiarExposed",
-                    Verdict::Suspected(_) => "LiarSuspected",
-                    Verdict::Trusted => continue,
-                };
-                self.events.insert(event.to_owned());
-            }
-        }
-        let record = Record {
-            scenario: self.scenario,
-            group: &self.group,
-            stream: &self.stream,
-            correct,
-            delivered: &self.delivered,
-            lied,
-            suspected: &self.liars_suspected,
-            ticks: self.ticks,
-        };
-        let found = record.judge();
+    fn finish(mut self) -> Outcome<Violation> {
+        let found = self.judge();
         self.violations.extend(found);
+        self.note_ends();
+        Outcome { events: self.events, violations: self.violations }
     }
 
-    fn flush(&mut self, number: u32) {
-        let sent = match &mut self.participants[number as usize] {
-            Participant::Liar(liar) => liar.outputs(),
-            Participant::Correct(node) => {
-                let mut sent = Vec::new();
-                for output in node.outputs() {
-                    match output {
-                        Output::Node(to, bytes) => sent.push((to, bytes)),
-                        Output::Deliver(bytes) => self.delivered[number as usize].push(bytes),
-                    }
-                }
-                sent
-            }
+    /// A node has delivered something to its host.
+    pub(super) fn deliver(&mut self, number: u32, bytes: &[u8]) {
+        let Some(Delivery { content, .. }) = Delivery::decode(bytes) else {
+            return;
         };
-        for (to, bytes) in sent.into_iter().filter(|it| it.0 < self.scenario.nodes) {
-            self.send(to, number, bytes);
+        let parts = &mut self.delivered[number as usize];
+        let known = parts.insert(content.number, content.bytes.clone());
+        if known.is_some_and(|it| it != content.bytes) {
+            self.violate(Violation::Redelivered(number, content.number));
         }
     }
 
-    fn send(&mut self, to: u32, from: u32, bytes: Vec<u8>) {
-        match self.network.send(self.schedule.now(), Some((to, from)), &mut self.random) {
-            Fate::Cut => {
-                self.events.insert("Partition".to_owned());
+    /// Sends all that a host wants sent.
+    pub(super) fn flush(&mut self, number: u32) {
+        let outputs = match &mut self.hosts[number as usize] {
+            Host::Liar(liar) => {
+                let sent = liar.outputs();
+                return sent.into_iter().for_each(|it| self.send(number, it));
             }
+            Host::Correct(node) => node.outputs(),
+            Host::Logged(logged) => logged.commit().unwrap_or_else(|_| {
+                self.violations.push(Violation::Failed(number));
+                Vec::new()
+            }),
+            Host::Killed(_) => return,
+        };
+        for output in outputs {
+            match output {
+                Output::Deliver(bytes) => self.deliver(number, &bytes),
+                Output::Node(to, bytes) => {
+                    self.look_at_output(&bytes);
+                    self.send(number, Sent { to, bytes, is_lie: false });
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, from: u32, sent: Sent) {
+        let Sent { to, bytes, is_lie } = sent;
+        let is_cut = |it: &mut Coalition| it.parts(to, from);
+        if to >= self.scenario.nodes || self.coalition.as_mut().is_some_and(is_cut) {
+            return;
+        }
+        match self.network.send(self.schedule.now(), Some((to, from)), &mut self.random) {
+            Fate::Cut => self.note("Partition"),
             Fate::Lost => {}
             Fate::Arrives { at, again } => {
                 if let Some(again) = again {
-                    let happening = Happening::Message { to, from, bytes: bytes.clone() };
-                    self.schedule.at(again, happening);
+                    let bytes = bytes.clone();
+                    self.schedule.at(again, Happening::Message { to, from, bytes, is_lie });
                 }
-                self.schedule.at(at, Happening::Message { to, from, bytes });
+                self.schedule.at(at, Happening::Message { to, from, bytes, is_lie });
             }
         }
     }

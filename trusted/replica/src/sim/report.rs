@@ -54,18 +54,20 @@ impl Expected {
         has_plans: bool,
     ) -> Vec<Self> {
         match has_plans {
-            true => Self::steps(together),
+            true => Self::steps(StepName::all(together)).collect(),
             false => Self::attacks(alone).collect(),
         }
     }
 
-    /// The steps of liars that work together, with those of one system alone: each must be taken in
-    /// one run, and it is counted in how many a correct node did something because of it.
-    fn steps<X: Copy + Debug>(own: &[X]) -> Vec<Self> {
-        let all = StepName::all(own);
-        let taken = all.iter().map(|it| Self { name: it.name(), least: Least::Once });
-        let bit = all.iter().filter_map(StepName::bit);
-        taken.chain(bit.map(|name| Self { name, least: Least::Never })).collect()
+    /// The steps of liars that work together: each must be taken in one run, and it is counted in
+    /// how many a correct node did something because of it.
+    pub fn steps<X: Copy + Debug>(
+        steps: impl IntoIterator<Item = StepName<X>>,
+    ) -> impl Iterator<Item = Self> {
+        let steps: Vec<StepName<X>> = steps.into_iter().collect();
+        let bit: Vec<String> = steps.iter().filter_map(StepName::bit).collect();
+        let taken = steps.into_iter().map(|it| Self { name: it.name(), least: Least::Once });
+        taken.chain(bit.into_iter().map(|name| Self { name, least: Least::Never }))
     }
 
     /// All that happens to nodes with logs, if they have some.
