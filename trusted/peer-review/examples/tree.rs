@@ -47,10 +47,10 @@ type Sent = Vec<(u32, u32, Vec<u8>)>;
 
 fn take(from: u32, outputs: Vec<Output>, sent: &mut Sent) {
     for output in outputs {
-        match output {
-            Output::Node(to, bytes) => sent.push((to, from, bytes)),
-            Output::Deliver(bytes) => println!("node {from} has a part of {} bytes", bytes.len()),
+        if let Output::Host(part) = &output {
+            println!("node {from} has a part of {} bytes", part.len());
         }
+        sent.extend(output.to_nodes(from, NODES).map(|(to, bytes)| (to, from, bytes.to_vec())));
     }
 }
 

@@ -51,12 +51,11 @@ struct Audit {
     ticks: u32,
 }
 
-/// A node under audit. Its state is a [`State`], or the bytes of one while the witness is written.
-#[derive(Deserialize, Serialize)]
-pub(crate) struct Audited<S> {
+/// A node under audit, beside its state as its log gives it ([`State`]).
+#[derive(Default, Deserialize, Serialize)]
+pub(crate) struct Audited {
     witness: u32,
     node: u32,
-    pub(crate) state: S,
     /// The last entry that was taken, and its digest.
     index: u64,
     head: Digest,
@@ -72,42 +71,9 @@ pub(crate) struct Audited<S> {
     receipts: BTreeMap<u32, Receipt>,
 }
 
-impl<S> Audited<S> {
-    /// The same with another form of its state.
-    pub(crate) fn with_state<T>(&self, state: T) -> Audited<T> {
-        Audited {
-            witness: self.witness,
-            node: self.node,
-            state,
-            index: self.index,
-            head: self.head,
-            base: self.base.clone(),
-            recent: self.recent.clone(),
-            audit: self.audit.clone(),
-            now: self.now,
-            forwarding: self.forwarding.clone(),
-            challenges: self.challenges.clone(),
-            receipts: self.receipts.clone(),
-        }
-    }
-}
-
-impl<A: Application> Audited<State<A>> {
-    pub(crate) fn new(witness: u32, node: u32, application: A) -> Self {
-        Self {
-            witness,
-            node,
-            state: State::new(application),
-            index: 0,
-            head: [0; 32],
-            base: None,
-            recent: Vec::new(),
-            audit: Audit::default(),
-            now: 0,
-            forwarding: BTreeMap::new(),
-            challenges: BTreeMap::new(),
-            receipts: BTreeMap::new(),
-        }
+impl Audited {
+    pub(crate) fn new(witness: u32, node: u32) -> Self {
+        Self { witness, node, ..Self::default() }
     }
 
     /// The index up to which the log was audited.
@@ -128,7 +94,12 @@ impl<A: Application> Audited<State<A>> {
     }
 
     /// Time passes. Gives messages with their receivers. `nonce` is used if an audit begins.
-    pub(crate) fn tick(&mut self, group: &Group, nonce: [u8; 16]) -> Vec<(u32, Message)> {
+    pub(crate) fn tick(
+        &mut self,
+        state: &State<impl Application>,
+        group: &Group,
+        nonce: [u8; 16],
+    ) -> Vec<(u32, Message)> {
         let options = &group.options;
         self.now = self.now.saturating_add(1);
         let mut out = Vec::new();
@@ -140,7 +111,6 @@ impl<A: Application> Audited<State<A>> {
         if self.audit.is_open && self.audit.ticks % resend == 1 % resend {
             out.push((self.node, self.question()));
         }
-        let state = &self.state;
         self.challenges.retain(|from, it| state.received(*from) < it.message.number);
         for (from, it) in &mut self.challenges {
             // An earlier message has no receipt: that is not this node's fault.
@@ -168,9 +138,9 @@ impl<A: Application> Audited<State<A>> {
     }
 
     /// A sender without a receipt has told of a message to this node. The message is genuine.
-    pub(crate) fn challenge(&mut self, message: &SentMessage) {
+    pub(crate) fn challenge(&mut self, state: &State<impl Application>, message: &SentMessage) {
         let from = message.from();
-        let received = self.state.received(from);
+        let received = state.received(from);
         let kept = self.challenges.get(&from).map(|it| it.message.number);
         let is_earlier = kept.is_none_or(|kept| message.number < kept || kept <= received);
         if message.number > received && is_earlier {
@@ -207,6 +177,7 @@ impl<A: Application> Audited<State<A>> {
     /// what is missing.
     pub(crate) fn take(
         &mut self,
+        state: &mut State<impl Application>,
         entries: &[Entry],
         group: &Group,
     ) -> Result<Option<Message>, Box<Evidence>> {
@@ -222,9 +193,10 @@ impl<A: Application> Audited<State<A>> {
             return Ok(None);
         }
         for (place, entry) in entries.iter().enumerate() {
-            let before = (self.head, self.state_at_checkpoint(&entry.input));
+            let is_checkpoint = matches!(entry.input, Input::Checkpoint { .. });
+            let before = (self.head, is_checkpoint.then(|| state.encode()));
             let at = At { node: self.node, index: self.index + 1, group };
-            match self.state.apply(at, &entry.input) {
+            match state.apply(at, &entry.input) {
                 Ok(made) if made.sent == entry.sent => {
                     self.note(entry, at, before, made);
                 }
@@ -251,10 +223,6 @@ impl<A: Application> Audited<State<A>> {
             }
         }
         true
-    }
-
-    fn state_at_checkpoint(&self, input: &Input) -> Option<Vec<u8>> {
-        matches!(input, Input::Checkpoint { .. }).then(|| self.state.encode())
     }
 
     /// The entry was taken.

@@ -88,8 +88,7 @@ impl Evidence {
         }
         match self {
             Self::Log { node, base, entries } => {
-                let log = Log { node: *node, base: base.as_ref(), entries };
-                log.verify(group, reference)
+                verify_log(*node, base.as_ref(), entries, group, reference)
             }
             Self::Conflict(two) => {
                 if !conflict(&two[0], &two[1]) {
@@ -121,55 +120,53 @@ pub(crate) fn conflict(one: &Authenticator, other: &Authenticator) -> bool {
     one.node == other.node && (forked || unchained)
 }
 
-struct Log<'a> {
+fn verify_log<A: Application>(
     node: u32,
-    base: Option<&'a Base>,
-    entries: &'a [Entry],
+    base: Option<&Base>,
+    entries: &[Entry],
+    group: &Group,
+    reference: &A,
+) -> Result<Proof, Unproven> {
+    let (first, previous) = base.map_or((1, [0; 32]), |it| (it.index, it.previous));
+    let most = group.options.interval.saturating_add(2 * group.options.segment as u64);
+    let count = entries.len() as u64;
+    let (Some(last), Some(end)) = (entries.last(), first.checked_add(count)) else {
+        return Err(Unproven::Malformed);
+    };
+    // An index is a counter, and these begin at 1.
+    let length = base.map_or(0, |it| it.state.len());
+    if count > most || first == 0 || length > group.options.state {
+        return Err(Unproven::Malformed);
+    }
+    let head = head_of(first, previous, entries);
+    if !group.has_signed(node, end - 1, &head, &last.signature) {
+        return Err(Unproven::Signature);
+    }
+    let own = reference.start(node);
+    let mut state = match base {
+        None => State::new(own),
+        Some(base) => state_of(base, &entries[0].input, &own, group).ok_or(Unproven::State)?,
+    };
+    for (index, entry) in (first..end).zip(entries) {
+        match state.apply(At { node, index, group }, &entry.input) {
+            Err(fault) => return Ok(Proof::Faulty(index, fault)),
+            Ok(made) if made.sent != entry.sent => {
+                return Ok(Proof::Faulty(index, Fault::Outputs));
+            }
+            Ok(_) => {}
+        }
+    }
+    Err(Unproven::NoFault)
 }
 
-impl Log<'_> {
-    fn verify<A: Application>(&self, group: &Group, reference: &A) -> Result<Proof, Unproven> {
-        let (first, previous) = self.base.map_or((1, [0; 32]), |it| (it.index, it.previous));
-        let most = group.options.interval.saturating_add(2 * group.options.segment as u64);
-        let count = self.entries.len() as u64;
-        let (Some(last), Some(end)) = (self.entries.last(), first.checked_add(count)) else {
-            return Err(Unproven::Malformed);
-        };
-        // An index is a counter, and these begin at 1.
-        let state = self.base.map_or(0, |it| it.state.len());
-        if count > most || first == 0 || state > group.options.state {
-            return Err(Unproven::Malformed);
-        }
-        let head = head_of(first, previous, self.entries);
-        if !group.has_signed(self.node, end - 1, &head, &last.signature) {
-            return Err(Unproven::Signature);
-        }
-        let mut state = self.state(group, reference)?;
-        for (index, entry) in (first..end).zip(self.entries) {
-            let at = At { node: self.node, index, group };
-            match state.apply(at, &entry.input) {
-                Err(fault) => return Ok(Proof::Faulty(index, fault)),
-                Ok(made) if made.sent != entry.sent => {
-                    return Ok(Proof::Faulty(index, Fault::Outputs));
-                }
-                Ok(_) => {}
-            }
-        }
-        Err(Unproven::NoFault)
-    }
-
-    /// The state before the first entry. The accused has signed it with its checkpoint.
-    fn state<A: Application>(&self, group: &Group, reference: &A) -> Result<State<A>, Unproven> {
-        let own = reference.start(self.node);
-        let Some(base) = self.base else {
-            return Ok(State::new(own));
-        };
-        let first = self.entries.first().map(|it| &it.input);
-        let is_its = matches!(first, Some(Input::Checkpoint { state })
-            if *state == state_digest(&base.state));
-        if !is_its {
-            return Err(Unproven::State);
-        }
-        State::decode(&own, &base.state, group.nodes()).ok_or(Unproven::State)
-    }
+/// The state before the first entry. The accused has signed it with its checkpoint.
+fn state_of<A: Application>(
+    base: &Base,
+    first: &Input,
+    own: &A,
+    group: &Group,
+) -> Option<State<A>> {
+    let digest = state_digest(&base.state);
+    let is_its = matches!(first, Input::Checkpoint { state } if *state == digest);
+    is_its.then(|| State::decode(own, &base.state, group.nodes())).flatten()
 }

@@ -83,7 +83,7 @@ impl<A: Application> Node<A> {
         Logged::open(owner, *nonces, disk, start, |outputs| {
             for output in std::mem::take(outputs) {
                 match output {
-                    Output::Deliver(bytes) => deliver(bytes),
+                    Output::Host(delivered) => deliver(delivered),
                     other => outputs.push(other),
                 }
             }

@@ -25,14 +25,9 @@ use crate::message::Message;
 use crate::outbox::Outbox;
 use crate::state::{Fault, State};
 
-/// Something that a node wants done. Nothing need arrive: all is said again.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Output {
-    /// Bytes for another node.
-    Node(u32, Vec<u8>),
-    /// Bytes of the application for the host.
-    Deliver(Vec<u8>),
-}
+/// Something that a node wants done. [`Output::Host`](smt_replica::Output::Host) has what the
+/// application delivers.
+pub type Output = smt_replica::Output<Vec<u8>>;
 
 /// The opinion of a node on another one.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -76,15 +71,25 @@ const BROUGHT_MAX: usize = 16;
 // An entry may need a checkpoint before it, and others may wait for the journal.
 const _: () = assert!(2 * BROUGHT_MAX + UNLOGGED_MAX - 1 < REISSUED_MAX, "all are issued again");
 
-/// A host's knowledge of its own log. A liar may restore it; the device it cannot. Its state is a
-/// [`State`], or the bytes of one while the node is written.
-#[derive(Clone, Deserialize, Serialize)]
-pub(crate) struct Host<S> {
-    pub(crate) state: S,
+/// All that a host keeps for its node beside the application's state. A liar may restore it; the
+/// device it cannot.
+#[derive(Clone, Default, Deserialize, Serialize)]
+pub(crate) struct Host {
     pub(crate) log: Log,
     pub(crate) outboxes: BTreeMap<u32, Outbox>,
     /// The last receipt that was given to each sender.
     pub(crate) receipts: BTreeMap<u32, Receipt>,
+    asked: BTreeMap<u32, Asked>,
+    /// The newest signed entry of each node.
+    seen: BTreeMap<u32, Authenticator>,
+    exposed: BTreeMap<u32, Evidence>,
+    /// When each node was given evidence last.
+    informed: BTreeMap<u32, u64>,
+    /// When a message of each sender was taken last that a witness had brought.
+    challenged: BTreeMap<u32, u64>,
+    /// How many nonces were derived.
+    nonces: u64,
+    ticks: u64,
 }
 
 /// The questions of a witness.
@@ -107,25 +112,18 @@ pub struct Node<A> {
     pub(crate) own: u32,
     pub(crate) device: Attestor,
     reference: A,
-    pub(crate) host: Host<State<A>>,
-    asked: BTreeMap<u32, Asked>,
-    pub(crate) audits: BTreeMap<u32, Audited<State<A>>>,
-    /// The newest signed entry of each node.
-    seen: BTreeMap<u32, Authenticator>,
-    exposed: BTreeMap<u32, Evidence>,
-    /// When each node was given evidence last.
-    informed: BTreeMap<u32, u64>,
-    /// When a message of each sender was taken last that a witness had brought.
-    challenged: BTreeMap<u32, u64>,
+    pub(crate) host: Host,
+    pub(crate) state: State<A>,
+    /// The nodes of which this one is a witness, each with its state as its log gives it.
+    pub(crate) audits: BTreeMap<u32, (Audited, State<A>)>,
     /// How many messages this node has brought to itself, as a witness, in this tick. It does so in
     /// [`Node::tick`] alone, which begins with none: between two inputs, where snapshots are made,
     /// nothing depends on it.
     brought: usize,
     /// How many messages were not taken because a receiver is slow.
     held: u64,
-    /// From which nonces are derived, and how many were.
-    nonces: ([u8; 32], u64),
-    ticks: u64,
+    /// From which nonces are derived.
+    secret: [u8; 32],
     /// Peers whose evidence has proved nothing since the last tick: to verify it takes long.
     unproven: BTreeSet<u32>,
     outputs: Vec<Output>,
@@ -163,29 +161,19 @@ impl<A: Application> Node<A> {
         let device = group.open(device)?;
         let reference = application.start(own);
         let others = (0..group.nodes()).filter(|it| group.is_witness(own, *it));
-        let audits = others.map(|it| (it, Audited::new(own, it, reference.start(it)))).collect();
-        let host = Host {
-            state: State::new(reference.clone()),
-            log: Log::default(),
-            outboxes: BTreeMap::new(),
-            receipts: BTreeMap::new(),
-        };
+        let audited = |it| (Audited::new(own, it), State::new(reference.start(it)));
+        let audits = others.map(|it| (it, audited(it))).collect();
         Ok(Self {
             group,
             own,
             device,
+            state: State::new(reference.clone()),
             reference,
-            host,
-            asked: BTreeMap::new(),
+            host: Host::default(),
             audits,
-            seen: BTreeMap::new(),
-            exposed: BTreeMap::new(),
-            informed: BTreeMap::new(),
-            challenged: BTreeMap::new(),
             brought: 0,
             held: 0,
-            nonces: (secret, 0),
-            ticks: 0,
+            secret,
             unproven: BTreeSet::new(),
             outputs: Vec::new(),
             failure: None,
@@ -221,7 +209,7 @@ impl<A: Application> Node<A> {
 
     /// Time passes.
     pub fn tick(&mut self) {
-        self.ticks += 1;
+        self.host.ticks += 1;
         self.brought = 0;
         self.unproven.clear();
         let options = self.group.options;
@@ -235,16 +223,17 @@ impl<A: Application> Node<A> {
                 self.complain(&message);
             }
         }
-        let audited = self.audits.keys().filter(|it| !self.exposed.contains_key(it));
+        let audited = self.audits.keys().filter(|it| !self.host.exposed.contains_key(it));
         let audited: Vec<u32> = audited.copied().collect();
         for node in audited {
             let nonce = self.nonce();
             let group = self.group.clone();
-            let sent = self.audits.get_mut(&node).map(|it| it.tick(&group, nonce));
+            let audits = self.audits.get_mut(&node);
+            let sent = audits.map(|(it, state)| it.tick(state, &group, nonce));
             sent.into_iter().flatten().for_each(|(to, message)| self.send(to, message));
         }
-        if self.ticks.is_multiple_of(u64::from(options.audit.max(1))) {
-            let exposed = Message::Exposed(self.exposed.keys().copied().collect());
+        if self.host.ticks.is_multiple_of(u64::from(options.audit.max(1))) {
+            let exposed = Message::Exposed(self.host.exposed.keys().copied().collect());
             self.send_all(&exposed);
         }
     }
@@ -268,18 +257,18 @@ impl<A: Application> Node<A> {
 
     /// The evidence against a node that is exposed.
     pub fn evidence(&self, node: u32) -> Option<&Evidence> {
-        self.exposed.get(&node)
+        self.host.exposed.get(&node)
     }
 
     /// Why this node suspects another one, as its witness.
     pub fn suspicions(&self, node: u32) -> Vec<Suspicion> {
         let audited = self.audits.get(&node);
-        audited.map_or_else(Vec::new, |it| it.suspicions(&self.group.options))
+        audited.map_or_else(Vec::new, |it| it.0.suspicions(&self.group.options))
     }
 
     /// The index up to which this node has audited another one, if it is its witness.
     pub fn audited(&self, node: u32) -> Option<u64> {
-        self.audits.get(&node).map(Audited::index)
+        self.audits.get(&node).map(|it| it.0.index())
     }
 
     /// The index of this node's last entry.
@@ -302,7 +291,7 @@ impl<A: Application> Node<A> {
 
     /// The application's state.
     pub fn application(&self) -> &A {
-        &self.host.state.application
+        &self.state.application
     }
 
     /// Why the node logs nothing more, if that is so.
@@ -318,7 +307,7 @@ impl<A: Application> Node<A> {
     /// The most audits of one witness that the log has.
     #[cfg(feature = "sim")]
     pub(crate) fn audits_recorded(&self) -> u64 {
-        self.asked.values().map(|it| it.recorded).max().unwrap_or(0)
+        self.host.asked.values().map(|it| it.recorded).max().unwrap_or(0)
     }
 
     /// Takes a message that is decoded.
@@ -345,7 +334,7 @@ impl<A: Application> Node<A> {
         if witness == Some(self.own) && self.lie.hides() {
             return;
         }
-        let last = self.host.state.received(from);
+        let last = self.state.received(from);
         if message.number == last + 1 {
             // They come again. A device that outlives the node issues its last signatures again,
             // and no older ones: one input makes no more entries than these.
@@ -384,9 +373,10 @@ impl<A: Application> Node<A> {
             return false;
         }
         let closest = u64::from(self.group.options.suspect / 2);
-        let is_early = self.challenged.get(&from).is_some_and(|it| self.ticks < it + closest);
+        let is_early =
+            self.host.challenged.get(&from).is_some_and(|it| self.host.ticks < it + closest);
         if is_challenge && !is_early {
-            self.challenged.insert(from, self.ticks);
+            self.host.challenged.insert(from, self.host.ticks);
         }
         !is_challenge || is_early
     }
@@ -395,7 +385,7 @@ impl<A: Application> Node<A> {
     fn take_receipt(&mut self, receipt: &Receipt) {
         let outbox = self.host.outboxes.get(&receipt.by());
         let is_own = receipt.from == self.own && outbox.is_some_and(|it| it.wants(receipt));
-        let audited = self.audits.get(&receipt.from).is_some_and(|it| it.wants(receipt));
+        let audited = self.audits.get(&receipt.from).is_some_and(|it| it.0.wants(receipt));
         let is_news = is_own || audited;
         let is_genuine = is_news && self.is_receipt(receipt);
         if !is_genuine {
@@ -405,7 +395,7 @@ impl<A: Application> Node<A> {
         if is_own && let Some(outbox) = self.host.outboxes.get_mut(&receipt.by()) {
             outbox.acknowledge(receipt.clone());
         }
-        if let Some(audited) = self.audits.get_mut(&receipt.from) {
+        if let Some((audited, _)) = self.audits.get_mut(&receipt.from) {
             audited.acknowledge(receipt);
             self.send(receipt.from, Message::Receipt(Box::new(receipt.clone())));
         }
@@ -434,8 +424,8 @@ impl<A: Application> Node<A> {
     }
 
     fn nonce(&mut self) -> [u8; 16] {
-        self.nonces.1 += 1;
-        let hash = digest("nonce", &[&self.nonces.0, &self.nonces.1.to_be_bytes()]);
+        self.host.nonces += 1;
+        let hash = digest("nonce", &[&self.secret, &self.host.nonces.to_be_bytes()]);
         let mut nonce = [0; 16];
         nonce.copy_from_slice(&hash[..16]);
         nonce
@@ -450,8 +440,6 @@ impl<A: Application> Node<A> {
     }
 
     fn send_all(&mut self, message: &Message) {
-        let bytes = message.encode();
-        let others = (0..self.group.nodes()).filter(|it| *it != self.own);
-        self.outputs.extend(others.map(|it| Output::Node(it, bytes.clone())));
+        self.outputs.push(Output::Nodes(message.encode()));
     }
 }

@@ -64,10 +64,10 @@ fn carry(nodes: &mut [Node<Tree>], passes: impl Fn(u32, u32, &Message) -> bool) 
         let mut carried = Vec::new();
         for (from, node) in (0..).zip(nodes.iter_mut()) {
             for output in node.outputs() {
-                if let Output::Node(to, bytes) = output {
-                    let message = Message::decode(&bytes).unwrap();
+                for (to, bytes) in output.to_nodes(from, node.group.nodes()) {
+                    let message = Message::decode(bytes).unwrap();
                     if passes(from, to, &message) {
-                        carried.push((from, to, bytes));
+                        carried.push((from, to, bytes.to_vec()));
                     }
                 }
             }
@@ -106,8 +106,8 @@ fn lie(node: &mut Node<Tree>) {
 fn count(node: &mut Node<Tree>, is_one: impl Fn(&Message) -> bool) -> usize {
     let outputs = node.outputs();
     let messages = outputs.iter().filter_map(|it| match it {
-        Output::Node(_, bytes) => Message::decode(bytes),
-        Output::Deliver(_) => None,
+        Output::Node(_, bytes) | Output::Nodes(bytes) => Message::decode(bytes),
+        Output::Client(..) | Output::Host(_) => None,
     });
     messages.filter(is_one).count()
 }

@@ -26,7 +26,7 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// Reads the bytes of [`Output::Deliver`](crate::Output::Deliver).
+    /// Reads the bytes of [`Output::Host`](crate::Output::Host).
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         decode(bytes)

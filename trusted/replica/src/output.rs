@@ -15,3 +15,17 @@ pub enum Output<H = Infallible> {
     /// Something that the host does itself, if the system has such things.
     Host(H),
 }
+
+impl<H> Output<H> {
+    /// The bytes for each node, with its number, of an output of node `own` in a group of `nodes`.
+    pub fn to_nodes(&self, own: u32, nodes: u32) -> impl Iterator<Item = (u32, &[u8])> {
+        let (one, bytes) = match self {
+            Self::Node(to, bytes) => (Some(*to), Some(bytes)),
+            Self::Nodes(bytes) => (None, Some(bytes)),
+            Self::Client(..) | Self::Host(_) => (None, None),
+        };
+        let others = (0..nodes).filter(move |it| *it != own && one.is_none());
+        let receivers = one.into_iter().chain(others);
+        bytes.into_iter().flat_map(move |it| receivers.clone().map(move |to| (to, &it[..])))
+    }
+}

@@ -307,7 +307,10 @@ impl System for ReviewedNode {
         for output in self.core.commit()? {
             match output {
                 Output::Node(to, bytes) => mesh.to_replica(to, bytes),
-                Output::Deliver(bytes) => self.deliver(&bytes)?,
+                Output::Nodes(bytes) => mesh.to_replicas(&bytes),
+                // No client takes part.
+                Output::Client(..) => {}
+                Output::Host(bytes) => self.deliver(&bytes)?,
             }
         }
         self.tell_verdicts()?;

@@ -96,8 +96,10 @@ fn lie(tree: &Tree, end: &AtomicBool) {
             next_tick = Instant::now() + Duration::from_millis(20);
         }
         for output in node.outputs() {
-            if let Output::Node(to, bytes) = output {
-                mesh.to_replica(to, bytes);
+            match output {
+                Output::Node(to, bytes) => mesh.to_replica(to, bytes),
+                Output::Nodes(bytes) => mesh.to_replicas(&bytes),
+                Output::Client(..) | Output::Host(_) => {}
             }
         }
     }

@@ -71,8 +71,10 @@ impl Machine for Streaming {
 fn sent(own: u32, output: smt_peer_review::Output) -> Option<Output> {
     match output {
         smt_peer_review::Output::Node(to, bytes) => Some(Output::Node(to, bytes)),
-        smt_peer_review::Output::Deliver(_) if own == 0 => None,
-        smt_peer_review::Output::Deliver(bytes) => {
+        smt_peer_review::Output::Nodes(bytes) => Some(Output::Nodes(bytes)),
+        smt_peer_review::Output::Client(..) => None,
+        smt_peer_review::Output::Host(_) if own == 0 => None,
+        smt_peer_review::Output::Host(bytes) => {
             let part = Delivery::decode(&bytes)?.content.bytes;
             let client = u32::from_be_bytes(*part.first_chunk()?);
             Some(Output::Client(client, part))

@@ -8,7 +8,7 @@ use smt_peer_review::sim::observe;
 use smt_peer_review::{Evidence, Group, Node, Output, Suspicion, Tree};
 
 use super::LIAR;
-use crate::{Machine, MessageId, Messages, Runs};
+use crate::{Machine, MessageId, Messages, NODES, Runs};
 
 /// An input of a node.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -22,6 +22,7 @@ pub(super) enum Input {
 
 /// A correct node.
 pub(super) struct Member {
+    own: u32,
     node: Option<Node<Tree>>,
     messages: Messages,
     said: Vec<(u32, MessageId)>,
@@ -52,6 +53,7 @@ pub(super) struct Seen {
 pub(super) fn members(group: &Arc<Group>, messages: &Messages) -> Runs<Member> {
     let (group, messages) = (group.clone(), messages.clone());
     Runs::new(move |own| Member {
+        own,
         node: observe::node(&group, own),
         messages: messages.clone(),
         said: Vec::new(),
@@ -78,14 +80,14 @@ impl Machine for Member {
             }
         }
         for output in node.outputs() {
-            match output {
-                Output::Node(to, bytes) => {
-                    let said = (to, self.messages.number(&bytes));
-                    if !self.said.contains(&said) {
-                        self.said.push(said);
-                    }
+            for (to, bytes) in output.to_nodes(self.own, NODES) {
+                let said = (to, self.messages.number(bytes));
+                if !self.said.contains(&said) {
+                    self.said.push(said);
                 }
-                Output::Deliver(bytes) => self.delivered.push(bytes),
+            }
+            if let Output::Host(delivered) = output {
+                self.delivered.push(delivered);
             }
         }
     }

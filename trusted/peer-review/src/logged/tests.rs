@@ -87,10 +87,10 @@ impl Host {
         let outputs = self.core().commit().unwrap();
         let mut sent = Vec::new();
         for output in outputs {
-            match output {
-                Output::Node(to, bytes) => sent.push((to, bytes)),
-                Output::Deliver(bytes) => keep(&mut self.parts, &bytes),
+            if let Output::Host(delivered) = &output {
+                keep(&mut self.parts, delivered);
             }
+            sent.extend(output.to_nodes(self.own, NODES).map(|it| (it.0, it.1.to_vec())));
         }
         sent
     }
@@ -360,7 +360,7 @@ fn a_slow_child_slows_the_stream_down_and_its_parent_is_trusted() {
             let all: Vec<_> = hosts.iter_mut().map(|it| (it.own, it.commit())).collect();
             for (from, messages) in all {
                 for (to, bytes) in messages {
-                    let next = hosts[3].core().node().host.state.received(1) + 1;
+                    let next = hosts[3].core().node().state.received(1) + 1;
                     let part = match Message::decode(&bytes) {
                         Some(Message::Sent(it) | Message::Challenge(it)) if to == 3 => Some(it),
                         _ => None,

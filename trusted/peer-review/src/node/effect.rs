@@ -36,7 +36,7 @@ impl<A: Application> Node<A> {
             return Effect::Nothing;
         }
         let accused = evidence.accused();
-        let is_news = accused != self.own && !self.exposed.contains_key(&accused);
+        let is_news = accused != self.own && !self.host.exposed.contains_key(&accused);
         let effect = change_if(is_news && evidence.verify(&self.group, &self.reference).is_ok());
         if effect == Effect::Nothing {
             self.unproven.insert(from);
@@ -55,11 +55,12 @@ impl<A: Application> Node<A> {
                 let outbox = self.host.outboxes.get(&it.by());
                 let is_own = it.from == self.own && outbox.is_some_and(|own| own.wants(it));
                 let audited = self.audits.get(&it.from);
-                change_if(is_own || audited.is_some_and(|audited| audited.wants(it)))
+                change_if(is_own || audited.is_some_and(|audited| audited.0.wants(it)))
             }
             Message::Audit { after, nonce } if self.group.is_witness(from, self.own) => {
                 // A question that is repeated is in the log already. It goes on segment by segment.
-                let is_known = self.asked.get(&from).is_some_and(|it| it.nonce == Some(*nonce));
+                let is_known =
+                    self.host.asked.get(&from).is_some_and(|it| it.nonce == Some(*nonce));
                 let segment = after / self.group.options.segment.max(1) as u64;
                 if is_known { subject(2, segment) } else { Effect::Change }
             }
@@ -69,7 +70,7 @@ impl<A: Application> Node<A> {
                 change_if(concerned.iter().any(|node| self.audits.contains_key(node)))
             }
             Message::Exposed(known) => {
-                let is_missing = self.exposed.keys().any(|it| !known.contains(it));
+                let is_missing = self.host.exposed.keys().any(|it| !known.contains(it));
                 if is_missing { subject(3, 0) } else { Effect::Nothing }
             }
             Message::Audit { .. } | Message::Evidence(_) => Effect::Nothing,
@@ -85,7 +86,7 @@ impl<A: Application> Node<A> {
         if message.body.len() > options.body || message.authenticator.sent.len() > options.sends {
             return Effect::Nothing;
         }
-        let last = self.host.state.received(message.from());
+        let last = self.state.received(message.from());
         match message.number.checked_sub(last) {
             None | Some(0) => again,
             Some(ahead) => change_if(ahead <= AHEAD),
@@ -105,7 +106,8 @@ impl<A: Application> Node<A> {
     }
 
     fn may_take(&self, from: u32, segment: &Segment) -> bool {
-        let Some(audited) = self.audits.get(&from).filter(|_| !self.exposed.contains_key(&from))
+        let Some((audited, _)) =
+            self.audits.get(&from).filter(|_| !self.host.exposed.contains_key(&from))
         else {
             return false;
         };

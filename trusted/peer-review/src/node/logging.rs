@@ -19,7 +19,7 @@ impl<A: Application> Node<A> {
         #[cfg(feature = "sim")]
         let is_due = is_due && !self.lie.skips_checkpoint();
         if is_due {
-            let state = state_digest(&self.host.state.encode());
+            let state = state_digest(&self.state.encode());
             self.apply(Input::Checkpoint { state })?;
         }
         self.apply(input)
@@ -33,7 +33,7 @@ impl<A: Application> Node<A> {
         let at = At { node: self.own, index, group: &group };
         #[cfg(feature = "sim")]
         let at = self.lie.at(at);
-        match self.host.state.apply(at, &input) {
+        match self.state.apply(at, &input) {
             Ok(made) => self.commit(input, made),
             Err(fault) => {
                 // The application has gone on, and the log has not.
@@ -70,7 +70,7 @@ impl<A: Application> Node<A> {
         let entry = Entry { input, sent, signature };
         let retained = self.group.options.retained;
         self.host.log.push(entry, digest, retained);
-        self.outputs.extend(made.delivered.into_iter().map(Output::Deliver));
+        self.outputs.extend(made.delivered.into_iter().map(Output::Host));
         for (sent, body) in made.sent.into_iter().zip(made.bodies) {
             let (authenticator, to, number) = (authenticator.clone(), sent.to, sent.number);
             let message = SentMessage { authenticator, to, number, body };
@@ -97,9 +97,9 @@ impl<A: Application> Node<A> {
         if !self.group.is_witness(witness, self.own) {
             return;
         }
-        let ticks = self.ticks;
+        let ticks = self.host.ticks;
         let closest = u64::from(self.group.options.audit / 2);
-        let asked = self.asked.entry(witness).or_default();
+        let asked = self.host.asked.entry(witness).or_default();
         asked.after = asked.after.max(after.min(self.host.log.last()));
         if asked.nonce != Some(nonce) {
             let is_early = asked.nonce.is_some() && ticks < asked.at + closest;
@@ -117,7 +117,7 @@ impl<A: Application> Node<A> {
             }
         }
         // One answer a tick, and what follows on it: a question is short, and a segment is not.
-        let asked = self.asked.entry(witness).or_default();
+        let asked = self.host.asked.entry(witness).or_default();
         let goes_on = after == asked.end && after < self.host.log.last();
         if asked.answered == Some(ticks) && !goes_on {
             return;
@@ -132,7 +132,7 @@ impl<A: Application> Node<A> {
 
     /// Forgets the entries that all witnesses have.
     fn forget(&mut self) {
-        let progress = |it| self.asked.get(&it).map_or(0, |it| it.after);
+        let progress = |it| self.host.asked.get(&it).map_or(0, |it| it.after);
         if let Some(index) = self.group.witnesses(self.own).map(progress).min() {
             self.host.log.forget(index);
         }

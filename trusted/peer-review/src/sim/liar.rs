@@ -9,7 +9,7 @@ use crate::authenticator::{self, Authenticator, Receipt, SentMessage, body_diges
 use crate::entry::{Entry, Input};
 use crate::evidence::Evidence;
 use crate::message::{Message, Segment, encode};
-use crate::node::{Host, Node, Output};
+use crate::node::{Host, Node};
 use crate::sim::attack::Attack;
 use crate::sim::together::{Sent, Together};
 use crate::state::{Made, State};
@@ -40,7 +40,7 @@ pub(super) struct Liar {
     kept: VecDeque<(u32, Vec<u8>)>,
     pub(super) held: Vec<(u32, Vec<u8>)>,
     /// An old state of the host.
-    pub(super) saved: Option<Host<State<Tree>>>,
+    pub(super) saved: Option<(Host, State<Tree>)>,
     /// Ticks since it lies in this way.
     pub(super) ticks: u64,
     /// How often it had lied before.
@@ -160,7 +160,7 @@ impl Liar {
     /// Whether a message is left to the protocol.
     fn receive_sent(&mut self, attack: Attack, from: u32, message: &SentMessage) -> bool {
         let side = self.side(from);
-        let next = self.cores[side].host.state.received(message.from()) + 1;
+        let next = self.cores[side].state.received(message.from()) + 1;
         match attack {
             Attack::Hide => {
                 self.lies += 1;
@@ -249,7 +249,7 @@ impl Liar {
             Attack::Forge => self.forge(side, count),
             Attack::Invent if self.lies_of_attack() < LOGGED && self.random.chance(5) => {
                 let from = (self.own() + 1) % self.cores[side].group.nodes();
-                let next = self.cores[side].host.state.received(from) + 1;
+                let next = self.cores[side].state.received(from) + 1;
                 let forged = self.forged(from, self.own(), next);
                 self.log_raw(side, Input::Received(Box::new(forged)));
             }
@@ -258,7 +258,7 @@ impl Liar {
             Attack::FalseAccuser => self.accuse(side, count),
             Attack::Flood => {
                 let audited: Vec<(u32, u64)> =
-                    self.cores[side].audits.iter().map(|(to, it)| (*to, it.index())).collect();
+                    self.cores[side].audits.iter().map(|(to, it)| (*to, it.0.index())).collect();
                 for (to, after) in audited {
                     self.lies += 1;
                     let audit = Message::Audit { after, nonce: self.random.nonce() };
@@ -290,14 +290,17 @@ impl Liar {
     /// The host restarts with what it was some time ago. The device has gone on.
     fn restore(&mut self, side: usize) {
         if self.ticks == SAVE_AFTER {
-            self.saved = Some(self.cores[side].host.clone());
+            let core = &self.cores[side];
+            self.saved = Some((core.host.clone(), core.state.clone()));
         }
-        let is_old = |saved: &Host<State<Tree>>| saved.log.last() < self.cores[side].last();
+        let is_old = |saved: &(Host, State<Tree>)| saved.0.log.last() < self.cores[side].last();
         if self.ticks >= RESTORE_AFTER && self.saved.as_ref().is_some_and(is_old) {
             self.lies += 1;
-            if let Some(saved) = self.saved.take() {
-                self.cores[side].lie.is_logged = true;
-                self.cores[side].host = saved;
+            if let Some((Host { log, outboxes, receipts, .. }, state)) = self.saved.take() {
+                let core = &mut self.cores[side];
+                core.lie.is_logged = true;
+                (core.host.log, core.host.outboxes) = (log, outboxes);
+                (core.host.receipts, core.state) = (receipts, state);
             }
         }
     }
@@ -376,11 +379,12 @@ impl Liar {
         let mut sent: Vec<Sent> = std::mem::take(&mut self.held).into_iter().map(lie).collect();
         for side in 0..self.cores.len() {
             for output in self.cores[side].outputs() {
-                if let Output::Node(to, bytes) = output
-                    && self.side(to) == side
-                {
-                    let said = self.alter(side, to, bytes.clone());
-                    sent.extend(said.map(|it| Sent { is_lie: it.1 != bytes, ..lie(it) }));
+                let nodes = self.cores[side].group.nodes();
+                for (to, bytes) in output.to_nodes(self.own(), nodes) {
+                    if self.side(to) == side {
+                        let said = self.alter(side, to, bytes.to_vec());
+                        sent.extend(said.map(|it| Sent { is_lie: it.1 != bytes, ..lie(it) }));
+                    }
                 }
             }
         }

@@ -191,7 +191,7 @@ impl World<'_> {
         let (Some(parent), Some(liar)) = (parent, self.hosts[node as usize].liar()) else {
             return false;
         };
-        let next = liar.cores[0].host.state.received(parent) + 1;
+        let next = liar.cores[0].state.received(parent) + 1;
         let outbox = core(parent).and_then(|it| it.host.outboxes.get(&node));
         outbox.is_some_and(|it| it.has_forgotten(next))
     }

@@ -245,12 +245,12 @@ impl<'a> World<'a> {
             Host::Killed(_) => return,
         };
         for output in outputs {
-            match output {
-                Output::Deliver(bytes) => self.deliver(number, &bytes),
-                Output::Node(to, bytes) => {
-                    self.look_at_output(&bytes);
-                    self.send(number, Sent { to, bytes, is_lie: false });
-                }
+            if let Output::Host(delivered) = &output {
+                self.deliver(number, delivered);
+            }
+            for (to, bytes) in output.to_nodes(number, self.scenario.nodes) {
+                self.look_at_output(bytes);
+                self.send(number, Sent { to, bytes: bytes.to_vec(), is_lie: false });
             }
         }
     }
