@@ -72,7 +72,7 @@ impl Forwarding {
         }
         self.receipt = Some(receipt);
         self.received_at = now;
-        if let Some((number, until)) = self.told_early {
+        if let Some((number, until)) = self.told_early.filter(|it| now < it.1) {
             self.hold(number, until);
         }
     }
@@ -245,6 +245,16 @@ mod tests {
             it.add(message(7), 401, 3);
             assert!(it.is_late(442, &options), "{told_at}");
         }
+    }
+
+    #[test]
+    fn a_node_is_not_excused_by_what_it_told_long_before() {
+        let (options, mut it) = (Options::default(), Forwarding::default());
+        it.tell(2, 10, &options);
+        (1..=5).for_each(|number| it.add(message(number), 40, 3));
+        it.acknowledge(receipt(1), 50);
+        it.acknowledge(receipt(3), 91);
+        assert!(it.is_late(400, &options));
     }
 
     #[test]

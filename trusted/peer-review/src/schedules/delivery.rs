@@ -136,7 +136,7 @@ fn a_receipt_that_was_lost_behind_a_witness_comes_again() {
 }
 
 #[test]
-fn a_sender_is_not_suspected_for_what_it_forgot_while_its_receiver_took_nothing() {
+fn a_sender_is_not_suspected_for_what_it_forgot_while_its_receiver_accepted_nothing() {
     // Node 5 is a child of node 2, whose witnesses are nodes 3 and 4.
     let mut nodes = nodes_of(6, Options { retained: 20, ..Options::default() });
     let hides = |_: u32, to: u32, it: &Message| {

@@ -89,7 +89,7 @@ pub(super) struct Record<'a> {
     /// The parts of the stream that each node has delivered, by number.
     pub(super) delivered: &'a [BTreeMap<u64, Vec<u8>>],
     pub(super) liars: Vec<Lied>,
-    /// Liars that took nothing until their parent had to forget what comes next for them.
+    /// Liars that accepted nothing until their parent had to forget what comes next for them.
     pub(super) cut_off: Vec<u32>,
     /// Pairs of witness and liar of whom the first has suspected the second in honest times.
     pub(super) suspected: &'a [(u32, u32)],

@@ -23,7 +23,7 @@ const OF_CONTENT: [Attack; 6] = [
 const OF_LOG: [Attack; 3] = [Attack::Mute, Attack::Stale, Attack::Defer];
 /// Ways to send a child nothing.
 const OF_PARENT: [Attack; 3] = [Attack::Selfish, Attack::TellOwn, Attack::Frame];
-/// Ways to take nothing of a parent.
+/// Ways to accept nothing of a parent.
 const OF_CHILD: [Attack; 3] = [Attack::Hide, Attack::HideLater, Attack::FalseReceipt];
 /// Lies of which one may be told to some and not to others.
 const OF_ONE: [Attack; 8] = [
@@ -75,7 +75,7 @@ fn content(w: &mut Writer<'_, Step>, tree: &Tree) {
     });
 }
 
-/// A parent sends nothing, and a child takes nothing: both of them liars, if two are so placed.
+/// A parent sends nothing, and a child accepts nothing: both of them liars, if two are so placed.
 fn starve(w: &mut Writer<'_, Step>, tree: &Tree) {
     let child = w.liar();
     let parent = tree.parent(child).filter(|it| w.liars.contains(it)).unwrap_or_else(|| w.liar());
