@@ -53,7 +53,7 @@ impl<S: Service> Node for Replica<S> {
     type Error = Infallible;
 
     const SYSTEM: &'static str = SYSTEM;
-    const VERSION: u32 = 9;
+    const VERSION: u32 = 10;
 
     fn decode(bytes: &[u8]) -> Option<Message> {
         let mut message = Message::decode(bytes)?;

@@ -47,7 +47,8 @@ impl<S: Service> Replica<S> {
     }
 
     /// Votes for devices that have restarted, and wants a view that has them as members. Where many
-    /// views were wanted in vain, newcomers wait for one that is entered.
+    /// views were wanted in vain, newcomers wait for one that is entered, and the next epoch of a
+    /// device that was voted for waits for a timeout.
     pub(crate) fn admit_newcomers(&mut self) -> bool {
         if self.own_track().wanted >= WANTED_FOR_NEWCOMERS {
             return false;
@@ -67,6 +68,7 @@ impl<S: Service> Replica<S> {
                 && of_view.epoch(*device) < Some(*epoch)
                 && ballots.get(device) < Some(epoch)
                 && self.unvoted.get(device) < Some(epoch)
+                && !self.voted.contains_key(device)
         };
         let Some((device, (epoch, nonce))) = newest.into_iter().find(is_new) else {
             return false;
@@ -88,6 +90,7 @@ impl<S: Service> Replica<S> {
             self.unvoted.insert(device, epoch);
             return false;
         }
+        self.voted.insert(device, self.group.options.timeout);
         let mut view = self.own_track().promised + 1;
         // A device that is not a member yet cannot open a view.
         if self.group.leader(view) == device {
@@ -95,6 +98,15 @@ impl<S: Service> Replica<S> {
         }
         self.want(view);
         self.own_track().ballots.get(&device) == Some(&epoch)
+    }
+
+    /// A tick has passed, for epochs that wait. A liar that restarts ever again would otherwise end
+    /// each view before anything is ordered in it.
+    pub(crate) fn count_voted(&mut self) {
+        self.voted.retain(|_, ticks| {
+            *ticks = ticks.saturating_sub(1);
+            *ticks > 0
+        });
     }
 
     /// The ballot that a statement is, if it is authentic, and newer than the one that is known of

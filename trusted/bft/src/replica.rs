@@ -77,6 +77,8 @@ pub struct Replica<S> {
     pub(crate) skipped_to: u64,
     /// The newest epochs of others for which the device had no vote, until it has heard of more.
     pub(crate) unvoted: BTreeMap<u32, u64>,
+    /// The devices that were voted for, each with the ticks for which its next epoch waits.
+    pub(crate) voted: BTreeMap<u32, u32>,
     /// Signatures of clients that were verified.
     known: KnownRoots,
     pub(crate) outputs: Vec<Output>,
@@ -131,6 +133,7 @@ impl<S: Service> Replica<S> {
             decided: (0, 0),
             skipped_to: 0,
             unvoted: BTreeMap::new(),
+            voted: BTreeMap::new(),
             known: KnownRoots::default(),
             outputs: Vec::new(),
             metrics: Metrics { is_active: is_first, ..Metrics::default() },
@@ -195,6 +198,7 @@ impl<S: Service> Replica<S> {
             return;
         }
         self.drop_done();
+        self.count_voted();
         self.want_next_if_late();
         let old = self.pending.iter().filter(|it| it.age % FORWARD == 0);
         let old: Vec<Request> = old.map(|it| it.request.clone()).collect();
@@ -220,11 +224,11 @@ impl<S: Service> Replica<S> {
         self.pending.retain(|it| ledger.is_new(it));
     }
 
-    /// Whether a tick changes nothing: no request waits, and no view is wanted.
+    /// Whether a tick changes nothing: no request waits, no view is wanted, and no epoch waits.
     pub(crate) fn is_idle(&self) -> bool {
         let track = self.own_track();
         let is_settled = track.at.is_some_and(|at| at.0 == track.promised);
-        is_settled && self.waited == 0 && self.pending.is_empty()
+        is_settled && self.waited == 0 && self.pending.is_empty() && self.voted.is_empty()
     }
 
     /// All that is to be sent, in order.

@@ -33,6 +33,7 @@ struct Snapshot<'a> {
     decided: (u64, u64),
     skipped_to: u64,
     unvoted: Cow<'a, BTreeMap<u32, u64>>,
+    voted: Cow<'a, BTreeMap<u32, u32>>,
     metrics: Metrics,
 }
 
@@ -74,6 +75,7 @@ impl<S: Service> Replica<S> {
             decided: self.decided,
             skipped_to: self.skipped_to,
             unvoted: Cow::Borrowed(&self.unvoted),
+            voted: Cow::Borrowed(&self.voted),
             metrics: self.metrics,
         })
     }
@@ -103,6 +105,7 @@ impl<S: Service> Replica<S> {
         self.decided = snapshot.decided;
         self.skipped_to = snapshot.skipped_to;
         self.unvoted = snapshot.unvoted.into_owned();
+        self.voted = snapshot.voted.into_owned();
         self.metrics = snapshot.metrics;
         Ok(true)
     }

@@ -193,3 +193,13 @@ pub(super) fn kept(cluster: &Cluster, at: usize, device: u32, after: u64) -> Vec
     let all = stream.after(after, 1000);
     all.map(|it| Message::Statement(it.clone()).encode()).collect()
 }
+
+/// The first statement of the liar 0 in an epoch.
+pub(super) fn hello(cluster: &Cluster, epoch: u64) -> Vec<u8> {
+    let nonce = [epoch as u8; 16];
+    let start = Start { device: DeviceId(0), epoch: Epoch(epoch), nonce };
+    let mut device = cluster.replicas[0].group.open(library(start)).unwrap().without_log();
+    let body = encode(&Statement::Hello { nonce });
+    let attestation = device.attest(&body).unwrap();
+    Message::Statement(Attested::new(&attestation, body)).encode()
+}

@@ -121,7 +121,13 @@ fn fingerprint(it: &Replica<Counter>) -> Digest {
     let own = (it.own, it.start, peers, it.metrics, it.decided);
     // Writing to a hash does not fail.
     let _ = write!(all, "{own:?}{:?}{:?}{:?}", it.streams, it.views, it.ledger);
-    let _ = write!(all, "{:?}{:?}{:?}", it.pending.state(), it.ballots, (it.attempts, it.waited));
+    let _ = write!(
+        all,
+        "{:?}{:?}{:?}",
+        it.pending.state(),
+        it.ballots,
+        (it.attempts, it.waited, &it.voted)
+    );
     let _ = write!(all, "{:?}", it.history);
     all.0.finalize().into()
 }
