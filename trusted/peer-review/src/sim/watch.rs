@@ -110,7 +110,6 @@ impl World<'_> {
             let Some(liar) = host.liar() else {
                 continue;
             };
-            let before = against.len();
             for (node, host) in (0..).zip(&self.hosts) {
                 let Some(correct) = host.correct() else {
                     continue;
@@ -119,8 +118,8 @@ impl World<'_> {
                 let evidence = correct.evidence(number).map(|_| None);
                 against.extend(reasons.chain(evidence).map(|it| (node, number, it)));
             }
-            let is_known = |it: &(u32, u32, _)| self.watch.against.contains(it);
-            if against.len() > before && !against.iter().all(is_known) {
+            let known = &self.watch.against;
+            if against.iter().any(|it| it.1 == number && !known.contains(it)) {
                 coalition.bite(liar.together.done_of_late());
             }
             let of_liar = self.watch.against.iter().filter(|it| it.1 == number && is_up(it.0));
@@ -146,8 +145,7 @@ impl World<'_> {
         }
     }
 
-    /// A message comes that a correct node would not have sent. It bites if its receiver is another
-    /// one then, or answers.
+    /// A message comes that a correct node would not have sent. It bites if it changes its receiver.
     pub(super) fn receive_lie(&mut self, to: u32, from: u32, bytes: &[u8]) {
         self.flush(to);
         let place = to as usize;

@@ -143,10 +143,12 @@ impl<'a> World<'a> {
             }
             match happening {
                 Happening::Tick => self.tick(),
-                Happening::Message { to, from, bytes, is_lie: true } => {
+                Happening::Message { to, from, bytes, is_lie: true }
+                    if self.coalition.is_some() =>
+                {
                     self.receive_lie(to, from, &bytes);
                 }
-                Happening::Message { to, from, bytes, is_lie: false } => {
+                Happening::Message { to, from, bytes, .. } => {
                     self.hosts[to as usize].receive(from, &bytes);
                     // Inputs of a node with a journal become durable some at a time.
                     let is_logged = matches!(self.hosts[to as usize], Host::Logged(_));
