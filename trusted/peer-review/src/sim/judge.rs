@@ -189,7 +189,9 @@ impl Record<'_> {
         let parent = Tree::new(self.scenario.nodes, DEGREE).parent(node);
         let parent = self.correct.iter().find(|it| Some(it.0) == parent);
         let owes = parent.and_then(|it| it.1.host.outboxes.get(&node)).map_or(0, Outbox::age);
-        owes <= OWES || self.is_suspected(node, |_| true)
+        // It cannot accept what comes after messages that its parent has forgotten.
+        let is_cut_off = self.cut_off.contains(&node);
+        owes <= OWES || is_cut_off || self.is_suspected(node, |_| true)
     }
 
     /// Whether all correct nodes have evidence against a node.

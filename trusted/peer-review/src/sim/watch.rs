@@ -145,7 +145,8 @@ impl World<'_> {
         }
     }
 
-    /// A message comes that a correct node would not have sent. It bites if it changes its receiver.
+    /// A message comes that a correct node would not have sent. It bites if it changes its
+    /// receiver.
     pub(super) fn receive_lie(&mut self, to: u32, from: u32, bytes: &[u8]) {
         self.flush(to);
         let place = to as usize;
