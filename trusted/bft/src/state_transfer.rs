@@ -31,11 +31,16 @@ pub(crate) struct Proved {
     end: Option<(u64, Digest)>,
 }
 
-/// Whether a stream is of use beside a view: its device may be a member of it or of a later one,
-/// and has entered no later one, whose statements could not be judged.
+/// Whether a stream is of use beside a view: its sender has entered no later one, whose statements
+/// could not be judged.
 fn is_of_view(opening: &Opening, it: &StreamState) -> bool {
-    let is_member = opening.epochs.get(it.device as usize) <= Some(&it.epoch);
-    is_member && it.track.at.is_none_or(|at| at.0 <= opening.view)
+    it.track.at.is_none_or(|at| at.0 <= opening.view)
+}
+
+/// Whether a device is in a later epoch in a view. Its stream before is of use to those who follow
+/// it, who may wait for the log of a view that it has led.
+fn is_replaced(opening: &Opening, it: &StreamState) -> bool {
+    opening.epochs.get(it.device as usize) > Some(&it.epoch)
 }
 
 /// Whether the proof of a request is no longer than that of any client. The hash of a log does not
@@ -64,7 +69,11 @@ impl<S: Service> Replica<S> {
         };
         let view = self.views.values().rev().find(is_proved)?;
         let opening = view.opening.clone();
-        let streams = stable.into_iter().filter(|it| is_of_view(&opening, it));
+        let of_view = stable.into_iter().filter(|it| is_of_view(&opening, it));
+        // Replaced epochs come last: there may be more of them than a state has streams.
+        let (replaced, others): (Vec<_>, Vec<_>) =
+            of_view.partition(|it| is_replaced(&opening, it));
+        let streams = others.into_iter().chain(replaced.into_iter().rev());
         let streams: Vec<StreamState> = streams.take(self.streams_max()).cloned().collect();
         let end = self.end_of_leader(&opening, &streams).map_or(0, |it| it.0);
         let places = checkpoint.sequence + 1..=opening.start.max(end);
@@ -146,7 +155,8 @@ impl<S: Service> Replica<S> {
     /// Whether a state has a later view than this replica has, a later stable checkpoint, or a
     /// stream that it needs.
     fn is_of_use(&self, state: &State) -> bool {
-        let view = state.opening.view;
+        let opening = &state.opening;
+        let view = opening.view;
         let is_later = self.views.last_key_value().is_none_or(|(newest, _)| *newest < view);
         // Statements of an earlier view that is unknown were taken as those of the past.
         if !is_later && !self.views.contains_key(&view) {
@@ -157,7 +167,7 @@ impl<S: Service> Replica<S> {
             _ => false,
         };
         let is_stable_later = state.proof.iter().any(is_beyond);
-        is_later || is_stable_later || state.streams.iter().any(|it| self.needs(it))
+        is_later || is_stable_later || state.streams.iter().any(|it| self.needs(opening, it))
     }
 
     /// Whether a state has each stream once, and no stream beyond what may be ordered after its
@@ -169,10 +179,15 @@ impl<S: Service> Replica<S> {
         keys.len() == state.streams.len() && state.streams.iter().all(is_within)
     }
 
-    /// Whether the next statement of a stream is missing here, and its checkpoint is later.
-    fn needs(&self, state: &StreamState) -> bool {
+    /// Whether the next statement of a stream is missing here, and its checkpoint is later. A
+    /// replaced epoch that is not followed is not needed.
+    fn needs(&self, opening: &Opening, state: &StreamState) -> bool {
         let (stream, window) = (self.streams.get(&state.key()), self.group.stream_window());
-        state.key() != self.own_key() && stream.is_none_or(|it| it.needs(state, window))
+        let is_needed = match stream {
+            Some(stream) => stream.needs(state, window),
+            None => !is_replaced(opening, state),
+        };
+        state.key() != self.own_key() && is_needed
     }
 
     /// Takes a state that is proved.
@@ -192,14 +207,15 @@ impl<S: Service> Replica<S> {
         let opening = state.opening;
         let view = opening.view;
         // A view that is known already, with all streams, leaves nothing out.
-        if !self.views.contains_key(&view) || state.streams.iter().any(|it| self.needs(it)) {
+        let needs_any = state.streams.iter().any(|it| self.needs(&opening, it));
+        if !self.views.contains_key(&view) || needs_any {
             self.skipped_to = self.skipped_to.max(view);
         }
         self.decided = self.decided.max((view, checkpoint.sequence));
         let leader = self.group.leader(view);
         let mut is_leader_moved = false;
         for it in state.streams {
-            if self.needs(&it) {
+            if self.needs(&opening, &it) {
                 is_leader_moved |=
                     opening.epochs.get(leader as usize) == Some(&it.epoch) && it.device == leader;
                 self.begin_stream_at(it, view);

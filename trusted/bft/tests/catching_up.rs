@@ -212,3 +212,25 @@ fn a_newcomer_comes_in_long_after_the_first_statements_were_forgotten() {
         cluster.assert_answers();
     }
 }
+
+// Its leader's old epoch is in no state, and the log of the view that it led never became whole:
+// what others had committed in that view waited for it.
+#[test]
+fn a_replica_that_missed_the_statements_of_a_leader_that_has_restarted_catches_up() {
+    let options = Options { retained: 1, interval: 2, window: 4, ..Options::default() };
+    for missed in 20..40 {
+        let mut cluster = Cluster::new(5, options);
+        cluster.is_up[1] = false;
+        assert!(cluster.requests(missed));
+        cluster.replicas[0] = replica(&cluster.group.clone(), 0, 2);
+        cluster.tick(500);
+        assert!(cluster.replicas[0].metrics().is_active, "{missed}");
+        cluster.is_up[1] = true;
+        cluster.tick(500);
+        let metrics = cluster.replicas[1].metrics();
+        assert_eq!((metrics.is_active, metrics.executed), (true, missed), "{missed}");
+        cluster.is_up[2] = false;
+        assert!(cluster.requests(REQUESTS));
+        cluster.assert_answers();
+    }
+}
