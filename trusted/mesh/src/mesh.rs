@@ -96,6 +96,8 @@ pub struct Mesh {
     replicas: BTreeMap<u32, Link>,
     /// The sessions of each client, the one in which it spoke last behind the others.
     clients: BTreeMap<u32, Vec<ClientLink>>,
+    /// The clients for which something was pushed and not sent.
+    unsent: BTreeSet<u32>,
     client_bytes: usize,
     inputs: Receiver<Input>,
     sender: SyncSender<Input>,
@@ -127,8 +129,9 @@ impl Mesh {
         let (own, accepted, counts) = (endpoint.clone(), sender.clone(), traffic.clone());
         let is_client = matches!(place.own, Member::Client(_));
         std::thread::spawn(move || accept(&own, &accepted, &counts, is_client));
-        let (clients, client_bytes) = (BTreeMap::new(), place.client_bytes);
-        Ok(Self { endpoint, replicas, clients, client_bytes, inputs, sender, traffic })
+        let (clients, unsent) = (BTreeMap::new(), BTreeSet::new());
+        let client_bytes = place.client_bytes;
+        Ok(Self { endpoint, replicas, clients, unsent, client_bytes, inputs, sender, traffic })
     }
 
     /// This side's address.
@@ -184,6 +187,7 @@ impl Mesh {
         for it in links.filter(|it| !it.link.has_failed()) {
             it.link.push(message.clone());
         }
+        self.unsent.insert(number);
     }
 
     /// Closes the endpoint; messages on their way have until `limit`.
@@ -194,8 +198,11 @@ impl Mesh {
 
     /// Sends what there is to send. [`Mesh::next`] does so before it waits.
     pub fn flush(&mut self) {
-        let of_clients = self.clients.values_mut().flatten().map(|it| &mut it.link);
-        self.replicas.values_mut().chain(of_clients).for_each(Link::flush);
+        self.replicas.values_mut().for_each(Link::flush);
+        while let Some(client) = self.unsent.pop_first() {
+            let links = self.clients.get_mut(&client).into_iter().flatten();
+            links.for_each(|it| it.link.flush());
+        }
     }
 
     fn remember(&mut self, number: u32, session: Session) {
