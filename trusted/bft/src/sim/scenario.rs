@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The parts of a run.
 
-use std::ops::Range;
-
 use smt_replica::ServiceKind;
 use smt_replica::sim::{Conditions, Course};
 use smt_simulation::Random;
@@ -104,12 +102,5 @@ impl Scenario {
         let conditions = Conditions { course, ..Conditions::new(seed, replicas, service) };
         let (liars, crashes) = (Vec::new(), Vec::new());
         Self { conditions, liars, crashes, is_rolled_back: false, plan: Some(plan) }
-    }
-
-    /// The same without some steps of the liars' plan.
-    #[must_use]
-    pub fn without_steps(&self, steps: Range<usize>) -> Self {
-        let plan = self.plan.as_ref().map(|it| it.without(steps));
-        Self { plan, ..self.clone() }
     }
 }

@@ -3,7 +3,8 @@
 
 use smt_attestation::{DeviceId, Epoch, Start};
 use smt_attestor::{OutlivingDevice, OwnDevice};
-use smt_journal::{ModelDisk, SnapshotLog};
+use smt_journal::ModelDisk;
+use smt_replica::sim::{Kill, begin_anew, disk_of_killed};
 use zeroize::Zeroizing;
 
 use crate::logged::Identity;
@@ -18,18 +19,13 @@ use crate::tree::Tree;
 impl World<'_> {
     /// Plans kills of any one, and of all at once.
     pub(super) fn plan_kills(&mut self) {
-        let all: Vec<u32> = (0..self.scenario.nodes).collect();
-        for _ in 0..1 + self.kills.below(5) {
-            let killed = match self.kills.chance(40) {
-                true => all.clone(),
-                false => vec![all[self.kills.below(all.len() as u64) as usize]],
-            };
-            let at = 100 + self.kills.below(self.scenario.course.honest);
-            for node in &killed {
-                let until = at + 1 + self.kills.below(400);
-                self.schedule.at(until, Happening::Resume(*node));
+        let honest = self.scenario.course.honest;
+        for kill in Kill::draw(self.scenario.nodes, honest, &mut self.kills) {
+            for (node, until) in &kill.nodes {
+                self.schedule.at(*until, Happening::Resume(*node));
             }
-            self.schedule.at(at, Happening::Kill(killed));
+            let nodes = kill.nodes.into_iter().map(|it| it.0).collect();
+            self.schedule.at(kill.at, Happening::Kill(nodes));
         }
     }
 
@@ -70,19 +66,15 @@ impl World<'_> {
         if !matches!(host, Host::Logged(_)) {
             return;
         }
-        let Host::Logged(mut logged) = std::mem::replace(host, Host::Killed(ModelDisk::default()))
+        let Host::Logged(logged) = std::mem::replace(host, Host::Killed(ModelDisk::default()))
         else {
             return;
         };
-        if self.kills.chance(70) {
-            logged.tick();
-            logged.fail_next_sync();
-            // The last block is written, and not durable.
-            if logged.commit().is_err() {
-                self.note("UnsyncedWrite");
-            }
+        let (disk, is_unsynced) = disk_of_killed(*logged, &mut self.kills);
+        if is_unsynced {
+            self.note("UnsyncedWrite");
         }
-        self.crash_disk(node, &logged.into_disk());
+        self.crash_disk(node, &disk);
     }
 
     fn crash_disk(&mut self, node: u32, disk: &ModelDisk) {
@@ -101,16 +93,9 @@ impl World<'_> {
         let Host::Logged(logged) = &mut self.hosts[node as usize] else {
             return;
         };
-        if !self.kills.chance(8) {
-            return;
-        }
-        let mut disk = ModelDisk::default();
-        disk.fails_after = self.kills.chance(30).then(|| self.kills.below(5) as u32);
-        let Ok(old) = logged.move_to(disk) else {
-            // The old journal goes on.
+        let Some(old) = begin_anew(logged, false, &mut self.kills) else {
             return;
         };
-        logged.heal_disk();
         self.note("NewLog");
         let now = self.schedule.now();
         if now < self.scenario.course.honest && self.kills.chance(30) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The parts of a run.
 
-use std::ops::Range;
-
 use smt_replica::sim::Conditions;
 use smt_simulation::Random;
 
@@ -154,13 +152,6 @@ impl Scenario {
     pub fn and_logs(mut self, has_logs: bool) -> Self {
         self.has_logs = has_logs;
         self
-    }
-
-    /// The same without some steps of the liars' plan.
-    #[must_use]
-    pub fn without_steps(&self, steps: Range<usize>) -> Self {
-        let plan = self.plan.as_ref().map(|it| it.without(steps));
-        Self { plan, ..self.clone() }
     }
 
     /// Whether a node lies.

@@ -4,28 +4,87 @@
 use smt_attestation::{SigningKey, Start};
 use smt_attestor::{OutlivingDevice, OwnDevice};
 use smt_journal::{ModelDisk, SnapshotLog};
+use smt_simulation::Random;
 
 use crate::sim::history::Violation;
 use crate::sim::host::Host;
 use crate::sim::keys::secret;
 use crate::sim::system::System;
 use crate::sim::world::{Happening, World};
+use crate::{Logged, Node};
+
+/// A kill of one node, or of all at once.
+#[derive(Clone, Debug)]
+pub struct Kill {
+    /// When it happens.
+    pub at: u64,
+    /// The nodes, each with the time at which it goes on.
+    pub nodes: Vec<(u32, u64)>,
+}
+
+impl Kill {
+    /// Draws one to five kills of a group of `nodes`, up to 100 after the time `honest`.
+    pub fn draw(nodes: u32, honest: u64, kills: &mut Random) -> Vec<Self> {
+        let count = 1 + kills.below(5);
+        let draw = |_| {
+            let killed = match kills.chance(40) {
+                true => 0..nodes,
+                false => {
+                    let one = kills.below(nodes.into()) as u32;
+                    one..one + 1
+                }
+            };
+            let at = 100 + kills.below(honest);
+            let nodes = killed.map(|it| (it, at + 1 + kills.below(400))).collect();
+            Self { at, nodes }
+        };
+        (0..count).map(draw).collect()
+    }
+}
+
+/// The disk of a node that is killed, often in the middle of a write, and whether a block was
+/// written and is not durable.
+pub fn disk_of_killed<N: Node>(
+    mut logged: Logged<N, ModelDisk>,
+    kills: &mut Random,
+) -> (ModelDisk, bool) {
+    let mut is_unsynced = false;
+    if kills.chance(70) {
+        logged.tick();
+        logged.fail_next_sync();
+        is_unsynced = logged.commit().is_err();
+    }
+    (logged.into_disk(), is_unsynced)
+}
+
+/// Begins the log of a node anew now and then, on a disk that fails at times. Returns the disk of
+/// the log before; none if that log goes on.
+pub fn begin_anew<N: Node>(
+    logged: &mut Logged<N, ModelDisk>,
+    loses_syncs: bool,
+    kills: &mut Random,
+) -> Option<ModelDisk> {
+    if !kills.chance(8) {
+        return None;
+    }
+    let fails_after = kills.chance(30).then(|| kills.below(5) as u32);
+    let mut disk = ModelDisk::default();
+    (disk.fails_after, disk.loses_syncs) = (fails_after, loses_syncs);
+    let old = logged.move_to(disk).ok()?;
+    logged.heal_disk();
+    Some(old)
+}
 
 impl<S: System> World<S> {
     /// Plans kills of any one, and of all at once.
     pub(super) fn plan_kills(&mut self) {
-        let all: Vec<u32> = (0..self.conditions.nodes).collect();
-        for _ in 0..1 + self.kills.below(5) {
-            let killed = match self.kills.chance(40) {
-                true => all.clone(),
-                false => vec![all[self.kills.below(all.len() as u64) as usize]],
-            };
-            let at = 100 + self.kills.below(self.conditions.course.honest);
-            for node in &killed {
-                let until = at + 1 + self.kills.below(400);
-                self.schedule.at(until, Happening::Resume(*node));
+        let conditions = &self.conditions;
+        for kill in Kill::draw(conditions.nodes, conditions.course.honest, &mut self.kills) {
+            for (node, until) in &kill.nodes {
+                self.schedule.at(*until, Happening::Resume(*node));
             }
-            self.schedule.at(at, Happening::Kill(killed));
+            let nodes = kill.nodes.into_iter().map(|it| it.0).collect();
+            self.schedule.at(kill.at, Happening::Kill(nodes));
         }
     }
 
@@ -60,18 +119,14 @@ impl<S: System> World<S> {
         if !matches!(host, Host::Logged(_)) {
             return;
         }
-        let Host::Logged(mut logged) = std::mem::replace(host, Host::Down) else {
+        let Host::Logged(logged) = std::mem::replace(host, Host::Down) else {
             return;
         };
-        if self.kills.chance(70) {
-            logged.tick();
-            logged.fail_next_sync();
-            // The last block is written, and not durable.
-            if logged.commit().is_err() {
-                self.note("UnsyncedWrite");
-            }
+        let (disk, is_unsynced) = disk_of_killed(*logged, &mut self.kills);
+        if is_unsynced {
+            self.note("UnsyncedWrite");
         }
-        self.crash_disk(node, logged.into_disk());
+        self.crash_disk(node, disk);
     }
 
     /// A node is gone, and its disk has what a crash leaves.
@@ -94,17 +149,10 @@ impl<S: System> World<S> {
         let Host::Logged(logged) = &mut self.hosts[node as usize] else {
             return;
         };
-        if !self.kills.chance(8) {
-            return;
-        }
-        let mut disk = ModelDisk::default();
-        disk.fails_after = self.kills.chance(30).then(|| self.kills.below(5) as u32);
-        disk.loses_syncs = self.conditions.replaces_before_sync;
-        let Ok(old) = logged.move_to(disk) else {
-            // The old log goes on.
+        let loses_syncs = self.conditions.replaces_before_sync;
+        let Some(old) = begin_anew(logged, loses_syncs, &mut self.kills) else {
             return;
         };
-        logged.heal_disk();
         self.note("NewLog");
         let now = self.schedule.now();
         if now < self.conditions.course.honest && self.kills.chance(30) {

@@ -29,6 +29,7 @@ pub use conditions::{Conditions, Course, Crash};
 pub use history::{Entry, History, Operation, Violation};
 pub use host::Host;
 pub use keys::{CLIENTS, LIAR_CLIENT, client_key, members, node_key, secret};
+pub use kill::{Kill, begin_anew, disk_of_killed};
 pub use liar::{Liar, LyingHost, forged, main_of_lies};
 pub use plan::{Plan, Writer};
 pub use report::{Expected, Least, Outcome, Report};

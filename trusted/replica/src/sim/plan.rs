@@ -4,8 +4,6 @@
 //! A plan is a row of scenes, and a scene a row of steps, most of which may be left out. A scene is
 //! about one correct node, seldom about two; the next one is often about another.
 
-use std::ops::Range;
-
 use smt_simulation::Random;
 
 use crate::sim::step::{By, Step, Until};
@@ -37,25 +35,6 @@ impl<X: Clone> Plan<X> {
         write(&mut writer);
         let Writer { liars, steps, .. } = writer;
         Self { liars, steps }
-    }
-
-    /// How many steps there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.steps.len()
-    }
-
-    /// Whether liars have no plan.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.steps.is_empty()
-    }
-
-    /// The same without some steps, for the search of a smaller plan with the same outcome.
-    #[must_use]
-    pub fn without(&self, steps: Range<usize>) -> Self {
-        let kept = self.steps.iter().enumerate().filter(|it| !steps.contains(&it.0));
-        Self { liars: self.liars.clone(), steps: kept.map(|it| it.1.clone()).collect() }
     }
 }
 
