@@ -7,8 +7,8 @@ use crate::replica::Replica;
 
 /// The most doublings of the timeout by views that were wanted in vain since the last execution.
 const ATTEMPTS_MAX: u32 = 6;
-/// Views after which the time doubles once more, where a replica has wanted so many without having
-/// entered one. The network is at fault then, and no leader, and the views that others let a
+/// The timeout doubles once more with each of this number of views that a replica has wanted since
+/// it entered one. The network is at fault then, and no leader, and the views that others let a
 /// replica want in vain would run out ([`Track::may_want`]).
 ///
 /// [`Track::may_want`]: crate::track::Track::may_want
@@ -40,8 +40,8 @@ impl<S: Service> Replica<S> {
     }
 }
 
-/// The ticks for which a replica waits that has wanted so many views since the last execution, and
-/// so many since it has entered one.
+/// The ticks for which a replica waits: it has wanted `attempts` views since the last execution,
+/// and `wanted` since it entered one.
 fn limit(timeout: u32, attempts: u32, wanted: u32) -> u32 {
     let doublings = attempts.min(ATTEMPTS_MAX) + wanted / ROUND;
     timeout.saturating_mul(1_u32.checked_shl(doublings).unwrap_or(u32::MAX))

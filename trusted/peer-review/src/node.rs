@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use smt_attestor::{Attestor, AttestorError, OwnDevice, REISSUED_MAX, UNLOGGED_MAX};
+use zeroize::Zeroizing;
 
 use crate::application::Application;
 use crate::audited::{Audited, Suspicion};
@@ -123,7 +124,7 @@ pub struct Node<A> {
     /// How many messages were not taken because a receiver is slow.
     held: u64,
     /// From which nonces are derived.
-    secret: [u8; 32],
+    secret: Zeroizing<[u8; 32]>,
     /// Peers whose evidence has proved nothing since the last tick: to verify it takes long.
     unproven: BTreeSet<u32>,
     outputs: Vec<Output>,
@@ -173,7 +174,7 @@ impl<A: Application> Node<A> {
             audits,
             brought: 0,
             held: 0,
-            secret,
+            secret: Zeroizing::new(secret),
             unproven: BTreeSet::new(),
             outputs: Vec::new(),
             failure: None,
@@ -425,7 +426,7 @@ impl<A: Application> Node<A> {
 
     fn nonce(&mut self) -> [u8; 16] {
         self.host.nonces += 1;
-        let hash = digest("nonce", &[&self.secret, &self.host.nonces.to_be_bytes()]);
+        let hash = digest("nonce", &[&*self.secret, &self.host.nonces.to_be_bytes()]);
         let mut nonce = [0; 16];
         nonce.copy_from_slice(&hash[..16]);
         nonce

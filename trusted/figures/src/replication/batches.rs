@@ -10,7 +10,7 @@ use super::system::{Kind, System};
 use crate::Failure;
 use crate::times::told;
 
-/// Measures BFT with each size of batch in so many rounds, over the library and over device
+/// Measures BFT with each size of batch once in each round, over the library and over device
 /// processes, and returns a table of medians for each.
 pub(crate) fn batches(rounds: usize, requests: u64) -> Result<Vec<Table>, Failure> {
     let load = Load { in_progress: IN_PROGRESS, requests };

@@ -88,11 +88,11 @@ impl Away {
             clients.run(u64::from(IN_PROGRESS) * 8)?;
         }
         let before = own.has_executed(0) as f64 / begin.elapsed().as_secs_f64();
-        let rates = own.third_one(&mut clients, is_loaded)?;
+        let (meanwhile, caught_up) = own.third_one(&mut clients, is_loaded)?;
         for it in own.replicas {
             it.end().map_err(|it| it.to_string())?;
         }
-        Ok(Rates { before, ..rates })
+        Ok(Rates { before, meanwhile, caught_up })
     }
 
     fn start(&mut self, number: u32) -> Result<(), Failure> {
@@ -106,8 +106,9 @@ impl Away {
         self.executed[number].load(Ordering::Relaxed)
     }
 
-    /// Starts the third replica, and waits until it has caught up.
-    fn third_one(&mut self, clients: &mut Clients, is_loaded: bool) -> Result<Rates, Failure> {
+    /// Starts the third replica, and waits until it has caught up. Returns batches in a second, of
+    /// the others meanwhile and its own.
+    fn third_one(&mut self, clients: &mut Clients, is_loaded: bool) -> Result<(f64, f64), Failure> {
         let (before, begin) = (self.has_executed(0), Instant::now());
         self.start(2)?;
         let [of_first, _, of_third] = &self.executed;
@@ -124,8 +125,7 @@ impl Away {
             watching.join().map_err(|_| Failure::from("the watching thread has panicked"))?
         })?;
         let rate = |it: u64| it as f64 / seconds;
-        let meanwhile = rate(self.has_executed(0) - before);
-        Ok(Rates { before: 0.0, meanwhile, caught_up: rate(self.has_executed(2)) })
+        Ok((rate(self.has_executed(0) - before), rate(self.has_executed(2))))
     }
 }
 
